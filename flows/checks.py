@@ -1,0 +1,114 @@
+"""Findings: what the data check noticed, from the tables, as sentences."""
+
+from collections.abc import Mapping, Sequence
+
+from flows.errors import InputError
+from flows.outcome import SEVERITIES, Finding, SystemSummary
+from flows.sources import Pulled
+from flows.warehouse import Warehouse
+from ndcg_core.metric import Metric, number
+
+FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
+
+SENTENCES = {
+    "no_shared_query": "system {subject} answers none of the {count} judged queries (the first is {example!r}):"
+    " its query ids and those of the judgments must be the same",
+    "unanswered_query": "system {subject} returned nothing for {count} of the judged queries (such as {example!r}):"
+    " each scores 0",
+    "unjudged_query": "system {subject} answers {count} queries that nobody judged (such as {example!r}):"
+    " they are not scored",
+    "repeated_rank": "system {subject} gives {count} results a rank that another result of the query has (such as"
+    " in query {example!r}): they are ordered by document id",
+    "no_relevant_query": "{count} judged queries have no grade above 0 (such as {example!r}): metrics that need"
+    " something relevant leave them out for every system",
+    "negative_grade": "{count} judgments have a grade below 0 (such as in query {example!r}): they gain nothing",
+    "repeated_judgment": "{count} judgments stand in the file more than once with the same grade (such as in query"
+    " {example!r}): each counts once",
+}
+
+
+def check(warehouse: Warehouse, judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """What is worth knowing before anything is scored; InputError on what makes scores meaningless."""
+    refuse_contradictions(warehouse, judgments)
+    refuse_duplicates(warehouse, rankings)
+    warehouse.build("answered_query", "finding")
+    found = [
+        Finding(code, severity, SENTENCES[code].format(subject=subject, count=count, example=example), count)
+        for code, severity, subject, count, example in warehouse.rows(
+            "select code, severity, subject, count, example from finding order by code, subject"
+        )
+    ]
+    errors = [finding.message for finding in found if finding.severity == "error"]
+    if errors:
+        raise InputError("\n".join(errors))
+    return by_severity(found)
+
+
+def by_severity(findings: Sequence[Finding]) -> list[Finding]:
+    """The gravest first, otherwise in the order given."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def refuse_contradictions(warehouse: Warehouse, judgments: Pulled) -> None:
+    warehouse.build("contradicting_judgment")
+    rows = warehouse.rows("select * from contradicting_judgment order by query_id, doc_id limit 1")
+    for query_id, doc_id, lowest, highest in rows:
+        total = warehouse.rows("select count(*) from contradicting_judgment")[0][0]
+        raise InputError(
+            f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
+            f" {number(lowest)} and {number(highest)}: a document has one grade ({total} such in the file)"
+        )
+
+
+def refuse_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled]) -> None:
+    """A document twice in one ranking would gain twice.
+
+    Sorting one hash per result is several times faster than grouping by two texts, and distinct hashes
+    prove distinct documents; only where two are equal is the SQL asked whether the documents are.
+    """
+    for system_id, pulled in rankings.items():
+        warehouse.put("one_ranking", pulled.table.select(["query_id", "doc_id"]))
+        hashes = warehouse.hashes("one_ranking", ["query_id", "doc_id"])
+        hashes.sort()
+        if not (hashes[1:] == hashes[:-1]).any():
+            continue
+        warehouse.build("duplicate_document", system_id=system_id)
+        rows = warehouse.rows("select * from duplicate_document order by query_id, doc_id limit 1")
+        for _, query_id, doc_id, copies in rows:
+            total = warehouse.rows("select count(*) from duplicate_document")[0][0]
+            raise InputError(
+                f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
+                f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
+            )
+
+
+def refuse_missing_gains(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
+    """A gain table must know every grade above 0 that occurs."""
+    rows = warehouse.rows("select gain_rule, min(grade) from gain where gain is null group by gain_rule")
+    for gain_rule, grade in rows:
+        names = [metric.name for metric in metrics if gain_rule in metric.name]
+        raise InputError(
+            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold;"
+            f" add {number(grade)}:GAIN"
+        )
+
+
+def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
+    """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system."""
+    worst: dict[str, SystemSummary] = {}
+    for summary in systems:
+        known = worst.get(summary.system_id)
+        if summary.judged is None or summary.judged >= FEW_JUDGED:
+            continue
+        if known is None or summary.judged < (known.judged or 0.0):
+            worst[summary.system_id] = summary
+    return [
+        Finding(
+            "few_judged",
+            "warning",
+            f"system {summary.system_id}: only {100 * (summary.judged or 0.0):.0f} % of the results that"
+            f" {summary.metric} looks at have a judgment; the others count as not relevant",
+            summary.queries,
+        )
+        for summary in worst.values()
+    ]

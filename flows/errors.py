@@ -1,0 +1,9 @@
+"""The errors whose message is all that a user needs to see."""
+
+
+class InputError(Exception):
+    """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
+
+
+class ParityError(Exception):
+    """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""

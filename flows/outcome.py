@@ -1,0 +1,113 @@
+"""What an evaluation found: the one structure behind the terminal, the JSON, the bundle and the tracker.
+
+Its JSON is a contract (docs/json.md): ``"schema": 1``.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_core.comparison import Comparison
+from ndcg_core.metric import Metric, parse
+
+SCHEMA = 1
+SEVERITIES = ("error", "warning", "note")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that the data check noticed.
+
+    severity: "error", "warning" or "note". count: how many queries, results or judgments it concerns.
+    """
+
+    code: str
+    severity: str
+    message: str
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemSummary:
+    """One system on one metric.
+
+    mean, median: over the scored queries, in the metric's range; None when there are none.
+    queries: the scored queries. unanswered: those that the system returned nothing for (they score 0).
+    judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
+        answered; None when it answered none.
+    """
+
+    system_id: str
+    metric: str
+    mean: float | None
+    median: float | None
+    queries: int
+    unanswered: int
+    judged: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them."""
+
+    baseline: str
+    metrics: tuple[Metric, ...]
+    systems: tuple[SystemSummary, ...]
+    comparisons: tuple[Comparison, ...]
+    findings: tuple[Finding, ...]
+    alpha: float
+    seed: int
+    resamples: int
+    parity_queries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; the same inputs give the same bytes."""
+        comparisons = [dataclasses.asdict(comparison) for comparison in self.comparisons]
+        return {
+            "schema": SCHEMA,
+            "baseline": self.baseline,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "metrics": [
+                {"name": metric.name, "hash": metric.hash, "definition": metric.definition} for metric in self.metrics
+            ],
+            "systems": [dataclasses.asdict(system) for system in self.systems],
+            "comparisons": comparisons,
+            "findings": [dataclasses.asdict(finding) for finding in self.findings],
+            "parity": {"queries": self.parity_queries, "tolerance": 1e-9},
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
+        """The outcome that `to_dict` wrote."""
+        return cls(
+            baseline=content["baseline"],
+            metrics=tuple(parse(metric["name"]) for metric in content["metrics"]),
+            systems=tuple(SystemSummary(**row) for row in content["systems"]),
+            comparisons=tuple(Comparison(**{**row, "notes": tuple(row["notes"])}) for row in content["comparisons"]),
+            findings=tuple(Finding(**row) for row in content["findings"]),
+            alpha=content["alpha"],
+            seed=content["seed"],
+            resamples=content["resamples"],
+            parity_queries=content["parity"]["queries"],
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "Outcome":
+        return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

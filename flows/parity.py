@@ -1,0 +1,63 @@
+"""The SQL against the core: a sample of queries is computed again, and a difference stops the evaluation."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+
+from flows.errors import ParityError
+from flows.warehouse import Value, Warehouse
+from ndcg_core.metric import Metric
+from ndcg_core.ndcg import Result, score_query
+
+TOLERANCE = 1e-9
+SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
+
+
+def sample_queries(query_ids: Sequence[str]) -> list[str]:
+    """The same queries on every run: those with the lowest hash of their id, at most `SAMPLE`."""
+    return sorted(sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())[:SAMPLE])
+
+
+def verify(warehouse: Warehouse, metrics: Sequence[Metric]) -> int:
+    """Recomputes the sample with `ndcg_core`; the number of queries compared.
+
+    Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
+    """
+    judged = [row[0] for row in warehouse.rows("select query_id from query where is_judged order by query_id")]
+    sample = sample_queries(judged)
+    parameters: dict[str, Value] = {"sample": sample}
+    judgments: dict[str, dict[str, float]] = defaultdict(dict)
+    for query_id, doc_id, grade in warehouse.rows(
+        "select query_id, doc_id, grade from judgment where query_id in (select unnest($sample))", parameters
+    ):
+        judgments[query_id][doc_id] = grade
+    results: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for system_id, query_id, doc_id, score, rank_given in warehouse.rows(
+        "select system_id, query_id, doc_id, score, rank_given from ranking where query_id in (select unnest($sample))",
+        parameters,
+    ):
+        results[system_id, query_id].append(Result(doc_id, score, rank_given))
+    stored = {
+        (system_id, query_id, metric_id): value
+        for system_id, query_id, metric_id, value in warehouse.rows(
+            "select system_id, query_id, metric_id, value from query_score where query_id in (select unnest($sample))",
+            parameters,
+        )
+    }
+    highest = warehouse.rows("select max(grade) from judgment")[0][0]
+    for (system_id,) in warehouse.rows("select system_id from system order by place"):
+        for query_id in sample:
+            for metric in metrics:
+                core = score_query(metric, results[system_id, query_id], judgments[query_id], highest)
+                agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
+    return len(sample)
+
+
+def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
+    if sql is None and core is None:
+        return
+    if sql is None or core is None or not abs(sql - core) <= TOLERANCE:
+        raise ParityError(
+            f"parity check: query {query_id!r}, system {system_id}, metric {metric.name}: SQL gives {sql!r},"
+            f" the Python core {core!r} (more than {TOLERANCE} apart); nothing of this evaluation can be believed"
+        )

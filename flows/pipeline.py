@@ -1,0 +1,300 @@
+"""The steps of an evaluation as plain functions: `compare` calls them in a row, the flow one task each."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flows.checks import by_severity, check, check_coverage, refuse_missing_gains
+from flows.config import Evaluation
+from flows.outcome import Finding, Outcome, SystemSummary
+from flows.parity import verify
+from flows.sources import JUDGMENT, RANKING, Pulled, pull, pull_queries
+from flows.warehouse import Warehouse
+from ndcg_core.comparison import Column, Comparison, compare_family
+from ndcg_core.metric import RELEVANCE_MEASURES, Metric, number, written
+from ndcg_core.summary import mean, median
+
+EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
+
+Say = Callable[[str], None]
+
+
+def evaluate(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda step: None) -> Outcome:
+    """Every step of one evaluation, in the tables of `warehouse`.
+
+    say: told what begins.  Raises InputError, ParityError.
+    """
+    judgments, queries, rankings = pull_all(evaluation, say)
+    say("checking the data")
+    load(warehouse, judgments, queries, rankings, evaluation)
+    findings = check(warehouse, judgments, rankings)
+    say("scoring")
+    score(warehouse, evaluation.metric_list)
+    say("recomputing a sample")
+    parity_queries = verify(warehouse, evaluation.metric_list)
+    say("testing the differences")
+    return conclude(warehouse, evaluation, findings, parity_queries)
+
+
+def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, dict[str, str], dict[str, Pulled]]:
+    """Judgments, query texts and every system's ranking, in that order."""
+    say("reading judgments")
+    judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
+    queries = pull_texts(evaluation)
+    rankings = {}
+    for system in evaluation.systems:
+        say(f"reading {system.name}")
+        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries)
+    return judgments, queries, rankings
+
+
+def pull_texts(evaluation: Evaluation) -> dict[str, str]:
+    return pull_queries(evaluation.queries, evaluation.directory) if evaluation.queries else {}
+
+
+def load(
+    warehouse: Warehouse,
+    judgments: Pulled,
+    queries: Mapping[str, str],
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+) -> None:
+    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    warehouse.put("pulled_judgment", judgments.table)
+    warehouse.put("pulled_query", pa.table([list(queries), list(queries.values())], schema=QUERY_SCHEMA))
+    warehouse.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
+    warehouse.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
+    for name, table in metric_tables(evaluation.metric_list).items():
+        warehouse.put(name, table)
+    warehouse.build("judgment", "query", "system", "ranking", "metric", baseline=evaluation.baseline_name)
+
+
+QUERY_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string())])
+SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
+
+
+def named(system_id: str, pulled: Pulled) -> pa.Table:
+    """A system's ranking with its name in every row (kept once)."""
+    table = pulled.table
+    index = pa.array(np.zeros(table.num_rows, dtype=np.int8))
+    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
+    return pa.table(
+        {
+            "system_id": pa.DictionaryArray.from_arrays(index, [system_id]),
+            "query_id": query_ids,
+            "doc_id": table["doc_id"],
+            "score": table["score"],
+            "rank_given": table["rank"],
+        }
+    )
+
+
+def gain_rule(metric: Metric) -> str:
+    """The name of what a grade is worth: ``linear``, ``binary>=2``, ``{1:1, 2:3}``, ``judged``."""
+    if metric.measure == "judged":
+        return "judged"
+    if metric.measure in RELEVANCE_MEASURES or metric.gain == "binary":
+        return "binary" if metric.relevant_from is None else f"binary>={number(metric.relevant_from)}"
+    return written(metric.gain)
+
+
+def discount_rule(metric: Metric) -> str:
+    if metric.measure not in ("ndcg", "dcg"):
+        return "none"
+    base = f"/{number(metric.discount_base)}" if metric.discount == "jarvelin_kekalainen" else ""
+    return metric.discount + base
+
+
+def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
+    """The definitions as tables: what to compute; how is in the SQL."""
+    rows: list[dict[str, Any]] = []
+    gains: dict[str, dict[str, Any]] = {"judged": {"gain_rule": "judged", "kind": "judged", "relevant_from": None}}
+    gains["binary"] = {"gain_rule": "binary", "kind": "binary", "relevant_from": None}
+    discounts: dict[str, dict[str, Any]] = {"none": {"discount_rule": "none", "kind": "none", "base": 2.0}}
+    entries: dict[tuple[str, float], dict[str, Any]] = {}
+    for place, metric in enumerate(metrics):
+        rule, factor = gain_rule(metric), discount_rule(metric)
+        rows.append(
+            {
+                "metric_id": metric.hash,
+                "place": place,
+                "name": metric.name,
+                "measure": metric.measure,
+                "cutoff": metric.cutoff,
+                "gain_rule": rule,
+                "relevance_rule": "binary" if rule == "judged" else rule,
+                "discount_rule": factor,
+                "ideal": {"ndcg": metric.ideal, "recall": "global"}.get(metric.measure),
+            }
+        )
+        kind = rule.partition(">=")[0] if isinstance(metric.gain, str) else "table"
+        gains[rule] = {"gain_rule": rule, "kind": kind, "relevant_from": metric.relevant_from}
+        discounts[factor] = {"discount_rule": factor, "kind": factor.partition("/")[0], "base": metric.discount_base}
+        if not isinstance(metric.gain, str):
+            for grade, gain in metric.gain:
+                entries[rule, grade] = {"gain_rule": rule, "grade": grade, "gain": gain}
+    return {
+        "pulled_metric": pa.Table.from_pylist(rows, schema=METRIC_SCHEMA),
+        "pulled_gain_rule": pa.Table.from_pylist(list(gains.values()), schema=GAIN_RULE_SCHEMA),
+        "pulled_gain_entry": pa.Table.from_pylist(list(entries.values()), schema=GAIN_ENTRY_SCHEMA),
+        "pulled_discount_rule": pa.Table.from_pylist(list(discounts.values()), schema=DISCOUNT_RULE_SCHEMA),
+    }
+
+
+TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
+METRIC_SCHEMA = pa.schema(
+    [("metric_id", TEXT), ("place", WHOLE), ("name", TEXT), ("measure", TEXT), ("cutoff", WHOLE)]
+    + [("gain_rule", TEXT), ("relevance_rule", TEXT), ("discount_rule", TEXT), ("ideal", TEXT)]
+)
+GAIN_RULE_SCHEMA = pa.schema([("gain_rule", TEXT), ("kind", TEXT), ("relevant_from", REAL)])
+GAIN_ENTRY_SCHEMA = pa.schema([("gain_rule", TEXT), ("grade", REAL), ("gain", REAL)])
+DISCOUNT_RULE_SCHEMA = pa.schema([("discount_rule", TEXT), ("kind", TEXT), ("base", REAL)])
+
+
+def depth_of(metrics: Sequence[Metric]) -> int:
+    """How many ranks the deepest metric looks at."""
+    if any(metric.cutoff is None or metric.ideal == "recall" for metric in metrics):
+        return EVERYTHING
+    return max(metric.cutoff or 1 for metric in metrics)
+
+
+def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
+    """Ranks, grades and scores every metric at once (sql/2x to sql/4x)."""
+    warehouse.build("ranked_doc", depth=depth_of(metrics))
+    warehouse.build("graded_doc", "gain")
+    refuse_missing_gains(warehouse, metrics)
+    deepest, judged = warehouse.rows(
+        "select (select coalesce(max(rank), 0) from ranked_doc), (select max(judged) from query)"
+    )[0]
+    filled = max((metric.cutoff or 0 for metric in metrics if metric.ideal == "max"), default=0)
+    warehouse.build("discount", places=max(deepest, judged, filled))
+    warehouse.build("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "max_ideal_by_rank")
+    warehouse.build("scored_query", "query_dcg", "query_ideal", "query_score")
+    warehouse.build("coverage", "system_summary", "paired_difference")
+
+
+def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int) -> Outcome:
+    """Summaries and tests (ndcg_core) over the tables of sql/5x."""
+    statistics = evaluation.statistics
+    systems = summaries(warehouse)
+    return Outcome(
+        baseline=evaluation.baseline_name,
+        metrics=tuple(evaluation.metric_list),
+        systems=tuple(systems),
+        comparisons=tuple(comparisons(warehouse, evaluation)),
+        findings=tuple(by_severity([*findings, *check_coverage(systems)])),
+        alpha=statistics.alpha,
+        seed=statistics.seed,
+        resamples=statistics.resamples,
+        parity_queries=parity_queries,
+    )
+
+
+def summaries(warehouse: Warehouse) -> list[SystemSummary]:
+    """One row per metric and system, in the order asked for."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    shares: dict[tuple[str, str], list[float]] = defaultdict(list)
+    columns = warehouse.arrow(
+        "select query_score.metric_id, query_score.system_id, query_score.value, coverage.judged"
+        " from query_score left join coverage using (system_id, query_id, metric_id)"
+    ).columns
+    for metric_id, system_id, value, share in zip(*(column.to_pylist() for column in columns), strict=True):
+        values[metric_id, system_id].append(value)
+        if share is not None:
+            shares[metric_id, system_id].append(share)
+    found = []
+    for metric_id, name, system_id, queries, unanswered in warehouse.rows(
+        "select metric_id, metric.name, system_id, coalesce(queries, 0), coalesce(unanswered, 0)"
+        " from metric cross join system left join system_summary using (metric_id, system_id)"
+        " order by metric.place, system.place"
+    ):
+        key = (metric_id, system_id)
+        row = (mean(values[key]), median(values[key]), queries, unanswered, mean(shares[key]))
+        found.append(SystemSummary(system_id, name, *row))
+    return found
+
+
+def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison]:
+    """Every candidate against the baseline on every metric, as one family; metrics first, then systems."""
+    rows = warehouse.arrow(
+        "select metric.place as metric_place, system.place as system_place, query_id, difference"
+        " from paired_difference"
+        " inner join metric using (metric_id)"
+        " inner join system on system.system_id = paired_difference.candidate"
+        " order by metric.place, system.place, query_id"
+    ).to_pydict()
+    paired: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
+    for metric_place, system_place, query_id, difference in zip(*rows.values(), strict=True):
+        query_ids, differences = paired.setdefault((metric_place, system_place), ([], []))
+        query_ids.append(query_id)
+        differences.append(difference)
+    columns = []
+    for metric_place, metric in enumerate(evaluation.metric_list):
+        for system_place, system in enumerate(evaluation.systems):
+            if system.name != evaluation.baseline_name:
+                query_ids, differences = paired.get((metric_place, system_place), ([], []))
+                columns.append(
+                    Column(evaluation.baseline_name, system.name, metric.name, tuple(query_ids), np.array(differences))
+                )
+    if not columns:
+        return []
+    settings = evaluation.statistics
+    return compare_family(
+        columns,
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        workers=evaluation.resources.threads,
+    )
+
+
+def write_query_scores(warehouse: Warehouse, path: Path) -> None:
+    """One row per (system_id, query_id, metric) with its value, as CSV or Parquet by the file's name."""
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as papq
+
+    table = warehouse.arrow(
+        "select query_score.system_id, query_score.query_id, metric.name as metric, query_score.value"
+        " from query_score"
+        " inner join metric using (metric_id)"
+        " inner join system using (system_id)"
+        " order by system.place, metric.place, query_score.query_id"
+    )
+    partial = path.with_name(path.name + ".partial")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            papq.write_table(table, partial)
+        else:
+            pacsv.write_csv(table, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_only(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda step: None) -> tuple[list[Finding], str]:
+    """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
+    judgments, queries, rankings = pull_all(evaluation, say)
+    say("checking the data")
+    load(warehouse, judgments, queries, rankings, evaluation)
+    findings = check(warehouse, judgments, rankings)
+    judged, pairs = warehouse.rows("select count(*) filter (where is_judged), sum(judged) from query")[0]
+    results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
+    return findings, f"{judged} judged queries, {pairs} judgments; {results}; metrics {', '.join(evaluation.metrics)}"
+
+
+def extremes(warehouse: Warehouse, places: int = 5) -> list[dict[str, Any]]:
+    """The queries that each candidate wins and loses most, `places` of each, in the order of metrics and systems."""
+    warehouse.build("extreme_difference", places=places)
+    found: list[dict[str, Any]] = warehouse.arrow(
+        "select x.candidate, metric.name as metric, x.direction, x.place, x.query_id, x.text, x.difference"
+        " from extreme_difference as x"
+        " inner join metric using (metric_id)"
+        " inner join system on system.system_id = x.candidate"
+        " order by metric.place, system.place, x.direction desc, x.place"
+    ).to_pylist()
+    return found

@@ -1,0 +1,262 @@
+"""Logs a bundle to MLflow: the only module that imports mlflow.
+
+One experiment per evaluation name.  Per evaluation a parent run (the comparison) and a child run per system:
+grouped by the tag ``system`` the charts are one line per ranker over the nights.  Everything comes from the
+bundle on disk, and everything carries the bundle's key, so that publishing again adds nothing.
+"""
+
+import dataclasses
+import json
+import logging
+import re
+import tempfile
+from pathlib import Path
+
+from flows.environment import artifact_directory, prepare, tracking_uri
+from flows.errors import InputError
+from flows.report import comparison_table, note
+from flows.store import BUNDLE, PAGE, SCORES, Bundle, read_bundle
+from flows.views import view_id, views
+from ndcg_core.metric import parse
+
+prepare()
+
+import mlflow  # noqa: E402  (it reads its settings when it is imported)
+from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
+from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
+from mlflow.entities import DatasetInput, InputTag, Metric, Param, ViewType  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+
+COMPLETE = "published"  # tag of a parent run whose children and files are all there
+
+
+class TrackingError(Exception):
+    """MLflow could not be reached or refused; the bundle can be published later."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    """Where an evaluation stands in MLflow.
+
+    url: the parent run's page. uri: the tracking URI. new: False when it was there already.
+    """
+
+    run_id: str
+    url: str
+    trend_url: str
+    uri: str
+    new: bool
+
+
+def publish(folder: Path) -> Published:
+    """Logs the bundle in `folder`, once; runs left incomplete by an earlier attempt are replaced.
+
+    Raises InputError where there is no bundle, TrackingError where MLflow cannot take it.
+    """
+    bundle = read_bundle(folder)
+    uri = tracking_uri(bundle.evaluation)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        experiment_id = experiment(client, bundle, uri)
+        found = client.search_runs(
+            [experiment_id], f"tags.bundle_key = '{bundle.key}' and tags.kind = 'comparison'", max_results=1
+        )
+        if found and COMPLETE in found[0].data.tags:
+            return published(uri, experiment_id, found[0].info.run_id, new=False)
+        for stale in client.search_runs([experiment_id], f"tags.bundle_key = '{bundle.key}'", ViewType.ACTIVE_ONLY):
+            client.delete_run(stale.info.run_id)
+        run_id = log_evaluation(client, experiment_id, bundle)
+        return published(uri, experiment_id, run_id, new=True)
+    except (MlflowException, OSError) as error:
+        raise TrackingError(f"{uri}: {first_sentence(error)}") from error
+
+
+def first_sentence(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:300]
+
+
+def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
+    base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
+    mode = "workflowType=machine_learning"
+    runs = f"{base}/#/experiments/{experiment_id}/runs"
+    return Published(
+        run_id=run_id,
+        url=f"{runs}/{run_id}?{mode}",
+        trend_url=f"{runs}?compareRunsMode=CHART&{mode}&viewStateShareKey={view_id('Nightly trend')}",
+        uri=uri,
+        new=new,
+    )
+
+
+def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
+    """The experiment's id; made with its first evaluation."""
+    name = bundle.evaluation.mlflow.experiment or bundle.evaluation.name
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        directory = artifact_directory(uri)
+        location = (directory / name).resolve().as_uri() if directory else None
+        return str(client.create_experiment(name, artifact_location=location))
+    if found.lifecycle_stage != "active":
+        raise InputError(f"mlflow: experiment {name!r} is deleted in {uri}; restore it, or name another one")
+    return str(found.experiment_id)
+
+
+def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
+    """The parent run with its children; the id of the parent."""
+    outcome = bundle.outcome
+    moment = int(bundle.finished.timestamp() * 1000)
+    common = {"bundle_key": bundle.key, "evaluation": str(bundle.ordinal)}
+    tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
+    for row in outcome.comparisons:
+        tags[f"verdict/{tag_name(row.candidate)}/{parse(row.metric).tracker_name}"] = row.verdict
+    name = f"{bundle.evaluation.name} {bundle.ordinal}"
+    parent = client.create_run(experiment_id, moment, tags, name).info.run_id
+    verdicts = [row.verdict for row in outcome.comparisons]
+    counts: dict[str, float] = {
+        word: sum(verdict.startswith(word) for verdict in verdicts) for word in ("improved", "regressed")
+    }
+    counts |= {"comparisons": len(verdicts), "queries": max((row.queries for row in outcome.systems), default=0)}
+    parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
+    parameters |= {f"definition/{metric.tracker_name}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
+    client.log_batch(
+        parent,
+        [Metric(key, value, moment, bundle.ordinal) for key, value in counts.items()],
+        [Param(key, str(value)) for key, value in parameters.items()],
+    )
+    client.log_inputs(parent, datasets(bundle))
+    log_files(client, parent, bundle)
+    for system in bundle.evaluation.systems:
+        log_system(client, experiment_id, parent, bundle, system.name, common)
+    provision_views(client, experiment_id, bundle)
+    client.set_tag(parent, COMPLETE, "true")
+    client.set_terminated(parent, "FINISHED", int(bundle.finished.timestamp() * 1000))
+    return str(parent)
+
+
+def tag_name(text: str) -> str:
+    return re.sub(r"[^\w. \-/]", "_", text)
+
+
+def datasets(bundle: Bundle, name: str | None = None) -> list[DatasetInput]:
+    """The inputs with our digests, as MLflow's datasets; with `name` the judgments and that system's ranking."""
+    found = []
+    for row in bundle.inputs:
+        if name is None or row["name"] == name or row["kind"] == "judgments":
+            source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
+            dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
+                source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
+            )
+            context = [InputTag("mlflow.data.context", row["kind"])]
+            found.append(DatasetInput(dataset._to_mlflow_entity(), context))
+    return found
+
+
+def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
+    """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
+    for name in (PAGE, BUNDLE, SCORES):
+        client.log_artifact(parent, str(bundle.folder / name))
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "comparison.json"
+        path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
+        client.log_artifact(parent, str(path))
+    client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
+
+
+def log_system(
+    client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str, common: dict[str, str]
+) -> None:
+    """The child run of one system; MLflow's charts draw one line per system from these."""
+    outcome = bundle.outcome
+    moment = int(bundle.finished.timestamp() * 1000)
+    role = "baseline" if name == outcome.baseline else "candidate"
+    tags = common | {"kind": "system", "system": name, "role": role, "mlflow.parentRunId": parent}
+    run_id = client.create_run(experiment_id, moment, tags, f"{name} {bundle.ordinal}").info.run_id
+    values = system_values(bundle, name)
+    digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
+    version = next(system.version for system in bundle.evaluation.systems if system.name == name)
+    parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
+    verdicts = [row.verdict for row in outcome.comparisons if row.candidate == name]
+    parameters["verdict"] = verdicts[0] if verdicts else "baseline"
+    metrics = [Metric(key, value, moment, bundle.ordinal) for key, value in values.items()]
+    client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
+    client.log_inputs(run_id, datasets(bundle, name))
+    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
+    client.set_terminated(run_id, "FINISHED", moment)
+
+
+def system_values(bundle: Bundle, name: str) -> dict[str, float]:
+    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …"""
+    values: dict[str, float | None] = {}
+    for row in bundle.outcome.systems:
+        if row.system_id == name:
+            metric = parse(row.metric)
+            values[metric.tracker_name] = row.mean
+            values.setdefault(f"judged_at_{metric.cutoff}" if metric.cutoff else "judged", row.judged)
+    for test in bundle.outcome.comparisons:
+        if test.candidate == name:
+            key = parse(test.metric).tracker_name
+            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
+            values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def log_version(
+    client: mlflow.MlflowClient,
+    experiment_id: str,
+    run_id: str,
+    bundle: Bundle,
+    system: str,
+    version: str,
+    values: dict[str, float],
+) -> None:
+    """The ranker's version as a LoggedModel, with its values once per judgments digest.
+
+    MLflow shows the first of several values on the same dataset, so there must be only one.
+    """
+    judgments = datasets(bundle, system)[0].dataset
+    name = re.sub(r"[./:%\"']", "-", system if version == system else f"{system}-{version}")[:200]
+    found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
+    if found:
+        model = found[0]
+        if judgments.digest in {metric.dataset_digest for metric in model.metrics or []}:
+            return
+    else:
+        tags = {"system": system, "version": version}
+        model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
+        client.finalize_logged_model(model.model_id, "READY")
+    for key, value in values.items():
+        client.log_metric(
+            run_id,
+            key,
+            value,
+            timestamp=int(bundle.finished.timestamp() * 1000),
+            step=bundle.ordinal,
+            dataset_name=judgments.name,
+            dataset_digest=judgments.digest,
+            model_id=model.model_id,
+        )
+
+
+def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
+    """Ready-made views of the runs page; MLflow does not document them, so their failure is no failure."""
+    try:
+        for tag, value in views(bundle.outcome.metrics, bundle.key).items():
+            client.set_experiment_tag(experiment_id, tag, value)
+        client.set_experiment_tag(experiment_id, "mlflow.note.content", EXPERIMENT_NOTE)
+    except MlflowException as error:
+        logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
+
+
+EXPERIMENT_NOTE = """Rankers compared by ndcg-ab. One run for each evaluation; its child runs are the systems.
+
+Choose the view **Nightly trend** (Views, above the table): one line for each system over the evaluations.
+**Latest comparison** shows the systems of the last one."""
+
+
+def dashboard_command(uri: str) -> str | None:
+    """The command that opens an embedded store in the browser; None for a server, which is open already."""
+    if not uri.startswith("sqlite:"):
+        return None
+    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow server --backend-store-uri {uri} --port 5000"

@@ -1,0 +1,15 @@
+-- ranking: what the systems returned, as pulled.
+-- grain:  one row per (system_id, query_id, doc_id)
+-- reads:  pulled_ranking
+-- params: -
+-- kind:   view
+-- order_score orders the documents, higher first: the score, or without scores the rank turned round.
+-- Adding 0.0 turns -0.0 into 0.0: the two are equal scores.
+select
+    system_id,
+    query_id,
+    doc_id,
+    score,
+    rank_given,
+    coalesce(score, -cast(rank_given as double)) + 0.0 as order_score,
+from pulled_ranking

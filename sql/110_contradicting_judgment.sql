@@ -1,0 +1,14 @@
+-- contradicting_judgment: documents judged more than once, with different grades. Any row is an error.
+-- grain:  one row per (query_id, doc_id)
+-- reads:  pulled_judgment
+-- params: -
+select
+    query_id,
+    doc_id,
+    min(grade) as lowest,
+    max(grade) as highest,
+from pulled_judgment
+group by
+    query_id,
+    doc_id
+having min(grade) < max(grade)

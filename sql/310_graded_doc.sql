@@ -1,0 +1,17 @@
+-- graded_doc: ranked documents with their grades.
+-- grain:  one row per (system_id, query_id, rank)
+-- reads:  judgment, ranked_doc
+-- params: -
+-- grade is null where the document is unjudged.
+select
+    ranked_doc.system_id,
+    ranked_doc.query_id,
+    ranked_doc.rank,
+    ranked_doc.doc_id,
+    judgment.grade,
+    judgment.grade is not null as is_judged,
+from ranked_doc
+left join judgment
+    on
+        ranked_doc.query_id = judgment.query_id
+        and ranked_doc.doc_id = judgment.doc_id

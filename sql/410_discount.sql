@@ -1,0 +1,17 @@
+-- discount: the factor of every rank under every rule that the metrics use.
+-- grain:  one row per (discount_rule, rank)
+-- reads:  pulled_discount_rule
+-- params: places
+-- log2 1/log2(i + 1); jarvelin_kekalainen 1/max(1, log_b i) (Järvelin and Kekäläinen 2002: no discount
+-- before rank b); reciprocal 1/i; none 1.
+select
+    rule.discount_rule,
+    place.rank,
+    case
+        when rule.kind = 'log2' then 1.0 / log2(place.rank + 1)
+        when rule.kind = 'jarvelin_kekalainen' then 1.0 / greatest(1.0, log2(place.rank) / log2(rule.base))
+        when rule.kind = 'reciprocal' then 1.0 / place.rank
+        when rule.kind = 'none' then 1.0
+    end as discount,
+from pulled_discount_rule as rule
+cross join range(1, $places + 1) as place (rank)

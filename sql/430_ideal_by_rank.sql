@@ -1,0 +1,42 @@
+-- ideal_by_rank: DCG of the best order of all judged documents of a query, down to each rank.
+-- grain:  one row per (query_id, gain_rule, discount_rule, rank)
+-- reads:  discount, gain, judgment, metric
+-- params: -
+-- The global ideal of nDCG; with discount none its last row is the number of relevant documents (recall).
+with ideal_doc as (
+    select
+        judgment.query_id,
+        gain.gain_rule,
+        gain.gain,
+        row_number() over (
+            partition by judgment.query_id, gain.gain_rule
+            order by gain.gain desc, judgment.doc_id asc
+        ) as rank,
+    from judgment
+    inner join gain on judgment.grade = gain.grade
+    where gain.gain > 0
+),
+
+rule as (
+    select distinct
+        gain_rule,
+        discount_rule,
+    from metric
+)
+
+select
+    ideal_doc.query_id,
+    rule.gain_rule,
+    rule.discount_rule,
+    ideal_doc.rank,
+    sum(ideal_doc.gain * discount.discount) over (
+        partition by ideal_doc.query_id, rule.gain_rule, rule.discount_rule
+        order by ideal_doc.rank
+        rows between unbounded preceding and current row
+    ) as dcg,
+from ideal_doc
+inner join rule on ideal_doc.gain_rule = rule.gain_rule
+inner join discount
+    on
+        rule.discount_rule = discount.discount_rule
+        and ideal_doc.rank = discount.rank

@@ -1,0 +1,21 @@
+-- query_dcg: what each system gained for each query within a metric's cutoff.
+-- grain:  one row per (system_id, query_id, metric_id)
+-- reads:  dcg_by_rank, metric
+-- params: -
+-- DCG only grows with rank, so its maximum within the cutoff is its value there.
+select
+    dcg_by_rank.system_id,
+    dcg_by_rank.query_id,
+    metric.metric_id,
+    max(dcg_by_rank.dcg) as dcg,
+    min(dcg_by_rank.rank) as first_rank,
+from metric
+inner join dcg_by_rank
+    on
+        metric.gain_rule = dcg_by_rank.gain_rule
+        and metric.discount_rule = dcg_by_rank.discount_rule
+        and dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
+group by
+    dcg_by_rank.system_id,
+    dcg_by_rank.query_id,
+    metric.metric_id

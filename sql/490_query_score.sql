@@ -1,0 +1,51 @@
+-- query_score: the value of every metric for every query and system.
+-- grain:  one row per (system_id, query_id, metric_id)
+-- reads:  answered_query, metric, query_dcg, query_ideal, scored_query, system
+-- params: -
+-- A query that a system did not answer scores 0, and an ideal of 0 gives 0: nothing drops out for one
+-- system only. With gain binary and discount none, DCG is the number of relevant documents.
+with score_part as (
+    select
+        system.system_id,
+        scored_query.query_id,
+        metric.metric_id,
+        metric.measure,
+        metric.cutoff,
+        answered_query.returned,
+        coalesce(query_dcg.dcg, 0.0) as dcg,
+        query_dcg.first_rank,
+        query_ideal.ideal,
+    from scored_query
+    inner join metric on scored_query.metric_id = metric.metric_id
+    cross join system
+    left join answered_query
+        on
+            system.system_id = answered_query.system_id
+            and scored_query.query_id = answered_query.query_id
+    left join query_dcg
+        on
+            system.system_id = query_dcg.system_id
+            and scored_query.query_id = query_dcg.query_id
+            and scored_query.metric_id = query_dcg.metric_id
+    left join query_ideal
+        on
+            system.system_id = query_ideal.system_id
+            and scored_query.query_id = query_ideal.query_id
+            and scored_query.metric_id = query_ideal.metric_id
+)
+
+select
+    system_id,
+    query_id,
+    metric_id,
+    case
+        when returned is null then 0.0
+        when measure in ('ndcg', 'recall') then coalesce(dcg / nullif(ideal, 0.0), 0.0)
+        when measure in ('dcg', 'cg') then dcg
+        when measure = 'accuracy' then case when dcg > 0 then 1.0 else 0.0 end
+        when measure = 'precision' then dcg / coalesce(cutoff, returned)
+        when measure = 'rr' then coalesce(1.0 / first_rank, 0.0)
+        when measure = 'judged' then dcg / least(coalesce(cutoff, returned), returned)
+    end as value,
+    returned is not null as is_answered,
+from score_part

@@ -1,0 +1,40 @@
+-- coverage: which share of the results that a metric looks at has a judgment (judged@k).
+-- grain:  one row per (system_id, query_id, metric_id)
+-- reads:  answered_query, dcg_by_rank, metric, query_score
+-- params: -
+-- Of what was returned: three results, two of them judged, are 2/3 at any cutoff from 3 up. Unanswered
+-- queries have no results and no row.
+with judged_in_cutoff as (
+    select
+        dcg_by_rank.system_id,
+        dcg_by_rank.query_id,
+        metric.metric_id,
+        max(dcg_by_rank.dcg) as judged,
+    from metric
+    inner join dcg_by_rank on dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
+    where
+        dcg_by_rank.gain_rule = 'judged'
+        and dcg_by_rank.discount_rule = 'none'
+    group by
+        dcg_by_rank.system_id,
+        dcg_by_rank.query_id,
+        metric.metric_id
+)
+
+select
+    query_score.system_id,
+    query_score.query_id,
+    query_score.metric_id,
+    coalesce(judged_in_cutoff.judged, 0.0)
+    / least(coalesce(metric.cutoff, answered_query.returned), answered_query.returned) as judged,
+from query_score
+inner join metric on query_score.metric_id = metric.metric_id
+inner join answered_query
+    on
+        query_score.system_id = answered_query.system_id
+        and query_score.query_id = answered_query.query_id
+left join judged_in_cutoff
+    on
+        query_score.system_id = judged_in_cutoff.system_id
+        and query_score.query_id = judged_in_cutoff.query_id
+        and query_score.metric_id = judged_in_cutoff.metric_id

@@ -1,0 +1,119 @@
+"""Fixtures, and a small laboratory: judgments and rankings as dictionaries, scored by the SQL and by the core."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from flows import pipeline
+from flows.config import Evaluation, FileSource
+from flows.outcome import Outcome
+from flows.parity import verify
+from flows.sources import JUDGMENT, RANKING, Pulled
+from flows.warehouse import Warehouse
+from ndcg_core.metric import Metric, parse
+from ndcg_core.ndcg import Result, score_query
+
+ROOT = Path(__file__).parent.parent
+Judgments = Mapping[str, Mapping[str, float]]
+Ranking = Mapping[str, Sequence[Result]]
+Scores = dict[tuple[str, str, str], float]
+
+# Nothing in the tests may reach for a server or a store of the developer's own.
+for name in ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY"):
+    os.environ.pop(name, None)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real rankings and other tools' values; the tests that need them are skipped where they are not."""
+    path = Path(os.environ.get("NDCG_AB_DATA", ROOT.parent / "shared" / "data"))
+    if not path.is_dir():
+        pytest.skip(f"no shared data in {path} (set NDCG_AB_DATA)")
+    return path
+
+
+def results(documents: Mapping[str, float]) -> list[Result]:
+    """The results of one query from doc_id -> score."""
+    return [Result(doc_id, score) for doc_id, score in documents.items()]
+
+
+def in_order(*doc_ids: str) -> list[Result]:
+    """Results in rank order, with falling scores."""
+    return [Result(doc_id, float(len(doc_ids) - place)) for place, doc_id in enumerate(doc_ids)]
+
+
+def evaluation_of(systems: Sequence[str], metrics: Sequence[str], **keys: object) -> Evaluation:
+    files = [{"name": name, "file": f"{name}.run"} for name in systems]
+    return Evaluation(name="test", judgments={"file": "qrels"}, systems=files, metrics=list(metrics), **keys)
+
+
+def pulled_judgments(judgments: Judgments) -> Pulled:
+    rows = [
+        {"query_id": query, "doc_id": doc, "grade": float(grade)}
+        for query, grades in judgments.items()
+        for doc, grade in grades.items()
+    ]
+    return Pulled(pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, FileSource(file="qrels"), "qrels")
+
+
+def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
+    rows = [
+        {"query_id": query, "doc_id": row.doc_id, "score": row.score, "rank": row.rank_given}
+        for query, found in ranking.items()
+        for row in found
+    ]
+    table = pa.Table.from_pylist(rows, schema=RANKING.schema)
+    return Pulled(table, RANKING, FileSource(file=f"{name}.run"), f"{name}.run")
+
+
+def fill(warehouse: Warehouse, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:
+    """Loads and scores in the warehouse, without the data check."""
+    tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
+    evaluation = evaluation_of(list(rankings), metrics)
+    pipeline.load(warehouse, pulled_judgments(judgments), {}, tables, evaluation)
+    warehouse.build("answered_query")
+    pipeline.score(warehouse, evaluation.metric_list)
+
+
+def sql_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
+    """(system_id, query_id, metric name) -> value, as the SQL computes it."""
+    with Warehouse() as warehouse:
+        fill(warehouse, judgments, rankings, metrics)
+        rows = warehouse.rows(
+            "select system_id, query_id, metric.name, value from query_score inner join metric using (metric_id)"
+        )
+    return {(system, query, name): value for system, query, name, value in rows}
+
+
+def core_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
+    """The same from the Python core."""
+    highest = max(grade for grades in judgments.values() for grade in grades.values())
+    found: Scores = {}
+    for name in metrics:
+        metric = parse(name)
+        for system, ranking in rankings.items():
+            for query, grades in judgments.items():
+                value = score_query(metric, ranking.get(query, []), grades, highest)
+                if value is not None:
+                    found[system, query, metric.name] = value
+    return found
+
+
+def both(judgments: Judgments, results: Sequence[Result], metric: str | Metric) -> tuple[float, float]:
+    """One query's value from the SQL and from the core."""
+    name = metric if isinstance(metric, str) else metric.name
+    name = parse(name).name
+    key = ("new", "q", name)
+    rankings = {"new": {"q": results}}
+    return sql_scores(judgments, rankings, [name])[key], core_scores(judgments, rankings, [name])[key]
+
+
+def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
+    """The whole evaluation without files."""
+    evaluation = evaluation_of(list(rankings), metrics)
+    with Warehouse() as warehouse:
+        fill(warehouse, judgments, rankings, metrics)
+        return pipeline.conclude(warehouse, evaluation, [], verify(warehouse, evaluation.metric_list))
