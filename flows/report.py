@@ -219,7 +219,9 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
 
 def note(outcome: Outcome) -> str:
     """The comparison as Markdown, for the description of a tracker's run."""
-    lines = [f"Baseline **{outcome.baseline}**, alpha {outcome.alpha:g}. The page: artifact `report.html`.", ""]
+    first = outcome.metrics[0].name
+    lines = [f"- {cell_text(sentence(row, outcome.alpha))}" for row in outcome.comparisons if row.metric == first]
+    lines += ["", f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
         lines += [f"#### {metric.name} (definition {metric.hash})", ""]
         lines += [

@@ -26,6 +26,7 @@ BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 PAGE = "report.html"
 TABLES = "evaluation.duckdb"
+STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,12 +34,13 @@ class Bundle:
     """A finished evaluation, as read from its folder.
 
     key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
-    evaluations of its name.  finished: UTC.  inputs: name, kind, origin and content digest of each.
+    evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
     """
 
     folder: Path
     key: str
     ordinal: int
+    began: datetime
     finished: datetime
     evaluation: Evaluation
     outcome: Outcome
@@ -49,7 +51,7 @@ class Bundle:
 def begin(evaluation: Evaluation) -> Path:
     """A new working folder for one evaluation, under a name that no reader looks at."""
     parent = evaluation.output_directory / evaluation.name
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    stamp = datetime.now(UTC).strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
         folder = parent / f".{name}.partial"
@@ -62,6 +64,11 @@ def begin(evaluation: Evaluation) -> Path:
                 raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from None
             return folder
     raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def began_of(name: str) -> datetime:
+    """The moment in a bundle folder's name."""
+    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
 
 
 def abandon(folder: Path) -> None:
@@ -85,6 +92,7 @@ def keep(
             "schema": 1,
             "key": f"{evaluation.name}/{final.name}",
             "ordinal": ordinal,
+            "began": began_of(final.name).isoformat(timespec="seconds"),
             "finished": finished.isoformat(timespec="seconds"),
             "evaluation": evaluation.model_dump(mode="json"),
             "inputs": list(inputs),
@@ -107,7 +115,7 @@ def next_ordinal(history: Warehouse) -> int:
 def enter(history: Warehouse, content: Mapping[str, Any], outcome: Outcome, scores: pa.Table) -> None:
     """Adds one evaluation's rows to the history's tables; every row carries its ordinal."""
     ordinal = content["ordinal"]
-    evaluation = {key: content[key] for key in ("ordinal", "key", "finished")}
+    evaluation = {key: content[key] for key in ("ordinal", "key", "began", "finished")}
     evaluation |= {"baseline": outcome.baseline, "configuration": json.dumps(content["evaluation"])}
     history.append("evaluation", pa.Table.from_pylist([evaluation]))
     tables: dict[str, list[dict[str, Any]]] = {
@@ -160,6 +168,7 @@ def read_bundle(folder: Path) -> Bundle:
         folder=folder,
         key=content["key"],
         ordinal=content["ordinal"],
+        began=datetime.fromisoformat(content["began"]),
         finished=datetime.fromisoformat(content["finished"]),
         evaluation=Evaluation(**content["evaluation"]),
         outcome=Outcome.from_dict(content["outcome"]),

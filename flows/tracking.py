@@ -112,7 +112,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     for row in outcome.comparisons:
         tags[f"verdict/{tag_name(row.candidate)}/{parse(row.metric).tracker_name}"] = row.verdict
     name = f"{bundle.evaluation.name} {bundle.ordinal}"
-    parent = client.create_run(experiment_id, moment, tags, name).info.run_id
+    parent = client.create_run(experiment_id, int(bundle.began.timestamp() * 1000), tags, name).info.run_id
     verdicts = [row.verdict for row in outcome.comparisons]
     counts: dict[str, float] = {
         word: sum(verdict.startswith(word) for verdict in verdicts) for word in ("improved", "regressed")
@@ -131,7 +131,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
         log_system(client, experiment_id, parent, bundle, system.name, common)
     provision_views(client, experiment_id, bundle)
     client.set_tag(parent, COMPLETE, "true")
-    client.set_terminated(parent, "FINISHED", int(bundle.finished.timestamp() * 1000))
+    client.set_terminated(parent, "FINISHED", moment)
     return str(parent)
 
 
@@ -172,7 +172,9 @@ def log_system(
     moment = int(bundle.finished.timestamp() * 1000)
     role = "baseline" if name == outcome.baseline else "candidate"
     tags = common | {"kind": "system", "system": name, "role": role, "mlflow.parentRunId": parent}
-    run_id = client.create_run(experiment_id, moment, tags, f"{name} {bundle.ordinal}").info.run_id
+    run_id = client.create_run(
+        experiment_id, int(bundle.began.timestamp() * 1000), tags, f"{name} {bundle.ordinal}"
+    ).info.run_id
     values = system_values(bundle, name)
     digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)

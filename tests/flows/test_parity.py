@@ -1,0 +1,63 @@
+"""A slip in the SQL stops the evaluation, and says where."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from flows import warehouse
+from flows.errors import ParityError
+from flows.parity import SAMPLE, sample_queries
+from flows.warehouse import sql_directory, sql_files
+from tests.conftest import in_order, outcome_of
+
+JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
+RANKINGS = {"old": {"q1": in_order("b", "a"), "q2": in_order("c")}, "new": {"q1": in_order("a", "b")}}
+FAULTS = [
+    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "dcg@10"),
+    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "ndcg@10"),
+    ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
+    ("gain", "power(2.0, grade.grade) - 1.0", "power(2.0, grade.grade)", "ndcg(gain=exponential)@10"),
+    ("ranked_doc", "} desc", "} asc", "ndcg@10"),
+    ("dcg_by_rank", "between unbounded preceding", "between 0 preceding", "cg@10"),
+    ("ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg@1"),
+    ("own_ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg(ideal=recall)@1"),
+    ("max_ideal_by_rank", "max(grade) as grade", "min(grade) as grade", "ndcg(ideal=max)@10"),
+    ("query_dcg", "dcg_by_rank.rank <= ", "dcg_by_rank.rank < ", "ndcg@2"),
+    ("query_ideal", "ideal_by_rank.rank <= ", "ideal_by_rank.rank < ", "ndcg@2"),
+    ("query_score", "dcg / coalesce(cutoff, returned)", "dcg / returned", "precision@10"),
+    ("query_score", "when returned is null then 0.0", "when returned is null then 0.5", "ndcg@10"),
+    ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),
+]
+
+
+@pytest.mark.parametrize(("table", "right", "wrong", "metric"), FAULTS)
+def test_a_planted_fault_stops_the_evaluation(
+    table: str, right: str, wrong: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome_of(JUDGMENTS, RANKINGS, [metric])  # sound before
+    shutil.copytree(sql_directory(), tmp_path / "sql")
+    planted = {name: tmp_path / "sql" / path.name for name, path in sql_files().items()}
+    text = planted[table].read_text()
+    assert right in text, "the fault has nowhere to go: mend this test"
+    planted[table].write_text(text.replace(right, wrong))
+    monkeypatch.setattr(warehouse, "sql_files", lambda: planted)
+    # One more query, whose only grade is 1: some faults touch no other.
+    judgments = {**JUDGMENTS, "q3": {"a": 1}}
+    with pytest.raises(ParityError) as caught:
+        outcome_of(judgments, RANKINGS, [metric])
+    message = str(caught.value)
+    assert any(f"query {query!r}" in message for query in judgments)
+    assert any(f"system {system}" in message for system in RANKINGS)
+    assert f"metric {metric}" in message
+    assert "SQL gives" in message
+    assert "the Python core" in message
+
+
+def test_the_sample_is_fixed_and_whole_when_small() -> None:
+    many = [f"q{number}" for number in range(1000)]
+    assert sample_queries(many[:SAMPLE]) == sorted(many[:SAMPLE])
+    sample = sample_queries(many)
+    assert len(sample) == SAMPLE
+    assert sample == sample_queries(list(reversed(many)))
+    assert set(sample) - set(many[:500]), "it reaches beyond the first queries"
