@@ -242,9 +242,14 @@ def publish(
     with user_errors():
         with Progress(quiet) as say:
             say("starting MLflow")
+            from flows.tracking import TrackingError
             from flows.tracking import publish as deliver
 
-            published = deliver(bundle)
+            try:
+                published = deliver(bundle)
+            except TrackingError as error:
+                print(f"ndcg-ab: MLflow could not be reached, logging is still pending: {error}", file=sys.stderr)
+                raise typer.Exit(PENDING) from None
         if not quiet:
             print(("logged: " if published.new else "already there: ") + published.url)
 

@@ -9,6 +9,9 @@ import dataclasses
 import json
 import logging
 import re
+import shlex
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -261,4 +264,16 @@ def dashboard_command(uri: str) -> str | None:
     """The command that opens an embedded store in the browser; None for a server, which is open already."""
     if not uri.startswith("sqlite:"):
         return None
-    return f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false mlflow server --backend-store-uri {uri} --port 5000"
+    return (
+        f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {mlflow_command()} server"
+        f" --backend-store-uri {shlex.quote(uri)} --port 5000"
+    )
+
+
+def mlflow_command() -> str:
+    """``mlflow``, or where it is when the shell would not find it."""
+    beside = Path(sys.executable).parent / "mlflow"
+    if shutil.which("mlflow") or not beside.exists():
+        return "mlflow"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))

@@ -237,3 +237,26 @@ def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
     assert "no detectable difference (MDE = 0.0" in text
     assert "src=" not in text, "the page needs no other file"
     assert "://" not in text, "the page needs no other address"
+
+
+def test_publish_says_that_logging_is_pending(two_nights: tuple[Path, list], tmp_path: Path) -> None:
+    import shutil
+
+    from typer.testing import CliRunner
+
+    from flows.cli import PENDING, app
+
+    _, finished = two_nights
+    shutil.copytree(finished[0].bundle, tmp_path / "bundle")
+    content = json.loads((tmp_path / "bundle" / "bundle.json").read_text())
+    content["evaluation"]["mlflow"]["tracking_uri"] = "http://127.0.0.1:9"
+    (tmp_path / "bundle" / "bundle.json").write_text(json.dumps(content))
+    found = CliRunner().invoke(app, ["publish", str(tmp_path / "bundle")])
+    assert found.exit_code == PENDING
+    assert "still pending: http://127.0.0.1:9" in found.stderr
+    found = CliRunner().invoke(app, ["publish", str(finished[0].bundle)])
+    assert found.exit_code == 0
+    assert found.stdout.startswith("already there: http")
+    found = CliRunner().invoke(app, ["publish", str(tmp_path)])
+    assert found.exit_code == 2
+    assert "holds no bundle.json" in found.stderr

@@ -1,0 +1,85 @@
+"""Documentation that is run: commands, configurations, options, links."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from flows.cli import app
+from flows.config import Evaluation, read_config
+from tests.conftest import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "configs" / "demo.md"]
+COMMANDS = typer.main.get_command(app).commands
+
+
+def console_commands(page: Path) -> list[str]:
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+EXAMPLES = [
+    (page.name, command)
+    for page in PAGES
+    for command in console_commands(page)
+    if command.startswith("ndcg-ab") and " run " not in command  # the flow has a test of its own
+]
+
+
+@pytest.mark.parametrize(("page", "command"), EXAMPLES)
+def test_commands_in_the_documentation_work(page: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    found = CliRunner().invoke(app, shlex.split(command)[1:])
+    assert found.exit_code == 0, found.output
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 2
+
+
+def test_make_commands_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for command in console_commands(ROOT / "README.md"):
+        if command.startswith("make "):
+            assert re.search(rf"^{command.split()[1]}:", makefile, flags=re.MULTILINE), command
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_and_option_is_documented(name: str) -> None:
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("--")}
+    assert set(re.findall(r"`(--[a-z-]+)", section)) == options - {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w-]", "", head.lower().replace(" ", "-")) for head in heads}, target
+
+
+def keys(model: type, found: set[str]) -> set[str]:
+    from flows.config import inner_types
+
+    for name, field in model.model_fields.items():
+        found.add(name)
+        for inner in inner_types(field.annotation):
+            if isinstance(inner, type) and hasattr(inner, "model_fields"):
+                keys(inner, found)
+    return found
+
+
+def test_the_example_configuration_shows_every_key() -> None:
+    path = ROOT / "configs" / "example.yaml"
+    text = path.read_text(encoding="utf-8")
+    for key in keys(Evaluation, set()) - {"directory"}:
+        assert re.search(rf"^[ #-]*{key}:", text, flags=re.MULTILINE), key
+    read_config(path)
