@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
-NOT_A_TERMINAL = 160  # columns for output that goes to a file or a pipe
+NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -15,7 +17,8 @@ from ndcg_core.metric import Metric
 if TYPE_CHECKING:
     from flows.evaluation import Finished
 
-WIDE = 140  # columns of a terminal that hold the whole table
+VERDICT_WIDTH = 32  # columns that a verdict needs to be read
+SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
 COLOURS = {"improved": "green", "regressed": "red", "identical": "dim"}
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
 
@@ -92,50 +95,63 @@ def system_cells(system: SystemSummary) -> list[str]:
     ]
 
 
-def comparison_cells(comparison: Comparison | None) -> list[str]:
+def test_cells(comparison: Comparison | None) -> list[str]:
     if comparison is None:
-        return ["", "", "", "", "", "baseline"]
-    colour = next((colour for start, colour in COLOURS.items() if comparison.verdict.startswith(start)), "")
-    verdict = escape(verdict_text(comparison))
+        return [""] * 5
     return [
         signed(comparison.difference),
         interval(comparison),
         probability(comparison.p_value),
         probability(comparison.p_adjusted),
         wins_ties_losses(comparison),
-        f"[{colour}]{verdict}[/]" if colour else verdict,
     ]
 
 
+def verdict_cell(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return "baseline"
+    colour = next((colour for start, colour in COLOURS.items() if comparison.verdict.startswith(start)), "")
+    verdict = escape(verdict_text(comparison))
+    return f"[{colour}]{verdict}[/]" if colour else verdict
+
+
 def print_outcome(console: Console, outcome: Outcome) -> None:
-    """The tables of an evaluation: one for each metric (two where the terminal is narrow), then the findings."""
+    """The tables of an evaluation, one for each metric (two where the terminal is narrow), then the findings."""
     for metric in outcome.metrics:
-        system_head = ["mean", "median", "queries", "unanswered", judged_label(metric)]
-        test_head = ["difference", f"{level(outcome.alpha)} interval", "p", "adjusted p", "wins/ties/losses", "verdict"]
-        title = f"[bold]{escape(metric.name)}[/]  [dim]definition {metric.hash}[/]"
-        pairs = list(rows_of(outcome, metric))
-        if console.width >= WIDE:
-            rows = [[system.system_id, *system_cells(system), *comparison_cells(row)] for system, row in pairs]
-            console.print(table(title, ["system", *system_head, *test_head], rows))
-        else:
-            rows = [[system.system_id, *system_cells(system)] for system, _ in pairs]
-            console.print(table(title, ["system", *system_head], rows))
-            rows = [[row.candidate, *comparison_cells(row)] for _, row in pairs if row]
-            if rows:
-                against = f"against {escape(outcome.baseline)}"
-                console.print(table(against, ["system", *test_head], rows))
-        if not any(system.queries for system, _ in pairs):
-            console.print(
-                f"[yellow]no query can be scored with {escape(metric.name)}: nothing judged gains anything[/]"
-            )
-    if len({row.family_size for row in outcome.comparisons}) == 1:
+        print_metric(console, outcome, metric)
+    if outcome.comparisons:
         row = outcome.comparisons[0]
         console.print(
             f"[dim]{row.family_size} comparison{'s' * (row.family_size != 1)} in one family, {escape(row.procedure)},"
             f" alpha {outcome.alpha:g}, {outcome.resamples} resamples, seed {outcome.seed};"
-            f" {outcome.parity_queries} queries recomputed by the Python core and equal[/]"
+            f" {outcome.parity_queries} queries computed again by the Python core, and equal[/]",
+            highlight=False,
         )
     print_findings(console, outcome.findings)
+
+
+def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
+    """The systems on one metric, and each candidate against the baseline."""
+    system_head = ["mean", "median", "queries", "unanswered", judged_label(metric)]
+    test_head = ["difference", f"{level(outcome.alpha)} interval", "p", "adjusted p", "wins/ties/losses"]
+    title = f"[bold]{escape(metric.name)}[/]  [dim]definition {metric.hash}[/]"
+    pairs = list(rows_of(outcome, metric))
+    head = ["system", *system_head, *test_head, "verdict"]
+    rows = [[system.system_id, *system_cells(system), *test_cells(row), verdict_cell(row)] for system, row in pairs]
+    if width_of(head, rows) <= console.width:
+        console.print(table(title, head, rows))
+    else:
+        rows = [[system.system_id, *system_cells(system)] for system, _ in pairs]
+        console.print(table(title, ["system", *system_head], rows))
+        tested = [row for _, row in pairs if row]
+        if tested:
+            rows = [[row.candidate, *test_cells(row)] for row in tested]
+            console.print(table(f"against {escape(outcome.baseline)}", ["system", *test_head], rows))
+        for row in tested:
+            console.print(f"{escape(row.candidate)}: {verdict_cell(row)}", highlight=False)
+    if not any(system.queries for system, _ in pairs):
+        console.print(f"[yellow]no query can be scored with {escape(metric.name)}: nothing judged gains anything[/]")
+    console.print()
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
@@ -146,24 +162,38 @@ def print_findings(console: Console, findings: Sequence[Finding]) -> None:
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    made = Table(title=title, title_justify="left", header_style="bold", pad_edge=False, title_style="")
+    """A table whose numbers never break; only verdicts may take several lines."""
+    made = plain_table(title)
     for name in head:
-        words = name in ("system", "verdict")
-        made.add_column(name, justify="left" if words else "right", no_wrap=name != "verdict", overflow="fold")
+        if name == "verdict":
+            made.add_column(name, min_width=VERDICT_WIDTH)
+        else:
+            made.add_column(name, justify="left" if name == "system" else "right", no_wrap=True)
     for first, *rest in rows:
         made.add_row(escape(first), *rest)
     return made
 
 
+def width_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Columns of a terminal that the table needs, with room for verdicts in two lines."""
+    numbers = [max(map(cell_len, cells)) for cells in zip(head[:-1], *(row[:-1] for row in rows), strict=True)]
+    return sum(numbers) + VERDICT_WIDTH + 3 * len(head)
+
+
+def plain_table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
+
+
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
     """The queries with the largest wins and losses of each candidate, on the first metric."""
     metric = outcome.metrics[0]
-    shown = [row for row in extremes if row["metric"] == metric.name]
+    shown = [row for row in extremes if row["metric"] == metric.name and row["place"] <= SHOWN_EXTREMES]
     if not shown:
         return
-    head = ["system", "", "query", "difference"]
-    made = Table(title=f"largest wins and losses, {escape(metric.name)}", title_justify="left", title_style="")
-    for name in head:
+    made = plain_table(f"[bold]largest wins and losses[/], {escape(metric.name)}")
+    for name in ("system", "", "query", "difference"):
         made.add_column(name, justify="right" if name == "difference" else "left")
     for row in shown:
         text = f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"]
