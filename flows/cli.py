@@ -219,7 +219,7 @@ def run(config: ConfigFile, quiet: Quiet = False) -> None:
             prepare(evaluation)
             from flows.evaluation import run_evaluation
 
-            finished = run_evaluation(evaluation)
+            finished = run_evaluation(evaluation, say)
         if not quiet:
             from flows.report import print_run
 

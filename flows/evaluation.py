@@ -6,6 +6,8 @@ cannot resolve them for the models in a served flow's parameters.)
 
 import dataclasses
 import json
+from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,14 @@ def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return not isinstance(error, InputError | ParityError)
 
 
+# Told what begins, where somebody watches; a hook of every task.
+SAY: ContextVar[Callable[[str], None]] = ContextVar("say", default=lambda step: None)
+
+
+def announce(_task: Any, run: Any, _state: Any) -> None:
+    SAY.get()(run.name)
+
+
 def io_task(name: str, **settings: Any) -> Any:
     """A task that talks to the outside world: tried again when it fails."""
     return task(
@@ -55,12 +65,13 @@ def io_task(name: str, **settings: Any) -> Any:
         retry_delay_seconds=RETRY_SECONDS,
         retry_condition_fn=is_worth_retrying,
         cache_policy=NO_CACHE,
+        on_running=[announce],
         **settings,
     )
 
 
 def step(name: str) -> Any:
-    return task(name=name, cache_policy=NO_CACHE)
+    return task(name=name, task_run_name=name, cache_policy=NO_CACHE, on_running=[announce])
 
 
 def keep_pulled(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
@@ -70,7 +81,7 @@ def keep_pulled(pulled: Pulled, name: str, kind: str, path: Path, version: str |
     return about | {"rows": pulled.table.num_rows, "digest": pulled.digest}
 
 
-@io_task("pull judgments")
+@io_task("pull judgments", task_run_name="pull judgments")
 def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
     pulled = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
     return keep_pulled(pulled, evaluation.judgments.file.name, "judgments", folder / "pulled" / "judgments.parquet")
@@ -137,7 +148,7 @@ def keep(evaluation: Evaluation, folder: Path, inputs: list[dict[str, Any]], ext
     return store.keep(folder, evaluation, outcome, inputs, extremes)
 
 
-@io_task("publish")
+@io_task("publish", task_run_name="publish to MLflow")
 def publish(bundle: Path) -> dict[str, Any]:
     from flows.tracking import dashboard_command
     from flows.tracking import publish as deliver
@@ -183,8 +194,9 @@ def published(bundle: Path) -> dict[str, Any]:
         return {"pending": str(error), "url": None, "trend_url": None, "dashboard": None}
 
 
-def run_evaluation(evaluation: Evaluation) -> Finished:
+def run_evaluation(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> Finished:
     """Runs the flow here and now; raises what the failing step raised."""
+    SAY.set(say)
     found = evaluate(evaluation)
     bundle = Path(found["bundle"])
     content = json.loads((bundle / store.BUNDLE).read_text(encoding="utf-8"))

@@ -90,9 +90,16 @@ class Warehouse:
         self.connection.unregister("incoming")
 
     def append(self, name: str, table: pa.Table) -> None:
-        """Adds rows to a table of the database file, which is made with the first of them."""
+        """Adds rows to a table of the database file, which is made with the first of them.
+
+        A column that the table does not have yet is added (null in the older rows).
+        """
         self.connection.register("incoming", table)
         self.connection.execute(f'create table if not exists "{name}" as select * from incoming limit 0')
+        known = {column[0] for column in self.rows(f'describe "{name}"')}
+        for column, kind, *_ in self.rows("describe incoming"):
+            if column not in known:
+                self.connection.execute(f'alter table "{name}" add column "{column}" {kind}')
         self.connection.execute(f'insert into "{name}" by name select * from incoming')
         self.connection.unregister("incoming")
 
