@@ -195,9 +195,17 @@ def published(bundle: Path) -> dict[str, Any]:
 
 
 def run_evaluation(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> Finished:
-    """Runs the flow here and now; raises what the failing step raised."""
+    """Runs the flow here and now; raises what the failing step raised, InputError when Prefect is away."""
     SAY.set(say)
-    found = evaluate(evaluation)
+    try:
+        found = evaluate(evaluation)
+    except RuntimeError as error:
+        if "Failed to reach API" not in str(error):  # Prefect 3.8 has no class of its own for it
+            raise
+        raise InputError(
+            f"prefect: the server named by api_url or PREFECT_API_URL does not answer ({error});"
+            " start it, or name none to run without one"
+        ) from None
     bundle = Path(found["bundle"])
     content = json.loads((bundle / store.BUNDLE).read_text(encoding="utf-8"))
     outcome = Outcome.from_dict(content["outcome"])

@@ -260,3 +260,17 @@ def test_publish_says_that_logging_is_pending(two_nights: tuple[Path, list], tmp
     found = CliRunner().invoke(app, ["publish", str(tmp_path)])
     assert found.exit_code == 2
     assert "holds no bundle.json" in found.stderr
+
+
+def test_a_prefect_server_that_is_away_is_said(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text(
+        f"name: t\noutput: {tmp_path / 'out'}\njudgments: {ROOT}/tests/data/judgments.qrels\n"
+        f"systems: [{{name: old, file: {ROOT}/tests/data/old.run}}]\nprefect: {{api_url: 'http://127.0.0.1:9/api'}}\n"
+    )
+    command = [sys.executable, "-m", "flows.cli", "run", str(tmp_path / "c.yaml")]
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False, timeout=120)
+    assert found.returncode == 2
+    assert "prefect: the server named by api_url or PREFECT_API_URL does not answer" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert not (tmp_path / "out").exists()
