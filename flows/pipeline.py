@@ -12,13 +12,12 @@ from flows.checks import by_severity, check, check_coverage, refuse_missing_gain
 from flows.config import Evaluation
 from flows.outcome import Finding, Outcome, SystemSummary
 from flows.parity import verify
+from flows.rules import depth_of, metric_tables
 from flows.sources import JUDGMENT, RANKING, Pulled, pull, pull_queries
 from flows.warehouse import Warehouse
 from ndcg_core.comparison import Column, Comparison, compare_family
-from ndcg_core.metric import RELEVANCE_MEASURES, Metric, number, written
+from ndcg_core.metric import Metric
 from ndcg_core.summary import mean, median
-
-EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
 
 Say = Callable[[str], None]
 
@@ -71,7 +70,7 @@ def load(
     warehouse.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     for name, table in metric_tables(evaluation.metric_list).items():
         warehouse.put(name, table)
-    warehouse.build("judgment", "query", "system", "ranking", "metric", baseline=evaluation.baseline_name)
+    warehouse.build("judgment", "query", "system", "ranking", "metric", "rank_rule", baseline=evaluation.baseline_name)
 
 
 QUERY_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string())])
@@ -94,79 +93,10 @@ def named(system_id: str, pulled: Pulled) -> pa.Table:
     )
 
 
-def gain_rule(metric: Metric) -> str:
-    """The name of what a grade is worth: ``linear``, ``binary>=2``, ``{1:1, 2:3}``, ``judged``."""
-    if metric.measure == "judged":
-        return "judged"
-    if metric.measure in RELEVANCE_MEASURES or metric.gain == "binary":
-        return "binary" if metric.relevant_from is None else f"binary>={number(metric.relevant_from)}"
-    return written(metric.gain)
-
-
-def discount_rule(metric: Metric) -> str:
-    if metric.measure not in ("ndcg", "dcg"):
-        return "none"
-    base = f"/{number(metric.discount_base)}" if metric.discount == "jarvelin_kekalainen" else ""
-    return metric.discount + base
-
-
-def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
-    """The definitions as tables: what to compute; how is in the SQL."""
-    rows: list[dict[str, Any]] = []
-    gains: dict[str, dict[str, Any]] = {"judged": {"gain_rule": "judged", "kind": "judged", "relevant_from": None}}
-    gains["binary"] = {"gain_rule": "binary", "kind": "binary", "relevant_from": None}
-    discounts: dict[str, dict[str, Any]] = {"none": {"discount_rule": "none", "kind": "none", "base": 2.0}}
-    entries: dict[tuple[str, float], dict[str, Any]] = {}
-    for place, metric in enumerate(metrics):
-        rule, factor = gain_rule(metric), discount_rule(metric)
-        rows.append(
-            {
-                "metric_id": metric.hash,
-                "place": place,
-                "name": metric.name,
-                "measure": metric.measure,
-                "cutoff": metric.cutoff,
-                "gain_rule": rule,
-                "relevance_rule": "binary" if rule == "judged" else rule,
-                "discount_rule": factor,
-                "ideal": {"ndcg": metric.ideal, "recall": "global"}.get(metric.measure),
-            }
-        )
-        kind = rule.partition(">=")[0] if isinstance(metric.gain, str) else "table"
-        gains[rule] = {"gain_rule": rule, "kind": kind, "relevant_from": metric.relevant_from}
-        discounts[factor] = {"discount_rule": factor, "kind": factor.partition("/")[0], "base": metric.discount_base}
-        if not isinstance(metric.gain, str):
-            for grade, gain in metric.gain:
-                entries[rule, grade] = {"gain_rule": rule, "grade": grade, "gain": gain}
-    return {
-        "pulled_metric": pa.Table.from_pylist(rows, schema=METRIC_SCHEMA),
-        "pulled_gain_rule": pa.Table.from_pylist(list(gains.values()), schema=GAIN_RULE_SCHEMA),
-        "pulled_gain_entry": pa.Table.from_pylist(list(entries.values()), schema=GAIN_ENTRY_SCHEMA),
-        "pulled_discount_rule": pa.Table.from_pylist(list(discounts.values()), schema=DISCOUNT_RULE_SCHEMA),
-    }
-
-
-TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
-METRIC_SCHEMA = pa.schema(
-    [("metric_id", TEXT), ("place", WHOLE), ("name", TEXT), ("measure", TEXT), ("cutoff", WHOLE)]
-    + [("gain_rule", TEXT), ("relevance_rule", TEXT), ("discount_rule", TEXT), ("ideal", TEXT)]
-)
-GAIN_RULE_SCHEMA = pa.schema([("gain_rule", TEXT), ("kind", TEXT), ("relevant_from", REAL)])
-GAIN_ENTRY_SCHEMA = pa.schema([("gain_rule", TEXT), ("grade", REAL), ("gain", REAL)])
-DISCOUNT_RULE_SCHEMA = pa.schema([("discount_rule", TEXT), ("kind", TEXT), ("base", REAL)])
-
-
-def depth_of(metrics: Sequence[Metric]) -> int:
-    """How many ranks the deepest metric looks at."""
-    if any(metric.cutoff is None or metric.ideal == "recall" for metric in metrics):
-        return EVERYTHING
-    return max(metric.cutoff or 1 for metric in metrics)
-
-
 def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
     """Ranks, grades and scores every metric at once (sql/2x to sql/4x)."""
     warehouse.build("ranked_doc", depth=depth_of(metrics))
-    warehouse.build("graded_doc", "gain")
+    warehouse.build("returned", "graded_doc", "gain", "placed_gain")
     refuse_missing_gains(warehouse, metrics)
     deepest, judged = warehouse.rows(
         "select (select coalesce(max(rank), 0) from ranked_doc), (select max(judged) from query)"
@@ -209,7 +139,7 @@ def summaries(warehouse: Warehouse) -> list[SystemSummary]:
             shares[metric_id, system_id].append(share)
     found = []
     for metric_id, name, system_id, queries, unanswered in warehouse.rows(
-        "select metric_id, metric.name, system_id, coalesce(queries, 0), coalesce(unanswered, 0)"
+        "select metric_id, metric.name, system_id, coalesce(queries, 0), coalesce(system_summary.unanswered, 0)"
         " from metric cross join system left join system_summary using (metric_id, system_id)"
         " order by metric.place, system.place"
     ):

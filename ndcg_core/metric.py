@@ -21,24 +21,46 @@ from typing import Any
 
 MEASURES = ("ndcg", "dcg", "cg", "accuracy", "precision", "recall", "rr", "judged")
 
-# choice -> its values, the default first.  Those with one value have their other values still to come;
-# they stand here because they are part of every definition, and so of every hash.
+# choice -> its values, the default first
 VALUES: dict[str, tuple[str, ...]] = {
     "gain": ("linear", "exponential", "binary"),
     "discount": ("log2", "jarvelin_kekalainen", "reciprocal", "none"),
     "ideal": ("global", "local", "recall", "max"),
-    "ideal_cut": ("cutoff",),
-    "ties": ("doc_id_desc",),
-    "score_precision": ("double",),
-    "unjudged": ("zero",),
-    "negative": ("zero",),
-    "unanswered": ("zero",),
-    "no_relevant": ("exclude",),
-    "duplicates": ("error",),
+    "ideal_cut": ("cutoff", "none", "returned"),
+    "ties": ("doc_id_desc", "doc_id_asc", "average", "given"),
+    "score_precision": ("double", "float32"),
+    "unjudged": ("zero", "condense"),
+    "negative": ("zero", "error"),
+    "unanswered": ("zero", "exclude"),
+    "no_relevant": ("exclude", "zero", "one"),
+    "duplicates": ("error", "first"),
 }
-NUMBERS = ("relevant_from", "discount_base")
+NUMBERS = ("relevant_from", "discount_base", "max_grade")
+COUNTS = ("cutoff", "recall_depth")
 POLICIES = ("ties", "score_precision", "unjudged", "negative", "unanswered", "no_relevant", "duplicates")
 RELEVANCE_MEASURES = ("accuracy", "precision", "recall", "rr")
+IDEAL_CHOICES = {"recall": ("recall_depth",), "max": ("max_grade",)}
+
+# The same number as the tool that a team used before (docs/presets.md): name -> its choices
+PRESETS: dict[str, dict[str, str]] = {
+    "standard": {},
+    "ranx": {},
+    "beir": {},
+    "trec_eval-9": {"score_precision": "float32", "no_relevant": "zero"},
+    "trec_eval-10": {"no_relevant": "zero"},
+    "gdeval": {"gain": "exponential"},
+    "opensearch": {"gain": "exponential"},
+    "quepid": {"gain": "exponential", "ideal_cut": "none"},
+    "quepid-cut": {"gain": "exponential"},
+    "elasticsearch": {"gain": "exponential", "ideal_cut": "returned"},
+    "mlflow": {"gain": "binary", "ideal_cut": "returned"},
+    "sklearn": {"ties": "average"},
+    "jarvelin-kekalainen": {"discount": "jarvelin_kekalainen"},
+    "turnbull-local": {"discount": "reciprocal", "ideal": "local"},
+    "turnbull-recall": {"discount": "reciprocal", "ideal": "recall"},
+    "turnbull-global": {"discount": "reciprocal", "ideal": "global"},
+    "turnbull-max": {"discount": "reciprocal", "ideal": "max"},
+}
 
 Gain = str | tuple[tuple[float, float], ...]
 
@@ -61,9 +83,21 @@ class Metric:
         "reciprocal" 1/i, "none" 1.
     discount_base: b > 1 of the Järvelin-Kekäläinen discount.
     ideal: what nDCG divides by: "global" all judged documents, "local" the system's own top k, "recall"
-        all that the system returned, "max" the highest grade in every place.
+        its own top `recall_depth`, "max" the highest grade in every place.
+    recall_depth: ranks that the recall ideal looks at, >= cutoff; None: everything returned.
+    max_grade: the grade of the max ideal, > 0; None: the highest in all judgments of the evaluation.
+    ideal_cut: where the ideal ends: "cutoff" at k, "none" nowhere, "returned" at min(k, results returned).
+    ties: the order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average"
+        every place of the tie gets its mean gain (McSherry and Najork 2008); "given" by the ranking's own ranks,
+        scores ignored.
+    score_precision: "float32" compares scores as 32-bit floats, as trec_eval 9 does.
+    unjudged: "zero" gains nothing; "condense" is taken out before ranks are given (Sakai 2007).
+    negative: "zero" a grade below 0 gains nothing; "error" it is refused.
+    unanswered: a judged query that a system returned nothing for: "zero", or "exclude" for that system.
+    no_relevant: a query without any gain among its judgments: "exclude" for every system, or the value
+        "zero" or "one".
+    duplicates: a document twice in a ranking: "error", or "first" the better of the two counts.
 
-    The other fields are policies, described in docs/definitions.md.
     Raises MetricError on a value outside its range or a choice that its measure does not have.
     Sources: Järvelin and Kekäläinen 2002 (gain, discount, ideal); Burges et al. 2005 (exponential).
     """
@@ -75,6 +109,8 @@ class Metric:
     discount: str = "log2"
     discount_base: float = 2.0
     ideal: str = "global"
+    recall_depth: int | None = None
+    max_grade: float | None = None
     ideal_cut: str = "cutoff"
     ties: str = "doc_id_desc"
     score_precision: str = "double"
@@ -87,8 +123,10 @@ class Metric:
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
             raise MetricError(unknown("metric", self.measure, MEASURES))
-        if self.cutoff is not None and (isinstance(self.cutoff, bool) or int(self.cutoff) < 1):
-            raise MetricError(f"cutoff = {self.cutoff}: must be a whole number from 1 up")
+        for choice in COUNTS:
+            value = getattr(self, choice)
+            if value is not None and (isinstance(value, bool) or int(value) < 1):
+                raise MetricError(f"{choice} = {value}: must be a whole number from 1 up")
         if not isinstance(self.gain, str):
             object.__setattr__(self, "gain", checked_table(self.gain))
         for choice, values in VALUES.items():
@@ -98,11 +136,22 @@ class Metric:
         for choice in NUMBERS:
             if getattr(self, choice) is not None:
                 object.__setattr__(self, choice, float(getattr(self, choice)))
-        if self.relevant_from is not None and not (math.isfinite(self.relevant_from) and self.relevant_from > 0):
-            raise MetricError(f"relevant_from = {number(self.relevant_from)}: must be a grade above 0")
+        for choice in ("relevant_from", "max_grade"):
+            grade = getattr(self, choice)
+            if grade is not None and not (math.isfinite(grade) and grade > 0):
+                raise MetricError(f"{choice} = {number(grade)}: must be a grade above 0")
         if not (math.isfinite(self.discount_base) and self.discount_base > 1):
             raise MetricError(f"discount_base = {number(self.discount_base)}: must be above 1")
+        if self.cutoff is None and self.ideal_cut == "none":
+            object.__setattr__(self, "ideal_cut", "cutoff")  # no cutoff: the ideal ends nowhere anyway
         self._refuse_idle_choices()
+        if self.ties == "average" and self.measure in ("accuracy", "rr"):
+            raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
+        if self.recall_depth is not None and (self.cutoff is None or self.recall_depth < self.cutoff):
+            least = "leave it out where there is no cutoff" if self.cutoff is None else f"not below k = {self.cutoff}"
+            raise MetricError(f"recall_depth = {self.recall_depth}: {least}, or a value could exceed 1")
+        if self.ideal == "max" and self.ideal_cut == "none":
+            raise MetricError("ideal_cut = none: an ideal of the highest grade in every place must end somewhere")
 
     def _refuse_idle_choices(self) -> None:
         """A choice that changes nothing would give one metric two names."""
@@ -119,6 +168,9 @@ class Metric:
             return f" with gain = {written(self.gain)} (it needs gain = binary)"
         if choice == "discount_base" and self.measure in ("ndcg", "dcg"):
             return f" with discount = {self.discount} (it needs discount = jarvelin_kekalainen)"
+        for needed, choices in IDEAL_CHOICES.items():
+            if self.measure == "ndcg" and choice in choices:
+                return f" with ideal = {self.ideal} (it needs ideal = {needed})"
         return ""
 
     def choices(self) -> tuple[str, ...]:
@@ -131,7 +183,7 @@ class Metric:
         if self.measure in ("ndcg", "dcg"):
             used += ["discount"] + ["discount_base"] * (self.discount == "jarvelin_kekalainen")
         if self.measure == "ndcg":
-            used += ["ideal", "ideal_cut"]
+            used += ["ideal", *IDEAL_CHOICES.get(self.ideal, ()), "ideal_cut"]
         return tuple(used) + POLICIES
 
     @property
@@ -207,20 +259,32 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
     known = tuple(field.name for field in dataclasses.fields(Metric))
     values: dict[str, Any] = {}
     for choice, value in fields.items():
-        if choice not in known:
-            raise MetricError(unknown("choice", choice, known))
-        values[choice] = read_choice(choice, value)
+        if choice not in (*known, "preset"):
+            raise MetricError(unknown("choice", choice, (*known, "preset")))
+        if choice != "preset":
+            values[choice] = read_choice(choice, value)
+    if "preset" in fields:
+        measure = Metric(measure=values.get("measure", "ndcg"))
+        had = {choice: value for choice, value in preset(str(fields["preset"])).items() if choice in measure.choices()}
+        values = had | values
     return Metric(**values)
+
+
+def preset(name: str) -> dict[str, str]:
+    """The choices of a preset; a measure takes those that it has."""
+    if name.lower() not in PRESETS:
+        raise MetricError(unknown("preset", name, PRESETS))
+    return PRESETS[name.lower()]
 
 
 def read_choice(choice: str, value: Any) -> Any:
     if choice == "measure":
         return str(value).lower()
-    if choice == "cutoff":
+    if choice in COUNTS:
         if value is None:
             return None
         if isinstance(value, bool) or not re.fullmatch(r"[0-9]+", str(value)):
-            raise MetricError(f"cutoff = {value!r}: must be a whole number from 1 up")
+            raise MetricError(f"{choice} = {value!r}: must be a whole number from 1 up")
         return int(value)
     if choice == "gain" and isinstance(value, Mapping):
         return tuple((read_number("gain grade", grade), read_number("gain", gain)) for grade, gain in value.items())

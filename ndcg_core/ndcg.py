@@ -5,6 +5,7 @@ from one query's results and judgments, so that a slip in one of the two shows a
 """
 
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,26 +25,50 @@ class Result(NamedTuple):
     rank_given: int | None = None
 
 
-def order(results: Sequence[Result]) -> list[str]:
-    """doc_ids best first: by score, equal scores by doc_id descending (as trec_eval 9 and 10 do).
+LARGEST_FLOAT32 = 3.4028234663852886e38
 
-    Without scores by the rank given, equal ranks by doc_id descending.  Raises ValueError when a result
-    has neither score nor rank, when only some have a score, and when a document comes twice.
+
+class Placed(NamedTuple):
+    """One place of a ranking: the document that stands there, and the first rank of its group of equal scores."""
+
+    doc_id: str
+    first_rank: int
+
+
+def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
+    """The places best first, by the metric's rules for ties, precision and duplicates.
+
+    Raises ValueError when a result has neither score nor rank, when only some have a score, when a document
+    comes twice (unless duplicates = first), and with ties = given when a result has no rank.
     """
-    if len({result.doc_id for result in results}) < len(results):
-        raise ValueError("a document comes twice in the results of one query")
     scored = [result.score is not None for result in results]
     if any(scored) != all(scored):
         raise ValueError("some results have a score and some have none")
+    best: dict[str, float] = {}
+    for result in results:
+        if result.doc_id in best and metric.duplicates == "error":
+            raise ValueError(f"document {result.doc_id!r} comes twice in the results of one query")
+        best[result.doc_id] = max(order_score(result, metric), best.get(result.doc_id, -math.inf))
+    by_id = sorted(best, key=str.encode, reverse=metric.ties != "doc_id_asc")
+    ordered = sorted(by_id, key=lambda doc_id: -best[doc_id])
+    places: list[Placed] = []
+    for rank, doc_id in enumerate(ordered, start=1):
+        tied = rank > 1 and best[doc_id] == best[ordered[rank - 2]]
+        places.append(Placed(doc_id, places[-1].first_rank if tied else rank))
+    return places
 
-    def key(result: Result) -> tuple[float, bytes]:
-        if result.score is not None:
-            return result.score, result.doc_id.encode()
+
+def order_score(result: Result, metric: Metric) -> float:
+    """What orders a result, higher first: its score in the metric's precision, or its rank turned round."""
+    if metric.ties == "given" or result.score is None:
         if result.rank_given is None:
-            raise ValueError(f"document {result.doc_id!r} has neither a score nor a rank")
-        return -result.rank_given, result.doc_id.encode()
-
-    return [result.doc_id for result in sorted(results, key=key, reverse=True)]
+            missing = "a rank, which ties = given needs" if metric.ties == "given" else "either a score or a rank"
+            raise ValueError(f"document {result.doc_id!r} does not have {missing}")
+        return float(-result.rank_given)
+    if metric.score_precision == "float32":
+        clipped = min(max(result.score, -LARGEST_FLOAT32), LARGEST_FLOAT32)
+        return float(struct.unpack("f", struct.pack("f", clipped))[0])
+    return result.score
 
 
 def gain(metric: Metric, grade: float) -> float:
@@ -83,57 +108,100 @@ def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
     return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
 
 
-def is_scored(metric: Metric, judgments: Mapping[str, float]) -> bool:
-    """Whether a query counts: something among its judgments has a gain (for `judged`: a grade above 0)."""
+def ideal_gains(
+    metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float
+) -> list[float]:
+    """The gains of the best order that this metric divides by, best first, cut where it ends.
+
+    own: the gains of what the system returned, in rank order.
+    """
+    if metric.ideal == "max":
+        grade = highest_grade if metric.max_grade is None else metric.max_grade
+        if highest_grade > grade:
+            raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
+        pool = [gain(metric, grade)] * max(len(own), metric.cutoff or 0)
+    elif metric.ideal == "local":
+        pool = list(own[: metric.cutoff])
+    elif metric.ideal == "recall":
+        pool = list(own[: metric.recall_depth])
+    else:
+        pool = [gain(metric, grade) for grade in judgments.values()]
+    return sorted(pool, reverse=True)[: ideal_end(metric, len(own))]
+
+
+def ideal_end(metric: Metric, returned: int) -> int | None:
+    """How many places the ideal has; None: as many as there are gains."""
+    if metric.ideal == "max" and metric.cutoff is None:
+        return returned
+    if metric.ideal_cut == "returned":
+        return returned if metric.cutoff is None else min(metric.cutoff, returned)
+    return metric.cutoff if metric.ideal_cut == "cutoff" else None
+
+
+def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float]) -> list[float]:
+    """The gain of every place: that of its document, or with ties = average the mean of its group."""
+    own = [document_gain(metric, place.doc_id, judgments) for place in places]
+    if metric.ties != "average":
+        return own
+    groups: dict[int, list[float]] = {}
+    for place, value in zip(places, own, strict=True):
+        groups.setdefault(place.first_rank, []).append(value)
+    return [math.fsum(groups[place.first_rank]) / len(groups[place.first_rank]) for place in places]
+
+
+def document_gain(metric: Metric, doc_id: str, judgments: Mapping[str, float]) -> float:
+    return gain(metric, judgments[doc_id]) if doc_id in judgments else 0.0
+
+
+def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
+    """Whether something among a query's judgments has a gain (for `judged`: a grade above 0)."""
     if metric.measure == "judged":
         return any(grade > 0 for grade in judgments.values())
     return any(gain(metric, grade) > 0 for grade in judgments.values())
 
 
-def ideal_gains(
-    metric: Metric, returned: Sequence[float], judgments: Mapping[str, float], highest_grade: float
-) -> list[float]:
-    """The gains of the best order that this metric divides by, best first, cut where it ends."""
-    places = len(returned) if metric.cutoff is None else metric.cutoff
-    if metric.ideal == "max":
-        return [gain(metric, highest_grade)] * places
-    if metric.ideal == "local":
-        return sorted(returned[: metric.cutoff], reverse=True)
-    if metric.ideal == "recall":
-        return sorted(returned, reverse=True)[: metric.cutoff]
-    return sorted((gain(metric, grade) for grade in judgments.values()), reverse=True)[: metric.cutoff]
-
-
 def score_query(
     metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
 ) -> float | None:
-    """The metric's value for one query of one system, or None where the query is left out for everybody.
+    """The metric's value for one query of one system, or None where the query is left out.
 
-    results: what the system returned, in any order; empty for an unanswered query, which scores 0.
-    judgments: doc_id -> grade, all judgments of the query.
+    results: what the system returned, in any order; empty for an unanswered query.
+    judgments: doc_id -> grade, all judgments of the query, at least one.
     highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
-    Values lie in [0, 1], except dcg and cg (>= 0).
+    Values lie in [0, 1], except dcg and cg (>= 0).  Raises MetricError for grades that the metric refuses.
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
-    if not is_scored(metric, judgments):
+    if metric.negative == "error" and min(judgments.values()) < 0:
+        raise MetricError(f"metric {metric.name}: grade {number(min(judgments.values()))} is below 0")
+    if not results and metric.unanswered == "exclude":
         return None
+    if not is_relevant(metric, judgments):
+        return {"exclude": None, "zero": 0.0, "one": 1.0}[metric.no_relevant]
+    if metric.unjudged == "condense":
+        results = [result for result in results if result.doc_id in judgments]
     if not results:
         return 0.0
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    grades = [judgments.get(doc_id) for doc_id in order(results)]
-    returned = [0.0 if grade is None else gain(metric, grade) for grade in grades]
-    top = returned[: metric.cutoff]
+    places = order(results, metric)
+    gains = placed_gains(metric, places, judgments)
+    if metric.measure == "ndcg":
+        own = [document_gain(metric, place.doc_id, judgments) for place in places]
+        ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest))
+        return discounted_sum(metric, gains[: metric.cutoff]) / ideal if ideal > 0 else 0.0
+    return unnormalised(metric, gains, judgments)
+
+
+def unnormalised(metric: Metric, gains: Sequence[float], judgments: Mapping[str, float]) -> float:
+    """Every measure but ndcg, from the gains in rank order."""
+    top = gains[: metric.cutoff]
     if metric.measure in ("dcg", "cg"):
         return discounted_sum(metric, top)
-    if metric.measure == "ndcg":
-        ideal = discounted_sum(metric, ideal_gains(metric, returned, judgments, highest))
-        return discounted_sum(metric, top) / ideal if ideal > 0 else 0.0
     if metric.measure == "accuracy":
         return 1.0 if any(top) else 0.0
     if metric.measure == "precision":
-        return sum(top) / (len(returned) if metric.cutoff is None else metric.cutoff)
+        return math.fsum(top) / (len(gains) if metric.cutoff is None else metric.cutoff)
     if metric.measure == "recall":
-        return sum(top) / sum(gain(metric, grade) for grade in judgments.values())
+        return math.fsum(top) / math.fsum(gain(metric, grade) for grade in judgments.values())
     if metric.measure == "rr":
         return next((1.0 / rank for rank, value in enumerate(top, start=1) if value > 0), 0.0)
-    return sum(top) / len(top)
+    return math.fsum(top) / len(top)

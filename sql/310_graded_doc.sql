@@ -1,12 +1,14 @@
 -- graded_doc: ranked documents with their grades.
--- grain:  one row per (system_id, query_id, rank)
+-- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  judgment, ranked_doc
 -- params: -
 -- grade is null where the document is unjudged.
 select
+    ranked_doc.rank_rule,
     ranked_doc.system_id,
     ranked_doc.query_id,
     ranked_doc.rank,
+    ranked_doc.first_rank,
     ranked_doc.doc_id,
     judgment.grade,
     judgment.grade is not null as is_judged,

@@ -1,13 +1,17 @@
--- gain: what every grade that occurs is worth under every rule that the metrics use.
+-- gain: what every grade that occurs (or that a max ideal names) is worth under every rule of the metrics.
 -- grain:  one row per (gain_rule, grade)
--- reads:  judgment, pulled_gain_entry, pulled_gain_rule
+-- reads:  judgment, metric, pulled_gain_entry, pulled_gain_rule
 -- params: -
 -- linear r; exponential 2^r - 1 (Burges et al. 2005); binary 1 from a grade on; judged 1 for every judged
 -- document; table as listed. A grade of 0 or below gains nothing, except under judged. A null gain is a
 -- grade that a table lacks: an error, refused by the caller.
 with grade as (
-    select distinct grade,
+    select judgment.grade,
     from judgment
+    union
+    select metric.max_grade as grade,
+    from metric
+    where metric.max_grade is not null
 )
 
 select

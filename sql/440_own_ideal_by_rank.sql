@@ -2,7 +2,7 @@
 -- grain:  one row per (system_id, query_id, metric_id, rank)
 -- reads:  discount, gain, graded_doc, metric
 -- params: -
--- The local ideal reorders the system's own top k, the recall ideal everything that it returned.
+-- The local ideal reorders the system's own top k, the recall ideal its top recall_depth.
 with own_doc as (
     select
         graded_doc.system_id,
@@ -19,6 +19,7 @@ with own_doc as (
     inner join metric
         on
             gain.gain_rule = metric.gain_rule
+            and graded_doc.rank_rule = metric.rank_rule
             and metric.ideal in ('local', 'recall')
             and graded_doc.rank <= coalesce(metric.own_depth, graded_doc.rank)
     where gain.gain > 0

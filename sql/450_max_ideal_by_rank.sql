@@ -1,7 +1,8 @@
--- max_ideal_by_rank: DCG when every place holds the highest grade of all judgments, down to each rank.
+-- max_ideal_by_rank: DCG when every place holds the highest grade, down to each rank.
 -- grain:  one row per (metric_id, rank)
 -- reads:  discount, gain, judgment, metric
 -- params: -
+-- The highest grade of all judgments, unless the metric names one.
 with highest as (
     select max(grade) as grade,
     from judgment
@@ -16,7 +17,10 @@ select
         rows between unbounded preceding and current row
     ) as dcg,
 from metric
-inner join gain on metric.gain_rule = gain.gain_rule
-inner join highest on gain.grade = highest.grade
+cross join highest
+inner join gain
+    on
+        metric.gain_rule = gain.gain_rule
+        and gain.grade = coalesce(metric.max_grade, highest.grade)
 inner join discount on metric.discount_rule = discount.discount_rule
 where metric.ideal = 'max'

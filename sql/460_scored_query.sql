@@ -1,8 +1,9 @@
--- scored_query: the queries that a metric counts, the same ones for every system.
+-- scored_query: the queries that a metric counts.
 -- grain:  one row per (metric_id, query_id)
--- reads:  gain, judgment, metric
+-- reads:  gain, judgment, metric, query
 -- params: -
--- A query without any gain among its judgments has no best order; it is left out for everybody.
+-- A query without any gain among its judgments has no best order: it is left out for everybody, or has the
+-- same value for everybody (no_relevant).
 with gaining_query as (
     select distinct
         gain.gain_rule,
@@ -14,6 +15,14 @@ with gaining_query as (
 
 select
     metric.metric_id,
-    gaining_query.query_id,
+    query.query_id,
+    gaining_query.query_id is not null as is_relevant,
 from metric
-inner join gaining_query on metric.relevance_rule = gaining_query.gain_rule
+cross join query
+left join gaining_query
+    on
+        metric.relevance_rule = gaining_query.gain_rule
+        and query.query_id = gaining_query.query_id
+where
+    query.is_judged
+    and (gaining_query.query_id is not null or metric.no_relevant <> 'exclude')

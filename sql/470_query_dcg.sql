@@ -12,7 +12,8 @@ select
 from metric
 inner join dcg_by_rank
     on
-        metric.gain_rule = dcg_by_rank.gain_rule
+        metric.rank_rule = dcg_by_rank.rank_rule
+        and metric.gain_rule = dcg_by_rank.gain_rule
         and metric.discount_rule = dcg_by_rank.discount_rule
         and dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
 group by

@@ -1,20 +1,34 @@
 -- query_ideal: what a metric divides by.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  answered_query, ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, scored_query
+-- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
--- global: the same for every system. local, recall: the system's own documents. max: k places, or
--- without a cutoff as many as the system returned. recall (the measure) divides by all relevant documents.
+-- global: the same for every system, unless it ends where the system's results end. local, recall: the
+-- system's own documents. max: k places, or without a cutoff as many as the system returned. recall (the
+-- measure) divides by all relevant documents. ideal_end: the last rank of the ideal (null: nowhere).
 with answer as (
     select
-        answered_query.system_id,
-        answered_query.query_id,
-        answered_query.returned,
-        scored_query.metric_id,
-    from answered_query
-    inner join scored_query on answered_query.query_id = scored_query.query_id
+        returned.system_id,
+        returned.query_id,
+        metric.metric_id,
+        metric.gain_rule,
+        metric.discount_rule,
+        metric.ideal,
+        metric.ideal_cut,
+        case
+            when metric.ideal_cut = 'returned' then least(coalesce(metric.cutoff, returned.returned), returned.returned)
+            when metric.ideal = 'max' then coalesce(metric.cutoff, returned.returned)
+            when metric.ideal_cut = 'cutoff' then metric.cutoff
+        end as ideal_end,
+    from returned
+    inner join metric on returned.rank_rule = metric.rank_rule
+    inner join scored_query
+        on
+            metric.metric_id = scored_query.metric_id
+            and returned.query_id = scored_query.query_id
+    where scored_query.is_relevant
 ),
 
-global_ideal as (
+shared_ideal as (
     select
         ideal_by_rank.query_id,
         metric.metric_id,
@@ -24,38 +38,77 @@ global_ideal as (
         on
             metric.gain_rule = ideal_by_rank.gain_rule
             and metric.discount_rule = ideal_by_rank.discount_rule
-            and (metric.measure = 'recall' or ideal_by_rank.rank <= coalesce(metric.cutoff, ideal_by_rank.rank))
-    where metric.ideal = 'global'
+    where
+        metric.ideal = 'global'
+        and metric.ideal_cut <> 'returned'
+        and (
+            metric.measure = 'recall'
+            or metric.ideal_cut = 'none'
+            or ideal_by_rank.rank <= coalesce(metric.cutoff, ideal_by_rank.rank)
+        )
     group by
         ideal_by_rank.query_id,
         metric.metric_id
 ),
 
+returned_ideal as (
+    select
+        answer.system_id,
+        answer.query_id,
+        answer.metric_id,
+        max(ideal_by_rank.dcg) as ideal,
+    from answer
+    inner join ideal_by_rank
+        on
+            answer.query_id = ideal_by_rank.query_id
+            and answer.gain_rule = ideal_by_rank.gain_rule
+            and answer.discount_rule = ideal_by_rank.discount_rule
+            and answer.ideal_end >= ideal_by_rank.rank
+    where
+        answer.ideal = 'global'
+        and answer.ideal_cut = 'returned'
+    group by
+        answer.system_id,
+        answer.query_id,
+        answer.metric_id
+),
+
 own_ideal as (
     select
-        own.system_id,
-        own.query_id,
-        own.metric_id,
+        answer.system_id,
+        answer.query_id,
+        answer.metric_id,
         max(own.dcg) as ideal,
-    from own_ideal_by_rank as own
-    inner join metric on own.metric_id = metric.metric_id
-    where own.rank <= coalesce(metric.cutoff, own.rank)
+    from answer
+    inner join own_ideal_by_rank as own
+        on
+            answer.system_id = own.system_id
+            and answer.query_id = own.query_id
+            and answer.metric_id = own.metric_id
+            and own.rank <= coalesce(answer.ideal_end, own.rank)
     group by
-        own.system_id,
-        own.query_id,
-        own.metric_id
+        answer.system_id,
+        answer.query_id,
+        answer.metric_id
 )
 
 select
     answer.system_id,
     answer.query_id,
     answer.metric_id,
-    global_ideal.ideal,
+    shared_ideal.ideal,
 from answer
-inner join global_ideal
+inner join shared_ideal
     on
-        answer.query_id = global_ideal.query_id
-        and answer.metric_id = global_ideal.metric_id
+        answer.query_id = shared_ideal.query_id
+        and answer.metric_id = shared_ideal.metric_id
+union all
+select
+    returned_ideal.system_id,
+    returned_ideal.query_id,
+    returned_ideal.metric_id,
+    returned_ideal.ideal,
+from returned_ideal
 union all
 select
     own_ideal.system_id,
@@ -70,8 +123,7 @@ select
     answer.metric_id,
     max_ideal_by_rank.dcg as ideal,
 from answer
-inner join metric on answer.metric_id = metric.metric_id
 inner join max_ideal_by_rank
     on
         answer.metric_id = max_ideal_by_rank.metric_id
-        and max_ideal_by_rank.rank = coalesce(metric.cutoff, answer.returned)
+        and answer.ideal_end = max_ideal_by_rank.rank

@@ -1,17 +1,20 @@
 -- query_score: the value of every metric for every query and system.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  answered_query, metric, query_dcg, query_ideal, scored_query, system
+-- reads:  answered_query, metric, query_dcg, query_ideal, returned, scored_query, system
 -- params: -
--- A query that a system did not answer scores 0, and an ideal of 0 gives 0: nothing drops out for one
--- system only. With gain binary and discount none, DCG is the number of relevant documents.
+-- A query that a system did not answer scores 0 (or, with unanswered = exclude, has no row for that system),
+-- and an ideal of 0 gives 0. With gain binary and discount none, DCG is the number of relevant documents.
 with score_part as (
     select
         system.system_id,
         scored_query.query_id,
+        scored_query.is_relevant,
         metric.metric_id,
         metric.measure,
         metric.cutoff,
-        answered_query.returned,
+        metric.no_relevant,
+        answered_query.query_id is not null as is_answered,
+        returned.returned,
         coalesce(query_dcg.dcg, 0.0) as dcg,
         query_dcg.first_rank,
         query_ideal.ideal,
@@ -22,6 +25,11 @@ with score_part as (
         on
             system.system_id = answered_query.system_id
             and scored_query.query_id = answered_query.query_id
+    left join returned
+        on
+            metric.rank_rule = returned.rank_rule
+            and system.system_id = returned.system_id
+            and scored_query.query_id = returned.query_id
     left join query_dcg
         on
             system.system_id = query_dcg.system_id
@@ -32,6 +40,7 @@ with score_part as (
             system.system_id = query_ideal.system_id
             and scored_query.query_id = query_ideal.query_id
             and scored_query.metric_id = query_ideal.metric_id
+    where answered_query.query_id is not null or metric.unanswered = 'zero'
 )
 
 select
@@ -39,7 +48,8 @@ select
     query_id,
     metric_id,
     case
-        when returned is null then 0.0
+        when not is_relevant then case when no_relevant = 'one' then 1.0 else 0.0 end
+        when coalesce(returned, 0) = 0 then 0.0
         when measure in ('ndcg', 'recall') then coalesce(dcg / nullif(ideal, 0.0), 0.0)
         when measure in ('dcg', 'cg') then dcg
         when measure = 'accuracy' then case when dcg > 0 then 1.0 else 0.0 end
@@ -47,5 +57,5 @@ select
         when measure = 'rr' then coalesce(1.0 / first_rank, 0.0)
         when measure = 'judged' then dcg / least(coalesce(cutoff, returned), returned)
     end as value,
-    returned is not null as is_answered,
+    is_answered,
 from score_part

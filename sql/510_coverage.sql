@@ -1,6 +1,6 @@
 -- coverage: which share of the results that a metric looks at has a judgment (judged@k).
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  answered_query, dcg_by_rank, metric, query_score
+-- reads:  dcg_by_rank, metric, query_score, returned
 -- params: -
 -- Of what was returned: three results, two of them judged, are 2/3 at any cutoff from 3 up. Unanswered
 -- queries have no results and no row.
@@ -11,7 +11,10 @@ with judged_in_cutoff as (
         metric.metric_id,
         max(dcg_by_rank.dcg) as judged,
     from metric
-    inner join dcg_by_rank on dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
+    inner join dcg_by_rank
+        on
+            metric.rank_rule = dcg_by_rank.rank_rule
+            and dcg_by_rank.rank <= coalesce(metric.cutoff, dcg_by_rank.rank)
     where
         dcg_by_rank.gain_rule = 'judged'
         and dcg_by_rank.discount_rule = 'none'
@@ -26,15 +29,17 @@ select
     query_score.query_id,
     query_score.metric_id,
     coalesce(judged_in_cutoff.judged, 0.0)
-    / least(coalesce(metric.cutoff, answered_query.returned), answered_query.returned) as judged,
+    / least(coalesce(metric.cutoff, returned.returned), returned.returned) as judged,
 from query_score
 inner join metric on query_score.metric_id = metric.metric_id
-inner join answered_query
+inner join returned
     on
-        query_score.system_id = answered_query.system_id
-        and query_score.query_id = answered_query.query_id
+        metric.rank_rule = returned.rank_rule
+        and query_score.system_id = returned.system_id
+        and query_score.query_id = returned.query_id
 left join judged_in_cutoff
     on
         query_score.system_id = judged_in_cutoff.system_id
         and query_score.query_id = judged_in_cutoff.query_id
         and query_score.metric_id = judged_in_cutoff.metric_id
+where returned.returned > 0

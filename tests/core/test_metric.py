@@ -4,30 +4,9 @@ import dataclasses
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
-from ndcg_core.metric import MEASURES, VALUES, Metric, MetricError, from_mapping, parse
-
-GRADES = st.integers(1, 4).map(float) | st.floats(0.01, 10, allow_nan=False)
-TABLES = st.dictionaries(GRADES, st.floats(0, 20), min_size=1, max_size=4).map(lambda table: tuple(table.items()))
-
-
-@st.composite
-def metrics(draw: st.DrawFn) -> Metric:
-    """Any metric that can be written."""
-    measure = draw(st.sampled_from(MEASURES))
-    fields = {"measure": measure, "cutoff": draw(st.none() | st.integers(1, 1000))}
-    if measure in ("ndcg", "dcg", "cg"):
-        fields["gain"] = draw(st.sampled_from(VALUES["gain"]) | TABLES)
-    if measure in ("ndcg", "dcg"):
-        fields["discount"] = draw(st.sampled_from(VALUES["discount"]))
-        if fields["discount"] == "jarvelin_kekalainen":
-            fields["discount_base"] = draw(st.sampled_from([2.0, 3.0, 10.0]))
-    if measure == "ndcg":
-        fields["ideal"] = draw(st.sampled_from(VALUES["ideal"]))
-    if fields.get("gain") == "binary" or measure in ("accuracy", "precision", "recall", "rr"):
-        fields["relevant_from"] = draw(st.none() | GRADES)
-    return Metric(**fields)
+from ndcg_core.metric import POLICIES, PRESETS, Metric, MetricError, from_mapping, parse
+from tests.strategies import metrics
 
 
 @given(metrics())
@@ -104,6 +83,15 @@ def test_the_hash_is_fixed_across_versions_of_this_project() -> None:
         ("ndcg(gain={1:1, 1:2})@3", "grade 1 is given twice"),
         ("ndcg(gain={})@3", "at least one grade"),
         ("ndcg(gain={1})@3", "must be grade:gain"),
+        ("ndcg(preset=trec)@10", "did you mean 'trec_eval-9'?"),
+        ("ndcg(recall_depth=3)@3", "it needs ideal = recall"),
+        ("ndcg(max_grade=3)@3", "it needs ideal = max"),
+        ("ndcg(ideal=max, max_grade=0)@3", "max_grade = 0: must be a grade above 0"),
+        ("ndcg(ideal=recall, recall_depth=0)@3", "recall_depth = 0: must be a whole number from 1 up"),
+        ("ndcg(ideal=recall, recall_depth=2)@3", "recall_depth = 2: not below k = 3"),
+        ("ndcg(ideal=recall, recall_depth=2)", "leave it out where there is no cutoff"),
+        ("ndcg(ideal=max, ideal_cut=none)@3", "must end somewhere"),
+        ("rr(ties=average)@3", "rr is no sum over places"),
         ("", "must look like"),
         ("ndcg@10@5", "cutoff = '10@5'"),
     ],
@@ -121,5 +109,28 @@ def test_a_mapping_reads_as_the_written_form() -> None:
 
 
 def test_every_field_is_in_the_definition_of_some_measure() -> None:
-    full = {**parse("ndcg(gain=binary, discount=jarvelin_kekalainen)@1").definition}
-    assert {field.name for field in dataclasses.fields(Metric)} == set(full)
+    full = set(parse("ndcg(gain=binary, discount=jarvelin_kekalainen, ideal=recall)@1").definition)
+    full |= set(parse("ndcg(ideal=max)").definition)
+    assert {field.name for field in dataclasses.fields(Metric)} == full
+
+
+def test_presets_are_short_for_their_choices() -> None:
+    assert parse("ndcg(preset=trec_eval-9)@10").name == "ndcg(score_precision=float32, no_relevant=zero)@10"
+    assert parse("ndcg(preset=Elasticsearch, ties=given)@5") == parse(
+        "ndcg(gain=exponential, ideal_cut=returned, ties=given)@5"
+    )
+    assert parse("ndcg(preset=gdeval, gain=binary)@5") == parse("ndcg(gain=binary)@5"), "what is written wins"
+    assert parse("precision(preset=mlflow)@5") == parse("precision@5"), "a measure takes the choices that it has"
+    assert from_mapping({"measure": "ndcg", "preset": "quepid", "cutoff": 10}) == parse("ndcg(preset=quepid)@10")
+    for name in PRESETS:
+        assert parse(parse(f"ndcg(preset={name})@10").name) == parse(f"ndcg(preset={name})@10")
+
+
+def test_policies_belong_to_every_measure() -> None:
+    for measure in ("ndcg", "judged", "rr"):
+        assert set(POLICIES) <= set(parse(measure).definition)
+
+
+def test_without_a_cutoff_an_ideal_that_ends_nowhere_is_the_default() -> None:
+    assert parse("ndcg(ideal_cut=none)").name == "ndcg"
+    assert parse("ndcg(ideal_cut=none)@10").name == "ndcg(ideal_cut=none)@10"

@@ -3,8 +3,13 @@
 import pytest
 
 from ndcg_core.metric import MetricError, parse
-from ndcg_core.ndcg import Result, discount, gain, order, score_query
+from ndcg_core.ndcg import Placed, Result, discount, gain, order, score_query
 from tests.conftest import both, core_scores, in_order, sql_scores
+
+
+def ids(places: list[Placed]) -> list[str]:
+    return [place.doc_id for place in places]
+
 
 GRADED = {"q": {"a": 3, "b": 1, "c": 2, "d": 0, "e": 1}}
 STAR = {"q": {"the movie": 1.0, "Zoolander 2": 0.9, "Stiller photo": 0.7, "helicopter": 0.1, "doggy": 0.1}}
@@ -144,9 +149,14 @@ def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     # As bytes, "z" (7a) < "é" (c3 a9) < "€" (e2 82 ac) < "𝄞" (f0 9d …), which UTF-16 would order before "€" … "\uffff".
     tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]
     expected = ["𝄞", "\uffff", "€", "é", "z", "Z", "9", "10"]
-    assert order(tied) == expected
+    assert ids(order(tied)) == expected
+    assert {place.first_rank for place in order(tied)} == {1}
+    ascending = parse("ndcg(ties=doc_id_asc)")
+    assert ids(order(tied, ascending)) == expected[::-1]
     judgments = {"q": {doc_id: place for place, doc_id in enumerate(reversed(expected))}}
     assert both(judgments, tied, "ndcg") == (1.0, 1.0)
+    judgments = {"q": {doc_id: place for place, doc_id in enumerate(expected)}}
+    assert both(judgments, tied, ascending) == (1.0, 1.0)
 
 
 def test_minus_zero_and_zero_are_one_score() -> None:
@@ -158,13 +168,16 @@ def test_minus_zero_and_zero_are_one_score() -> None:
 def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
     judgments = {"q": {"a": 1, "b": 0, "c": 0}}
     ranked = [Result("c", None, 2), Result("a", None, 10), Result("b", None, 2)]
-    assert order(ranked) == ["c", "b", "a"]
+    assert ids(order(ranked)) == ["c", "b", "a"]
     assert both(judgments, ranked, "rr") == (1 / 3, 1 / 3)
 
 
 def test_scores_win_over_ranks() -> None:
-    assert order([Result("a", 1.0, 1), Result("b", 2.0, 2)]) == ["b", "a"]
-    assert both({"q": {"b": 1}}, [Result("a", 1.0, 1), Result("b", 2.0, 2)], "ndcg@1") == (1.0, 1.0)
+    returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
+    assert ids(order(returned)) == ["b", "a"]
+    assert ids(order(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
+    assert both({"q": {"b": 1}}, returned, "ndcg@1") == (1.0, 1.0)
+    assert both({"q": {"b": 1}}, returned, "ndcg(ties=given)@1") == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +185,7 @@ def test_scores_win_over_ranks() -> None:
     [
         ([Result("a", 1.0), Result("a", 2.0)], "comes twice"),
         ([Result("a", 1.0), Result("b", None, 1)], "some results have a score"),
-        ([Result("a")], "neither a score nor a rank"),
+        ([Result("a")], "does not have either a score or a rank"),
     ],
 )
 def test_the_core_refuses_what_has_no_order(returned: list[Result], said: str) -> None:

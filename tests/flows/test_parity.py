@@ -26,7 +26,7 @@ FAULTS = [
     ("query_dcg", "dcg_by_rank.rank <= ", "dcg_by_rank.rank < ", "ndcg@2"),
     ("query_ideal", "ideal_by_rank.rank <= ", "ideal_by_rank.rank < ", "ndcg@2"),
     ("query_score", "dcg / coalesce(cutoff, returned)", "dcg / returned", "precision@10"),
-    ("query_score", "when returned is null then 0.0", "when returned is null then 0.5", "ndcg@10"),
+    ("query_score", "when coalesce(returned, 0) = 0 then 0.0", "when coalesce(returned, 0) = 0 then 0.5", "ndcg@10"),
     ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),
 ]
 

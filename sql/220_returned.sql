@@ -1,0 +1,40 @@
+-- returned: how many documents a ranking holds for each judged query, after what a rule takes out.
+-- grain:  one row per (rank_rule, system_id, query_id)
+-- reads:  answered_query, judgment, rank_rule, ranking
+-- params: -
+-- A condensed ranking holds judged documents only, perhaps none.
+with condensed_count as (
+    select
+        ranking.system_id,
+        ranking.query_id,
+        count(*) as returned,
+    from ranking
+    inner join judgment
+        on
+            ranking.query_id = judgment.query_id
+            and ranking.doc_id = judgment.doc_id
+    where
+        exists (
+            select rank_rule.rank_rule, from rank_rule
+            where rank_rule.unjudged = 'condense'
+        )
+    group by
+        ranking.system_id,
+        ranking.query_id
+)
+
+select
+    rank_rule.rank_rule,
+    answered_query.system_id,
+    answered_query.query_id,
+    case
+        when rank_rule.unjudged = 'condense' then coalesce(condensed_count.returned, 0)
+        else answered_query.returned
+    end as returned,
+from answered_query
+cross join rank_rule
+left join condensed_count
+    on
+        answered_query.system_id = condensed_count.system_id
+        and answered_query.query_id = condensed_count.query_id
+where answered_query.is_judged
