@@ -11,8 +11,8 @@ from ndcg_core.metric import Metric, number
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 
 SENTENCES = {
-    "no_shared_query": "system {subject} answers none of the {count} judged queries (the first is {example!r}):"
-    " its query ids and those of the judgments must be the same",
+    "no_shared_query": "system {subject} answers none of the {count} judged queries (the first is {example!r},"
+    " the first of its own {own!r}): its query ids and those of the judgments must be the same",
     "unanswered_query": "system {subject} returned nothing for {count} of the judged queries (such as {example!r}):"
     " each scores 0",
     "unjudged_query": "system {subject} answers {count} queries that nobody judged (such as {example!r}):"
@@ -27,21 +27,50 @@ SENTENCES = {
 }
 
 
-def check(warehouse: Warehouse, judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """What is worth knowing before anything is scored; InputError on what makes scores meaningless."""
+def check(
+    warehouse: Warehouse,
+    judgments: Pulled,
+    rankings: Mapping[str, Pulled],
+    metrics: Sequence[Metric],
+    *,
+    one_query: bool = False,
+) -> list[Finding]:
+    """What is worth knowing before anything is scored; InputError on what makes scores meaningless.
+
+    one_query: the rankings hold a single query, so that other queries are not missed.
+    """
     refuse_contradictions(warehouse, judgments)
-    refuse_duplicates(warehouse, rankings)
+    refuse_grades(warehouse, judgments, metrics)
+    refuse_missing_ranks(warehouse, rankings, metrics)
+    found = check_duplicates(warehouse, rankings, metrics)
     warehouse.build("answered_query", "finding")
-    found = [
-        Finding(code, severity, SENTENCES[code].format(subject=subject, count=count, example=example), count)
-        for code, severity, subject, count, example in warehouse.rows(
-            "select code, severity, subject, count, example from finding order by code, subject"
-        )
-    ]
-    errors = [finding.message for finding in found if finding.severity == "error"]
+    if one_query:
+        return found
+    errors = []
+    for code, severity, subject, count, example in warehouse.rows(
+        "select code, severity, subject, count, example from finding order by code, subject"
+    ):
+        own = rankings[subject].table["query_id"][0].as_py() if subject in rankings else None
+        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own)
+        found.append(Finding(code, severity, message, count))
+        if severity == "error":
+            errors.append(f"{rankings[subject].origin}: {message}")
     if errors:
         raise InputError("\n".join(errors))
-    return by_severity(found)
+    return by_severity([*found, *left_out(found, metrics)])
+
+
+def left_out(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
+    """Says so where a metric forgives what a system did not answer."""
+    names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
+    unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
+    if not names or not unanswered:
+        return []
+    message = (
+        f"{', '.join(names)} leaves out what a system did not answer, where others score 0: a system gains by not"
+        " answering what it is bad at; differences are taken over the queries that both answered"
+    )
+    return [Finding("unanswered_left_out", "warning", message, unanswered)]
 
 
 def by_severity(findings: Sequence[Finding]) -> list[Finding]:
@@ -60,12 +89,44 @@ def refuse_contradictions(warehouse: Warehouse, judgments: Pulled) -> None:
         )
 
 
-def refuse_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled]) -> None:
+def refuse_grades(warehouse: Warehouse, judgments: Pulled, metrics: Sequence[Metric]) -> None:
+    """Grades that a metric does not take: below 0, or above the highest that it names."""
+    strict = next((metric for metric in metrics if metric.negative == "error"), None)
+    capped = [metric for metric in metrics if metric.max_grade is not None]
+    limits: list[tuple[Metric, str, str]] = []
+    if strict:
+        limits.append((strict, "grade < 0 order by grade, query_id, doc_id", "must not be below 0 (negative = error)"))
+    if capped:
+        lowest = min(capped, key=lambda metric: metric.max_grade or 0.0)
+        rule = f"must not be above its max_grade = {number(lowest.max_grade or 0.0)}"
+        limits.append((lowest, "grade > $limit order by grade desc, query_id, doc_id", rule))
+    for metric, condition, rule in limits:
+        select = f"select query_id, doc_id, grade from pulled_judgment where {condition} limit 1"
+        rows = warehouse.rows(select, {"limit": metric.max_grade} if "$limit" in select else None)
+        for query_id, doc_id, grade in rows:
+            where = judgments.place_of(query_id, doc_id)
+            raise InputError(f"{where}: grade = {number(grade)}: with the metric {metric.name} it {rule}")
+
+
+def refuse_missing_ranks(warehouse: Warehouse, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
+    """ties = given orders by the rankings' own ranks: they must be there."""
+    for metric in metrics:
+        if metric.ties == "given":
+            for name, pulled in rankings.items():
+                if pulled.table["rank"].null_count:
+                    raise InputError(
+                        f"{pulled.origin}: system {name} gives no ranks, which the metric {metric.name} orders by;"
+                        " choose another rule for ties"
+                    )
+
+
+def check_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
     """A document twice in one ranking would gain twice.
 
     Sorting one hash per result is several times faster than grouping by two texts, and distinct hashes
     prove distinct documents; only where two are equal is the SQL asked whether the documents are.
     """
+    found = []
     for system_id, pulled in rankings.items():
         warehouse.put("one_ranking", pulled.table.select(["query_id", "doc_id"]))
         hashes = warehouse.hashes("one_ranking", ["query_id", "doc_id"])
@@ -76,10 +137,21 @@ def refuse_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled]) -> N
         rows = warehouse.rows("select * from duplicate_document order by query_id, doc_id limit 1")
         for _, query_id, doc_id, copies in rows:
             total = warehouse.rows("select count(*) from duplicate_document")[0][0]
+            if all(metric.duplicates == "first" for metric in metrics):
+                message = (
+                    f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
+                    f" query {query_id!r}): the best placed of them counts (duplicates = first)"
+                )
+                found.append(Finding("duplicate_document", "warning", message, total))
+                continue
             raise InputError(
                 f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
                 f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
             )
+    if found:
+        warehouse.build("distinct_result")
+        warehouse.put("pulled_ranking", warehouse.arrow("select * from distinct_result"))
+    return found
 
 
 def refuse_missing_gains(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
@@ -88,8 +160,8 @@ def refuse_missing_gains(warehouse: Warehouse, metrics: Sequence[Metric]) -> Non
     for gain_rule, grade in rows:
         names = [metric.name for metric in metrics if gain_rule in metric.name]
         raise InputError(
-            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold;"
-            f" add {number(grade)}:GAIN"
+            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
+            f" max_grade names); add {number(grade)}:GAIN"
         )
 
 

@@ -3,14 +3,14 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows import __version__
-from flows.errors import InputError, ParityError
+from flows.errors import InputError, ParityError, SqlError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,9 +37,10 @@ def user_errors() -> Iterator[None]:
     except (InputError, ValueError, OSError) as error:
         if isinstance(error, ValueError) and not is_metric_error(error):
             raise
-        print(f"ndcg-ab: {error}", file=sys.stderr)
+        for line in str(error).splitlines():
+            print(f"ndcg-ab: {line}", file=sys.stderr)
         raise typer.Exit(2) from None
-    except ParityError as error:
+    except (ParityError, SqlError) as error:
         print(f"ndcg-ab: {error}", file=sys.stderr)
         raise typer.Exit(1) from None
 
@@ -104,86 +105,173 @@ ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuratio
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 
 
+JudgmentsFile = Annotated[str, typer.Option(metavar="FILE", help="The judgments (qrels).")]
+SystemFiles = Annotated[
+    list[str], typer.Option(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
+]
+BaselineName = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this system instead.")]
+MetricNames = Annotated[
+    list[str] | None, typer.Option(metavar="METRIC", help="A metric; again for more. (default ndcg@10)")
+]
+JudgmentsFormat = Annotated[
+    str | None, typer.Option(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)")
+]
+RankingsFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="The same for every ranking.")]
+JudgmentsColumns = Annotated[
+    str | None, typer.Option(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating")
+]
+RankingsColumns = Annotated[
+    str | None,
+    typer.Option(metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the sign flips. (default 1935)")]
+Resamples = Annotated[int | None, typer.Option(metavar="N", help="Sign flips. (default 10000)")]
+Alpha = Annotated[float | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads. (default every core)")]
+JsonFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables.")
+]
+
+
 @app.command(
     epilog="Example: ndcg-ab compare --judgments qrels.txt --system old=old.run --system new=new.run.gz"
     " --metric ndcg@10 --metric recall@100 --json result.json"
 )
 def compare(
-    judgments: Annotated[str, typer.Option(metavar="FILE", help="The judgments (qrels).")],
-    system: Annotated[
-        list[str], typer.Option(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
-    ],
-    baseline: Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this system instead.")] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC", help="A metric; again for more. (default ndcg@10)")
-    ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables."),
-    ] = None,
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    baseline: BaselineName = None,
+    metric: MetricNames = None,
+    json: JsonFile = None,
     per_query: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the sign flips. (default 1935)")] = None,
-    resamples: Annotated[int | None, typer.Option(metavar="N", help="Sign flips. (default 10000)")] = None,
-    alpha: Annotated[float | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")] = None,
-    judgments_format: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)")
-    ] = None,
-    format: Annotated[  # noqa: A002
-        str | None, typer.Option(metavar="FORMAT", help="The same for every ranking.")
-    ] = None,
-    judgments_columns: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."),
-    ] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="Threads. (default every core)")] = None,
+    seed: Seed = None,
+    resamples: Resamples = None,
+    alpha: Alpha = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+    threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
-        from flows.compare import evaluation_of, parse_columns, parse_system, writable
+        from flows.compare import Files, evaluation_of, inputs_of, refuse_one_file_twice, writable
         from flows.pipeline import evaluate, write_query_scores
         from flows.warehouse import Warehouse
 
-        ranking_columns = parse_columns("--columns", columns)
-        evaluation = evaluation_of(
-            judgments={
-                "file": judgments,
-                "format": judgments_format,
-                "columns": parse_columns("--judgments-columns", judgments_columns),
-            },
-            systems=[
-                {"name": name, "file": file, "format": format, "columns": ranking_columns}
-                for name, file in map(parse_system, system)
-            ],
-            baseline=baseline,
-            metrics=metric,
-            statistics={"seed": seed, "resamples": resamples, "alpha": alpha},
-            threads=threads,
-        )
-        inputs = [evaluation.judgments.file, *(each.file for each in evaluation.systems if each.file)]
-        json_path = writable("--json", json, inputs) if json and json != "-" else None
-        scores_path = writable("--per-query", per_query, inputs) if per_query else None
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
+        evaluation = evaluation_of(files, baseline, metric, statistics, threads)
+        json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
+        scores_path = writable("--per-query", per_query, inputs_of(evaluation)) if per_query else None
+        refuse_one_file_twice(json_path, scores_path)
         with Warehouse(None, threads) as warehouse:
             with Progress(quiet) as say:
                 outcome = evaluate(evaluation, warehouse, say)
             if scores_path:
                 write_query_scores(warehouse, scores_path)
-        if json_path:
-            from flows.outcome import write_text
-
-            write_text(json_path, outcome.to_json())
-        if json == "-":
-            sys.stdout.write(outcome.to_json())
-        elif not quiet:
+        write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
             from flows.report import print_outcome
 
             print_outcome(output_console(), outcome)
+
+
+def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
+    """JSON to a file, to standard output, or nowhere."""
+    if path:
+        from flows.outcome import write_text
+
+        write_text(path, text())
+    if to_standard_output:
+        sys.stdout.write(text())
+
+
+@app.command(
+    epilog="Example: ndcg-ab explain --judgments qrels.txt --system new=new.run --query q17"
+    " --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10"
+)
+def explain(
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
+    metric: MetricNames = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+) -> None:
+    """Explain one query's value place by place; with two metrics, which choice moves the number."""
+    with user_errors():
+        from flows.compare import Files, evaluation_of
+        from flows.explain import explain_query, print_explained
+        from flows.warehouse import Warehouse
+
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        evaluation = evaluation_of(files, None, metric, {}, None)
+        with Warehouse() as warehouse:
+            explained = explain_query(evaluation, query, warehouse)
+        print_explained(output_console(), explained, query)
+
+
+@app.command(
+    epilog="Example: ndcg-ab sensitivity --judgments qrels.txt --system old=old.run --system new=new.run"
+    " --cutoff 5 --cutoff 10 --picture sensitivity.png"
+)
+def sensitivity(
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    baseline: BaselineName = None,
+    gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
+    discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
+    ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
+    cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF by the name.")
+    ] = None,
+    json: JsonFile = None,
+    seed: Seed = None,
+    resamples: Resamples = None,
+    alpha: Alpha = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare under every combination of gain, discount, ideal and cutoff: does the verdict hang on the definition?"""
+    with user_errors():
+        from flows.compare import Files, evaluation_of, inputs_of, picture_path, writable
+        from flows.sensitivity import (
+            CUTOFFS,
+            DISCOUNTS,
+            GAINS,
+            IDEALS,
+            draw,
+            grid,
+            measure_sensitivity,
+            print_sensitivity,
+            to_json,
+        )
+        from flows.warehouse import Warehouse
+
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        metrics = [each.name for each in grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)]
+        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
+        evaluation = evaluation_of(files, baseline, metrics, statistics, threads, least_systems=2)
+        json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
+        drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        with Warehouse(None, threads) as warehouse, Progress(quiet) as say:
+            found = measure_sensitivity(evaluation, warehouse, say)
+        if drawing:
+            draw(found, drawing)
+        write_or_print(lambda: to_json(found), json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            print_sensitivity(output_console(), found)
 
 
 @app.command(epilog="Example: ndcg-ab check configs/demo.yaml")

@@ -1,6 +1,8 @@
 """What the options of `ndcg-ab compare` mean: an evaluation without a configuration file."""
 
+import dataclasses
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,33 +29,94 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
         if part.strip():
             if not equals or not field or not column:
                 raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
+            if field in found:
+                raise InputError(f"{option} {text!r}: {field} is named twice")
             found[field] = column
     return found
 
 
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """The options that name judgments and rankings, as they were given."""
+
+    judgments: str
+    systems: Sequence[str]
+    judgments_format: str | None = None
+    format: str | None = None
+    judgments_columns: str | None = None
+    columns: str | None = None
+
+
 def evaluation_of(
-    judgments: dict[str, Any],
-    systems: Sequence[dict[str, Any]],
+    files: Files,
     baseline: str | None,
     metrics: Sequence[str] | None,
     statistics: dict[str, Any],
     threads: int | None,
+    least_systems: int = 1,
 ) -> Evaluation:
     """The evaluation that the options describe; InputError names the option."""
+    if len(files.systems) < least_systems:
+        raise InputError(f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed")
+    judgments = {
+        "file": files.judgments,
+        "format": files.judgments_format,
+        "columns": parse_columns("--judgments-columns", files.judgments_columns),
+    }
+    columns = parse_columns("--columns", files.columns)
+    systems = [
+        {"name": name, "file": file, "format": files.format, "columns": columns}
+        for name, file in map(parse_system, files.systems)
+    ]
     given = {key: value for key, value in statistics.items() if value is not None}
     optional: dict[str, Any] = {"metrics": list(metrics)} if metrics else {}
     try:
         return Evaluation(
             name="compare",
             judgments=judgments,
-            systems=list(systems),
+            systems=systems,
             baseline=baseline,
             statistics=given,
             resources={"threads": threads},
             **optional,
         )
     except ValidationError as error:
-        raise InputError("\n".join(problems(error))) from None
+        raise InputError("\n".join(dict.fromkeys(by_option(problem) for problem in problems(error)))) from None
+
+
+OPTIONS = {  # where the evaluation has it -> the option that gave it
+    "judgments.format": "--judgments-format",
+    "judgments": "--judgments",
+    r"systems\[\d+\]\.format": "--format",
+    r"systems(\[\d+\]\.name)?": "--system",
+    "baseline": "--baseline",
+    "metrics": "--metric",
+    r"statistics\.(\w+)": r"--\1",
+    "resources.threads": "--threads",
+}
+
+
+def by_option(problem: str) -> str:
+    """``--alpha = 2: must be below 1`` for ``statistics.alpha = 2: must be below 1``."""
+    for key, option in OPTIONS.items():
+        if re.match(rf"{key}( =|:)", problem):
+            return re.sub(rf"^{key}", option, problem)
+    return problem
+
+
+def inputs_of(evaluation: Evaluation) -> list[Path]:
+    return [evaluation.judgments.file, *(system.file for system in evaluation.systems if system.file)]
+
+
+def refuse_one_file_twice(json_path: Path | None, scores_path: Path | None) -> None:
+    if json_path and scores_path and json_path.resolve() == scores_path.resolve():
+        raise InputError(f"--json and --per-query both name {json_path}: one would overwrite the other")
+
+
+def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--picture {path}: must end in .png, .svg or .pdf")
+    return writable("--picture", path, inputs)
 
 
 def writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:

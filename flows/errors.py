@@ -5,5 +5,9 @@ class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
 
 
+class SqlError(RuntimeError):
+    """A SQL file failed, or the database could not be opened; the message says which. Exit code 1."""
+
+
 class ParityError(Exception):
     """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""

@@ -110,7 +110,9 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
     }
     with opened(evaluation, folder) as warehouse:
         pipeline.load(warehouse, judgments, pipeline.pull_texts(evaluation), rankings, evaluation)
-        return [dataclasses.asdict(finding) for finding in check(warehouse, judgments, rankings)]
+        return [
+            dataclasses.asdict(finding) for finding in check(warehouse, judgments, rankings, evaluation.metric_list)
+        ]
 
 
 def opened(evaluation: Evaluation, folder: Path) -> Warehouse:

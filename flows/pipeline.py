@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from flows.checks import by_severity, check, check_coverage, refuse_missing_gains
 from flows.config import Evaluation
+from flows.order import check_order
 from flows.outcome import Finding, Outcome, SystemSummary
 from flows.parity import verify
 from flows.rules import depth_of, metric_tables
@@ -30,7 +31,7 @@ def evaluate(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda ste
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(warehouse, judgments, queries, rankings, evaluation)
-    findings = check(warehouse, judgments, rankings)
+    findings = check(warehouse, judgments, rankings, evaluation.metric_list)
     say("scoring")
     score(warehouse, evaluation.metric_list)
     say("recomputing a sample")
@@ -95,7 +96,8 @@ def named(system_id: str, pulled: Pulled) -> pa.Table:
 
 def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
     """Ranks, grades and scores every metric at once (sql/2x to sql/4x)."""
-    warehouse.build("ranked_doc", depth=depth_of(metrics))
+    # One place more than any metric counts shows whether the last one is tied.
+    warehouse.build("ranked_doc", depth=depth_of(metrics) + 1)
     warehouse.build("returned", "graded_doc", "gain", "placed_gain")
     refuse_missing_gains(warehouse, metrics)
     deepest, judged = warehouse.rows(
@@ -117,7 +119,9 @@ def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Fi
         metrics=tuple(evaluation.metric_list),
         systems=tuple(systems),
         comparisons=tuple(comparisons(warehouse, evaluation)),
-        findings=tuple(by_severity([*findings, *check_coverage(systems)])),
+        findings=tuple(
+            by_severity([*findings, *check_order(warehouse, evaluation.metric_list[0]), *check_coverage(systems)])
+        ),
         alpha=statistics.alpha,
         seed=statistics.seed,
         resamples=statistics.resamples,
@@ -149,8 +153,8 @@ def summaries(warehouse: Warehouse) -> list[SystemSummary]:
     return found
 
 
-def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison]:
-    """Every candidate against the baseline on every metric, as one family; metrics first, then systems."""
+def paired_columns(warehouse: Warehouse, evaluation: Evaluation) -> list[Column]:
+    """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
     rows = warehouse.arrow(
         "select metric.place as metric_place, system.place as system_place, query_id, difference"
         " from paired_difference"
@@ -171,25 +175,34 @@ def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison
                 columns.append(
                     Column(evaluation.baseline_name, system.name, metric.name, tuple(query_ids), np.array(differences))
                 )
-    if not columns:
-        return []
+    return columns
+
+
+def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison]:
+    """Every candidate against the baseline on every metric, as one family."""
+    columns = paired_columns(warehouse, evaluation)
     settings = evaluation.statistics
-    return compare_family(
-        columns,
-        alpha=settings.alpha,
-        seed=settings.seed,
-        resamples=settings.resamples,
-        workers=evaluation.resources.threads,
+    return (
+        compare_family(
+            columns,
+            alpha=settings.alpha,
+            seed=settings.seed,
+            resamples=settings.resamples,
+            workers=evaluation.resources.threads,
+        )
+        if columns
+        else []
     )
 
 
 def write_query_scores(warehouse: Warehouse, path: Path) -> None:
-    """One row per (system_id, query_id, metric) with its value, as CSV or Parquet by the file's name."""
+    """One row per (system_id, query_id, metric) with its value and its hash: CSV or Parquet by the name."""
     import pyarrow.csv as pacsv
     import pyarrow.parquet as papq
 
     table = warehouse.arrow(
-        "select query_score.system_id, query_score.query_id, metric.name as metric, query_score.value"
+        "select query_score.system_id, query_score.query_id, metric.name as metric, query_score.value,"
+        " query_score.metric_id as metric_hash"
         " from query_score"
         " inner join metric using (metric_id)"
         " inner join system using (system_id)"
@@ -211,7 +224,7 @@ def check_only(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda s
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(warehouse, judgments, queries, rankings, evaluation)
-    findings = check(warehouse, judgments, rankings)
+    findings = check(warehouse, judgments, rankings, evaluation.metric_list)
     judged, pairs = warehouse.rows("select count(*) filter (where is_judged), sum(judged) from query")[0]
     results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
     return findings, f"{judged} judged queries, {pairs} judgments; {results}; metrics {', '.join(evaluation.metrics)}"

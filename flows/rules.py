@@ -93,3 +93,8 @@ def depth_of(metrics: Sequence[Metric]) -> int:
     depths = [metric.cutoff or EVERYTHING for metric in metrics]
     depths += [metric.recall_depth or EVERYTHING for metric in metrics if metric.ideal == "recall"]
     return max(depths)
+
+
+def looks_beyond(metric: Metric) -> bool:
+    """Whether a metric's value hangs on results below its cutoff."""
+    return metric.cutoff is None or metric.ideal == "recall"

@@ -5,6 +5,7 @@ and ``evaluation.duckdb`` (every table of the pipeline).  It appears whole: it i
 and renamed at the end.
 """
 
+import contextlib
 import dataclasses
 import json
 import shutil
@@ -72,8 +73,11 @@ def began_of(name: str) -> datetime:
 
 
 def abandon(folder: Path) -> None:
-    """Removes the working folder of an evaluation that failed."""
+    """Removes the working folder of an evaluation that failed, and the folders above it that it leaves empty."""
     shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()
+        folder.parent.parent.rmdir()
 
 
 def keep(
@@ -132,10 +136,7 @@ def enter(history: Warehouse, content: Mapping[str, Any], outcome: Outcome, scor
         if rows:
             schema = HISTORY_SCHEMAS.get(name)
             history.append(name, pa.Table.from_pylist([{"ordinal": ordinal, **row} for row in rows], schema=schema))
-    hashes = {metric.name: metric.hash for metric in outcome.metrics}
-    numbered = scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, WHOLE))
-    metric_hash = pa.array([hashes[name] for name in scores["metric"].to_pylist()], TEXT)
-    history.append("query_score", numbered.append_column("metric_hash", metric_hash))
+    history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, WHOLE)))
 
 
 REAL, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
@@ -163,15 +164,18 @@ def read_bundle(folder: Path) -> Bundle:
     path = folder / BUNDLE
     if not path.is_file():
         raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
-    content = json.loads(path.read_text(encoding="utf-8"))
-    return Bundle(
-        folder=folder,
-        key=content["key"],
-        ordinal=content["ordinal"],
-        began=datetime.fromisoformat(content["began"]),
-        finished=datetime.fromisoformat(content["finished"]),
-        evaluation=Evaluation(**content["evaluation"]),
-        outcome=Outcome.from_dict(content["outcome"]),
-        inputs=tuple(content["inputs"]),
-        extremes=tuple(content["extremes"]),
-    )
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return Bundle(
+            folder=folder,
+            key=content["key"],
+            ordinal=content["ordinal"],
+            began=datetime.fromisoformat(content["began"]),
+            finished=datetime.fromisoformat(content["finished"]),
+            evaluation=Evaluation(**content["evaluation"]),
+            outcome=Outcome.from_dict(content["outcome"]),
+            inputs=tuple(content["inputs"]),
+            extremes=tuple(content["extremes"]),
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None

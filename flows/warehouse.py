@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from flows.errors import InputError
+from flows.errors import InputError, SqlError
 
 Value = str | float | int | bool | Sequence[str] | None
 
@@ -46,10 +46,6 @@ def header(text: str) -> dict[str, str]:
     return found
 
 
-class SqlError(RuntimeError):
-    """A SQL file failed; the message names the file."""
-
-
 class Warehouse:
     """One evaluation's tables.
 
@@ -70,7 +66,10 @@ class Warehouse:
         if path is None:
             config["temp_directory"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-spill")
         self.in_memory = path is None
-        self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
+        try:
+            self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
+        except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
+            raise SqlError(f"DuckDB cannot start: {error}") from None
 
     def __enter__(self) -> "Warehouse":
         return self

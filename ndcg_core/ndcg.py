@@ -4,6 +4,7 @@ Nothing here is shared with `sql/`: order, gain, discount, ideal and every measu
 from one query's results and judgments, so that a slip in one of the two shows as a difference.
 """
 
+import dataclasses
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -205,3 +206,38 @@ def unnormalised(metric: Metric, gains: Sequence[float], judgments: Mapping[str,
     if metric.measure == "rr":
         return next((1.0 / rank for rank, value in enumerate(top, start=1) if value > 0), 0.0)
     return math.fsum(top) / len(top)
+
+
+class TieBounds(NamedTuple):
+    """A value over all orders of equal scores; expected is None for rr and accuracy, which are no sums over places."""
+
+    worst: float
+    expected: float | None
+    best: float
+
+
+def tie_bounds(
+    metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
+) -> TieBounds:
+    """The lowest, the expected and the highest value that the order of equal scores can give one query.
+
+    Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.
+    """
+
+    def ordered(sign: float) -> float:
+        """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""
+
+        def key(result: Result) -> tuple[float, float, bytes]:
+            worth = document_gain(metric, result.doc_id, judgments)
+            return order_score(result, metric), sign * worth, result.doc_id.encode()
+
+        ranked = sorted(results, key=key, reverse=True)
+        placed = [Result(result.doc_id, None, rank) for rank, result in enumerate(ranked, start=1)]
+        by_rank = dataclasses.replace(metric, ties="given")
+        return score_query(by_rank, placed, judgments, highest_grade) or 0.0
+
+    expected = None
+    if metric.measure not in ("rr", "accuracy"):
+        averaged = dataclasses.replace(metric, ties="average")
+        expected = score_query(averaged, results, judgments, highest_grade) or 0.0
+    return TieBounds(ordered(-1.0), expected, ordered(1.0))

@@ -64,6 +64,7 @@ ordered_result as (
         system_id,
         query_id,
         doc_id,
+        rank_given,
         case
             when ties = 'given' then -cast(rank_given as double)
             when score_precision = 'float32' and score is not null
@@ -81,6 +82,8 @@ descending_doc as (
         system_id,
         query_id,
         doc_id,
+        rank_given,
+        order_score,
         row_number() over (
             partition by rank_rule, system_id, query_id
             order by { 'score': order_score, 'doc_id': doc_id } desc
@@ -96,6 +99,8 @@ ascending_doc as (
         system_id,
         query_id,
         doc_id,
+        rank_given,
+        order_score,
         row_number() over (
             partition by rank_rule, system_id, query_id
             order by { 'score': -order_score, 'doc_id': doc_id } asc
@@ -111,6 +116,8 @@ averaged_doc as (
         system_id,
         query_id,
         doc_id,
+        rank_given,
+        order_score,
         row_number() over (
             partition by rank_rule, system_id, query_id
             order by order_score desc, doc_id desc
@@ -129,6 +136,8 @@ select
     system_id,
     query_id,
     doc_id,
+    rank_given,
+    order_score,
     rank,
     rank as first_rank,
 from descending_doc
@@ -138,6 +147,8 @@ select
     system_id,
     query_id,
     doc_id,
+    rank_given,
+    order_score,
     rank,
     rank as first_rank,
 from ascending_doc
@@ -147,6 +158,8 @@ select
     system_id,
     query_id,
     doc_id,
+    rank_given,
+    order_score,
     rank,
     first_rank,
 from averaged_doc

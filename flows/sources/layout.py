@@ -40,19 +40,23 @@ class Layout:
     def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
         """field -> column name in the file, for the fields that it has.
 
-        Raises InputError for a column that is mapped or required and not there.
+        Raises InputError for a column that is mapped or required and not there, or there twice.
         """
-        chosen = {}
+        chosen: dict[str, str] = {}
         for field in self.fields:
             name = columns.get(field.name, field.name)
+            if found.count(name) > 1:
+                raise InputError(f"{where}: column {name!r} is there {found.count(name)} times: a name stands for one")
+            if name in chosen.values():
+                raise InputError(f"{where}: column {name!r} is named for two fields: every field has its own column")
             if name in found:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
                 near = get_close_matches(name, found, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = f"did you mean {field.name}={near[0]}?" if near else f"else say {field.name}=COLUMN"
                 raise InputError(
-                    f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'})"
-                    f"{hint} Name it with columns: {field.name}=COLUMN"
+                    f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'});"
+                    f" {hint}"
                 )
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
             raise InputError(
@@ -78,29 +82,48 @@ RANKING = Layout(
 )
 QUERY = Layout("query", (Field("query_id", pa.string()), Field("text", pa.string())))
 
-PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+SHOWN = 80  # characters of a value in a message
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
     """A value as its field's type; raises InputError with the place, the value and the rule."""
     if value is None:
         raise InputError(f"{where}: {field.name} is missing: every row needs one")
+    if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
+        raise InputError(f"{where}: {field.name} is empty: every row needs one")
     if field.type == pa.string():
-        if isinstance(value, bool | float) or not isinstance(value, str | int):
-            raise InputError(f"{where}: {field.name} = {value!r}: must be text")
-        if str(value) == "":
-            raise InputError(f"{where}: {field.name} is empty: every row needs one")
-        return str(value)
+        return read_text(field, value, where)
     text = str(value).strip()
-    if isinstance(value, bool) or not PLAIN_NUMBER.fullmatch(text):
-        if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
-            raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
-        raise InputError(f"{where}: {field.name} = {value!r}: must be a number")
+    if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
+        raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
+    if not PLAIN_NUMBER.fullmatch(text):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number")
     parsed = float(text)
     if not math.isfinite(parsed):
-        raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
+        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
     if field.type == pa.int64():
         if not parsed.is_integer():
-            raise InputError(f"{where}: {field.name} = {text!r}: must be a whole number")
-        return int(parsed)
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be a whole number")
+        whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
+        if abs(whole) >= 2**63:
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be below 2^63")
+        return whole
     return parsed
+
+
+def read_text(field: Field, value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | bytes | int):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text or a whole number")
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
+    except UnicodeError:
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text that UTF-8 can hold") from None
+    return text
+
+
+def shown(value: object) -> str:
+    """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

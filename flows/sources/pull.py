@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import io
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,8 +64,10 @@ def pull(
         return Pulled(pull_function(source, queries or {}, directory), layout, source, source.python)
     unknown = set(source.columns) - {field.name for field in layout.fields}
     if unknown:
-        known = ", ".join(field.name for field in layout.fields)
-        raise InputError(f"{source.file}: columns: {sorted(unknown)[0]!r} is no field of a {layout.kind} ({known})")
+        name, known = min(unknown), [field.name for field in layout.fields]
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"{source.file}: columns: {name!r} is no field of a {layout.kind} ({', '.join(known)}){hint}")
     path = source.file if source.file.is_absolute() else directory / source.file
     return Pulled(read_file(path, layout, source.format, source.columns), layout, source, str(path))
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from flows.config import PythonSource
 from flows.errors import InputError
-from flows.sources.layout import RANKING
+from flows.sources.layout import RANKING, shown
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
@@ -29,10 +29,10 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {error}") from error
+            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from error
         raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
-    except Exception as error:
-        raise InputError(f"python = {name!r}: importing it failed: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from error
     finally:
         sys.path.remove(str(directory))
     function = getattr(module, function_name, None)
@@ -41,39 +41,65 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+def in_one_line(error: BaseException) -> str:
+    """KeyError: 'title'"""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def pull_function(source: PythonSource, queries: Mapping[str, str], directory: Path) -> pa.Table:
     """The ranking that the function returns; raises InputError when it fails or returns something else."""
     function = load_function(source.python, directory)
     try:
-        found = function(dict(queries), **source.arguments)
-    except Exception as error:
-        raise InputError(f"python = {source.python!r} failed: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Mapping):
-        raise InputError(f"python = {source.python!r} returned {type(found).__name__}: must map query_id to results")
-    query_ids: list[str] = []
-    doc_ids: list[str] = []
-    scores: list[float] = []
-    for query_id, results in found.items():
-        for doc_id, score in checked_results(source.python, query_id, results):
-            query_ids.append(query_id)
-            doc_ids.append(doc_id)
-            scores.append(score)
-    if not doc_ids:
+        rows = checked_rows(source.python, function(dict(queries), **source.arguments))
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(f"python = {source.python!r} failed: {in_one_line(error)}") from error
+    if not rows:
         raise InputError(f"python = {source.python!r} returned no document for any of {len(queries)} queries")
-    ranks = pa.nulls(len(doc_ids), pa.int64())
+    query_ids, doc_ids, scores = zip(*rows, strict=True)
+    ranks = pa.nulls(len(rows), pa.int64())
     return pa.table([query_ids, doc_ids, scores, ranks], schema=RANKING.schema)
+
+
+def checked_rows(name: str, found: Any) -> list[tuple[str, str, float]]:
+    """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
+    if not isinstance(found, Mapping):
+        raise InputError(f"python = {name!r} returned {type(found).__name__}: must map query_id to results")
+    return [
+        (query_id, doc_id, score)
+        for query_id, results in found.items()
+        for doc_id, score in checked_results(name, query_id, results)
+    ]
 
 
 def checked_results(name: str, query_id: Any, results: Iterable[Any]) -> Iterable[tuple[str, float]]:
     where = f"python = {name!r}, query {query_id!r}"
-    if not isinstance(query_id, str) or not query_id:
+    if not is_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
+    if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
+        raise InputError(f"{where}: {shown(results)}: the results must be pairs (doc_id, score)")
     for result in results:
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise InputError(f"{where}: {result!r}: every result must be a pair (doc_id, score)")
+            raise InputError(f"{where}: {shown(result)}: every result must be a pair (doc_id, score)")
         doc_id, score = result
-        if not isinstance(doc_id, str) or not doc_id:
-            raise InputError(f"{where}: doc_id = {doc_id!r}: must be text that is not empty")
-        if isinstance(score, bool) or not isinstance(score, Real) or not math.isfinite(score):
-            raise InputError(f"{where}, document {doc_id!r}: score = {score!r}: must be a finite number")
+        if not is_text(doc_id):
+            raise InputError(f"{where}: doc_id = {shown(doc_id)}: must be text that is not empty")
+        if not is_finite(score):
+            raise InputError(f"{where}, document {doc_id!r}: score = {shown(score)}: must be a finite number")
         yield doc_id, float(score)
+
+
+def is_text(value: Any) -> bool:
+    """Not empty, and what UTF-8 can hold."""
+    try:
+        return isinstance(value, str) and len(value.encode()) > 0
+    except UnicodeEncodeError:
+        return False
+
+
+def is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

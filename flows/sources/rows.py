@@ -6,8 +6,9 @@ import json
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as papq
@@ -16,6 +17,7 @@ from flows.errors import InputError
 from flows.sources.layout import Layout, read_value
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
+GZIP_MAGIC = b"\x1f\x8b"
 Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
 
 
@@ -63,24 +65,34 @@ def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str
         yield from delimited_records(path, layout, "," if file_format == "csv" else "\t", columns)
 
 
+def is_gzipped(path: Path) -> bool:
+    """By the first bytes, whatever the name says."""
+    with path.open("rb") as file:
+        return file.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if is_gzipped(path) else path.open("rb")
+
+
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line without its end) of a text file, gzipped or not; refuses what is not UTF-8."""
-    with path.open("rb") as probe:
-        gzipped = probe.read(2) == b"\x1f\x8b"
+    """(number, line with its end) of a text file, gzipped or not; refuses what is not UTF-8."""
     number = 0
     try:
-        with gzip.open(path) if gzipped else path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
+        with open_bytes(path) as file:
+            for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in file), 1):
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     bad = raw[error.start : error.start + 1]
-                    raise InputError(f"{path}, line {number}: byte {bad!r} is not UTF-8 text") from None
+                    raise InputError(
+                        f"{path}, line {number}: byte {bad!r} is not UTF-8 text: convert the file to UTF-8"
+                    ) from None
                 if "\0" in line:
                     raise InputError(f"{path}, line {number}: holds a zero byte: not a text file")
-                yield number, line.rstrip("\r\n")
+                yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip file is broken after line {number}: {error}") from None
+        raise InputError(f"{path}: the gzip file is broken after line {number}, write it again: {error}") from None
 
 
 def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
@@ -88,7 +100,7 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     places, width = layout.trec
     shape = "query_id 0 doc_id grade" if layout.kind == "judgment" else "query_id Q0 doc_id rank score tag"
     for number, line in text_lines(path):
-        inner = line.strip(BLANKS)
+        inner = line.strip(BLANKS + "\n")
         if not inner:
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
@@ -101,7 +113,7 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
 
 
 def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:
-    lines = (line + "\n" for _, line in text_lines(path))
+    lines = (line for _, line in text_lines(path))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     start = 1
     header: list[str] = []
@@ -109,7 +121,7 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
     try:
         for parts in reader:
             number, start = start, reader.line_num + 1
-            if not parts:
+            if len(parts) < 2 and not "".join(parts).strip():
                 continue
             if not header:
                 header = parts
@@ -124,32 +136,56 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
             yield number, {name: row[column] for name, column in chosen.items()}
     except csv.Error as error:
         raise InputError(
-            f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error}"
+            f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error};"
+            " a field with a quote in it stands in quotes, and its own quotes are doubled"
         ) from None
 
 
 def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
-    names = {field.name: columns.get(field.name, field.name) for field in layout.fields}
     for number, line in text_lines(path):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: is not JSON ({error}); every line must be one object") from None
+            raise InputError(
+                f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
+                " every line must be one JSON object"
+            ) from None
+        except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+            raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
         if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number}: {line[:60]!r}: every line must be one JSON object")
-        for field in layout.fields:
-            if (field.required or field.name in columns) and names[field.name] not in row:
-                raise InputError(f"{path}, line {number}: there is no key {names[field.name]!r} for {field.name}")
-        yield number, {name: row[column] for name, column in names.items() if column in row}
+            raise InputError(f"{path}, line {number}: {line.strip()[:60]!r}: every line must be one JSON object")
+        chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
+        yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def open_parquet(path: Path) -> papq.ParquetFile:
+    try:
+        if is_gzipped(path):
+            with gzip.open(path) as file:
+                return papq.ParquetFile(pa.BufferReader(file.read()))
+        return papq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: is not a Parquet file: {error}") from None
 
 
 def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
-    file = papq.ParquetFile(path)
-    chosen = layout.check_columns(str(path), list(file.schema_arrow.names), columns)
     number = 0
-    for batch in file.iter_batches(columns=list(chosen.values())):
-        for row in batch.to_pylist():
-            number += 1
-            yield number, {name: row[column] for name, column in chosen.items()}
+    with open_parquet(path) as file:
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        for batch in file.iter_batches(columns=list(chosen.values())):
+            for row in parquet_rows(batch):
+                number += 1
+                yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows; where a text is not UTF-8, texts are left as bytes."""
+    try:
+        return cast(list[dict[str, Any]], batch.to_pylist())
+    except UnicodeDecodeError:
+        for place, field in enumerate(batch.schema):
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                batch = batch.set_column(place, field.name, batch.column(place).cast(pa.binary()))
+        return cast(list[dict[str, Any]], batch.to_pylist())

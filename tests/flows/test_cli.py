@@ -122,7 +122,7 @@ def test_every_querys_values(files: Path, name: str) -> None:
     else:
         rows = papq.read_table(files / name).to_pylist()
     assert len(rows) == 2 * 2 * 30
-    assert {tuple(row) for row in rows} == {("system_id", "query_id", "metric", "value")}
+    assert {tuple(row) for row in rows} == {("system_id", "query_id", "metric", "value", "metric_hash")}
     values = {(row["system_id"], row["query_id"], row["metric"]): float(row["value"]) for row in rows}
     assert values["old", "q07", "rr"] == 0.5
     assert values["new", "q07", "ndcg@3"] == 1.0

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from flows import warehouse
-from flows.errors import InputError
-from flows.warehouse import SqlError, Warehouse, open_for_writing, sql_files
+from flows.errors import InputError, SqlError
+from flows.warehouse import Warehouse, open_for_writing, sql_files
 
 
 def test_an_error_in_a_sql_file_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,35 @@
+-- tied_query: where equal scores decide who stands in the top k.
+-- grain:  one row per (system_id, query_id)
+-- reads:  ranked_doc
+-- params: cutoff, rank_rule
+-- places: how many of the top k places are held by a document whose score another document has as well.
+-- last_score: the score at the last of these places; the ties that reach below the cutoff have it, too.
+with neighbour as (
+    select
+        system_id,
+        query_id,
+        rank,
+        order_score,
+        lag(order_score) over (
+            partition by system_id, query_id
+            order by rank
+        ) as score_above,
+        lead(order_score) over (
+            partition by system_id, query_id
+            order by rank
+        ) as score_below,
+    from ranked_doc
+    where rank_rule = $rank_rule
+)
+
+select
+    system_id,
+    query_id,
+    count(*) filter (where order_score = score_above or order_score = score_below) as places,
+    min(order_score) as last_score,
+from neighbour
+where rank <= $cutoff
+group by
+    system_id,
+    query_id
+having count(*) filter (where order_score = score_above or order_score = score_below) > 0
