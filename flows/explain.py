@@ -41,9 +41,8 @@ def explain_query(evaluation: Evaluation, query_id: str, warehouse: Warehouse) -
     judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
-        raise InputError(
-            f"query {query_id!r} has no judgments in {judgments.origin}{nearest(query_id, judgments.table)}"
-        )
+        hint = nearest(query_id, judgments.table)
+        raise InputError(f"--query {query_id!r}: has no judgments in {judgments.origin}{hint}")
     queries = pipeline.pull_texts(evaluation)
     rankings = {}
     for system in evaluation.systems:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flows.evaluation import Finished
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
+FIRST = ("rank_disagrees",)  # codes of findings that are shown before the numbers
 SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
 COLOURS = {"improved": "green", "regressed": "red", "identical": "dim"}
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
@@ -116,7 +117,13 @@ def verdict_cell(comparison: Comparison | None) -> str:
 
 
 def print_outcome(console: Console, outcome: Outcome) -> None:
-    """The tables of an evaluation, one for each metric (two where the terminal is narrow), then the findings."""
+    """The tables of an evaluation, one for each metric (two where the terminal is narrow), then the findings.
+
+    What questions every number stands above them.
+    """
+    grave = [finding for finding in outcome.findings if finding.code in FIRST]
+    for finding in grave:
+        console.print(f"[bold yellow]{finding.severity}: {escape(finding.message)}[/]\n", highlight=False)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     if outcome.comparisons:
@@ -127,7 +134,7 @@ def print_outcome(console: Console, outcome: Outcome) -> None:
             f" {outcome.parity_queries} queries computed again by the Python core, and equal[/]",
             highlight=False,
         )
-    print_findings(console, outcome.findings)
+    print_findings(console, [finding for finding in outcome.findings if finding not in grave])
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:

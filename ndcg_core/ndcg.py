@@ -42,8 +42,7 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
     Raises ValueError when a result has neither score nor rank, when only some have a score, when a document
     comes twice (unless duplicates = first), and with ties = given when a result has no rank.
     """
-    scored = [result.score is not None for result in results]
-    if any(scored) != all(scored):
+    if len({result.score is None for result in results}) > 1:
         raise ValueError("some results have a score and some have none")
     best: dict[str, float] = {}
     for result in results:

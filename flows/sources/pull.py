@@ -46,7 +46,7 @@ class Pulled:
         path = Path(self.origin)
         file_format = self.source.format or format_of(path)
         lines = find_lines(path, self.layout, file_format, self.source.columns, query_id, doc_id)
-        word = "rows" if file_format == "parquet" else "lines"
+        word = ("row" if file_format == "parquet" else "line") + "s" * (len(lines) > 1)
         return f"{path}, {word} {' and '.join(str(line) for line in lines[:3])}"
 
 

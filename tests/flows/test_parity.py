@@ -19,6 +19,7 @@ FAULTS = [
     ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
     ("gain", "power(2.0, grade.grade) - 1.0", "power(2.0, grade.grade)", "ndcg(gain=exponential)@10"),
     ("ranked_doc", "} desc", "} asc", "ndcg@10"),
+    ("ranked_doc", "'score': -order_score", "'score': order_score", "ndcg(ties=doc_id_asc)@10"),
     ("dcg_by_rank", "between unbounded preceding", "between 0 preceding", "cg@10"),
     ("ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg@1"),
     ("own_ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg(ideal=recall)@1"),

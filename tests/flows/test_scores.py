@@ -42,12 +42,12 @@ def assert_agreement(judgments: Judgments, systems: Mapping[str, Ranking], names
         assert sql[key] == pytest.approx(value, rel=1e-12, abs=1e-12), key
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=400, deadline=None, suppress_health_check=SLOW)
 @given(JUDGMENTS, rankings(), rankings(), st.lists(metrics(), min_size=20, max_size=30))
 def test_sql_and_core_agree_on_any_metric(
     judgments: Judgments, old: Ranking, new: Ranking, asked: list[Metric]
 ) -> None:
-    """Ties, negative and fractional grades, gaps of every kind: 300 examples of 5 to 8 judged queries each."""
+    """Ties, negative and fractional grades, gaps of every kind: 400 examples of 5 to 8 judged queries each."""
     names = list(dict.fromkeys(metric.name for metric in asked))
     assert_agreement(judgments, {"old": old, "new": new}, without_negatives(judgments, names))
 

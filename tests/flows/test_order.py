@@ -1,0 +1,87 @@
+"""Findings about ties and about ranks that disagree with scores, by hand."""
+
+import pytest
+
+from ndcg_core.ndcg import Result
+from tests.conftest import in_order, outcome_of
+
+
+def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:
+    judgments = judgments or {"q1": {"a": 3, "b": 1}, "q2": {"a": 1}}
+    return [found for found in outcome_of(judgments, rankings, [metric]).findings if found.code == code]
+
+
+def ranked(*rows: tuple[str, float, int]) -> list[Result]:
+    return [Result(doc_id, score, rank) for doc_id, score, rank in rows]
+
+
+def test_no_ties_no_finding() -> None:
+    assert findings({"new": {"q1": in_order("a", "b", "c")}}, "tied_places") == []
+
+
+def test_ties_are_counted_and_bounded() -> None:
+    tied = {"q1": [Result("a", 2.0), Result("b", 2.0), Result("c", 1.0)], "q2": in_order("a")}
+    (found,) = findings({"new": tied}, "tied_places", "precision(relevant_from=2)@1", {"q1": {"a": 3}, "q2": {"a": 3}})
+    assert found.count == 1
+    assert found.severity == "warning"
+    # q1: a or b at place 1, so 0, 1/2 or 1; q2: 1.
+    assert "lies between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found.message
+    assert "1 top-1 places in 1 of 2 queries (such as 'q1')" in found.message
+
+
+def test_ties_below_the_cutoff_do_not_matter() -> None:
+    ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
+    assert findings({"new": {"q1": ranking}}, "tied_places") == []
+    (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
+    assert found.count == 1, "a tie that the cutoff cuts decides the last place"
+    assert found.severity == "note", "neither of the two is judged"
+
+
+def test_a_whole_ranking_of_equal_scores() -> None:
+    ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(300)], "q2": in_order("a")}
+    judgments = {"q1": {"d000": 1}, "q2": {"a": 1}}
+    (found,) = findings({"new": ranking}, "tied_places", "precision@10", judgments)
+    assert found.count == 10
+    assert "between 0.0500 and 0.1000, expected 0.0517" in found.message  # (0 or .1 or 1/300, and .1) / 2
+
+
+def test_ranks_that_agree_are_silent() -> None:
+    agreeing = {"q1": ranked(("a", 3, 1), ("b", 2, 2), ("c", 1, 3)), "q2": ranked(("a", 9, 0), ("b", 8, 1))}
+    assert findings({"new": agreeing}, "rank_disagrees") == []
+
+
+def test_ties_may_stand_in_any_order_of_ranks() -> None:
+    either = {"q1": ranked(("a", 2, 2), ("b", 2, 1), ("c", 2, 3)), "q2": ranked(("a", 2, 1), ("b", 1, 2))}
+    assert findings({"new": either}, "rank_disagrees") == []
+
+
+def test_gaps_in_the_ranks_are_no_disagreement() -> None:
+    gaps = {"q1": ranked(("a", 3, 10), ("b", 2, 20), ("c", 1, 35))}
+    assert findings({"new": gaps}, "rank_disagrees") == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (("a", 1.0, 1), ("b", 2.0, 2), ("c", 3.0, 3)),  # scores the wrong way round
+        (("a", 1.0, 10), ("b", 2.0, 20), ("c", 3.0, 35)),  # the same with gaps
+        (("a", 0.1, 1), ("b", 2.0, 2), ("c", 3.0, 3), ("d", 1.0, 4)),  # the first by rank is far down by score
+    ],
+)
+def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
+    (found,) = findings({"new": {"q1": ranked(*rows), "q2": in_order("a")}}, "rank_disagrees", "rr@3")
+    assert found.severity == "warning"
+    assert found.count == 1
+    # By score b is the first relevant, at rank 2; by rank a, at rank 1. The other query has 1.
+    assert "rr@3 is 0.7500; by its ranks it would be 1.0000" in found.message
+    assert "ask for rr(ties=given)@3" in found.message
+
+
+def test_a_metric_that_orders_by_rank_is_content() -> None:
+    rows = {"q1": ranked(("a", 1.0, 1), ("b", 2.0, 2)), "q2": ranked(("a", 1.0, 1))}
+    assert findings({"new": rows}, "rank_disagrees", "ndcg(ties=given)@2") == []
+
+
+def test_rankings_without_scores_cannot_disagree() -> None:
+    rows = {"q1": [Result("a", None, 2), Result("b", None, 1)]}
+    assert findings({"new": rows}, "rank_disagrees") == []
