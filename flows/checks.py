@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from flows.errors import InputError
 from flows.outcome import SEVERITIES, Finding, SystemSummary
+from flows.rules import deepest_cutoff
 from flows.sources import Pulled
 from flows.warehouse import Warehouse
 from ndcg_core.metric import Metric, number
@@ -14,13 +15,12 @@ SENTENCES = {
     "no_shared_query": "system {subject} answers none of the {count} judged queries (the first is {example!r},"
     " the first of its own {own!r}): its query ids and those of the judgments must be the same",
     "unanswered_query": "system {subject} returned nothing for {count} of the judged queries (such as {example!r}):"
-    " each scores 0",
+    " {unanswered}",
     "unjudged_query": "system {subject} answers {count} queries that nobody judged (such as {example!r}):"
     " they are not scored",
     "repeated_rank": "system {subject} gives {count} results a rank that another result of the query has (such as"
     " in query {example!r}): they are ordered by document id",
-    "no_relevant_query": "{count} judged queries have no grade above 0 (such as {example!r}): metrics that need"
-    " something relevant leave them out for every system",
+    "no_relevant_query": "{count} judged queries have no grade above 0 (such as {example!r}): {no_relevant}",
     "negative_grade": "{count} judgments have a grade below 0 (such as in query {example!r}): they gain nothing",
     "repeated_judgment": "{count} judgments stand in the file more than once with the same grade (such as in query"
     " {example!r}): each counts once",
@@ -43,7 +43,7 @@ def check(
     refuse_grades(warehouse, judgments, metrics)
     refuse_missing_ranks(warehouse, rankings, metrics)
     found = check_duplicates(warehouse, rankings, metrics)
-    warehouse.build("answered_query", "finding")
+    warehouse.build("answered_query", "finding", cutoff=deepest_cutoff(metrics))
     if one_query:
         return found
     errors = []
@@ -51,13 +51,43 @@ def check(
         "select code, severity, subject, count, example from finding order by code, subject"
     ):
         own = rankings[subject].table["query_id"][0].as_py() if subject in rankings else None
-        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own)
+        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **policies(metrics))
         found.append(Finding(code, severity, message, count))
         if severity == "error":
             errors.append(f"{rankings[subject].origin}: {message}")
     if errors:
         raise InputError("\n".join(errors))
     return by_severity([*found, *left_out(found, metrics)])
+
+
+def policies(metrics: Sequence[Metric]) -> dict[str, str]:
+    """What the metrics do with queries that nobody answered, or that have nothing to find, in words."""
+    unanswered = {metric.unanswered for metric in metrics}
+    scores = "each scores 0" if "zero" in unanswered else "they are left out"
+    if len(unanswered) > 1:
+        scores += ", or is left out by metrics with unanswered = exclude"
+    no_relevant = {metric.no_relevant for metric in metrics}
+    words = {"exclude": "they are left out", "zero": "each scores 0", "one": "each scores 1"}
+    value = " or ".join(words[policy] for policy in words if policy in no_relevant) + ", for every system"
+    return {"unanswered": scores, "no_relevant": value + (", by the metric" if len(no_relevant) > 1 else "")}
+
+
+def check_scored(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Finding]:
+    """Says which metrics find nothing to count in queries that do have grades above 0."""
+    found = []
+    for name, count, example in warehouse.rows(
+        "with graded as (select query_id from judgment group by query_id having max(grade) > 0)"
+        " select metric.name, count(*), min(graded.query_id) from metric cross join graded"
+        " left join scored_query as s on s.metric_id = metric.metric_id and s.query_id = graded.query_id"
+        " where not coalesce(s.is_relevant, false) group by metric.name, metric.place order by metric.place"
+    ):
+        policy = next(metric.no_relevant for metric in metrics if metric.name == name)
+        message = (
+            f"{name}: {count} queries have grades above 0, but none that this metric counts (such as {example!r});"
+            f" no_relevant = {policy}"
+        )
+        found.append(Finding("nothing_counted", "note", message, count))
+    return found
 
 
 def left_out(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
@@ -155,7 +185,13 @@ def check_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled], metri
 
 
 def refuse_missing_gains(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
-    """A gain table must know every grade above 0 that occurs."""
+    """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
+    beyond = "select gain_rule, min(grade) from gain where gain > 1e300 group by gain_rule"
+    for gain_rule, grade in warehouse.rows(beyond):
+        raise InputError(
+            f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
+            " choose another gain, or a table of gains"
+        )
     rows = warehouse.rows("select gain_rule, min(grade) from gain where gain is null group by gain_rule")
     for gain_rule, grade in rows:
         names = [metric.name for metric in metrics if gain_rule in metric.name]

@@ -83,7 +83,9 @@ class Progress:
 def output_console() -> "Console":
     from rich.console import Console
 
-    return Console() if sys.stdout.isatty() else Console(width=NOT_A_TERMINAL, highlight=False)
+    if sys.stdout.isatty():
+        return Console(emoji=False)
+    return Console(width=NOT_A_TERMINAL, highlight=False, emoji=False)
 
 
 def show_version(wanted: bool) -> None:
@@ -167,7 +169,7 @@ def compare(
         evaluation = evaluation_of(files, baseline, metric, statistics, threads)
         json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
         scores_path = writable("--per-query", per_query, inputs_of(evaluation)) if per_query else None
-        refuse_one_file_twice(json_path, scores_path)
+        refuse_one_file_twice("--per-query", json_path, scores_path)
         with Warehouse(None, threads) as warehouse:
             with Progress(quiet) as say:
                 outcome = evaluate(evaluation, warehouse, say)
@@ -245,7 +247,7 @@ def sensitivity(
 ) -> None:
     """Compare under every combination of gain, discount, ideal and cutoff: does the verdict hang on the definition?"""
     with user_errors():
-        from flows.compare import Files, evaluation_of, inputs_of, picture_path, writable
+        from flows.compare import Files, evaluation_of, inputs_of, picture_path, refuse_one_file_twice, writable
         from flows.sensitivity import (
             CUTOFFS,
             DISCOUNTS,
@@ -265,6 +267,7 @@ def sensitivity(
         evaluation = evaluation_of(files, baseline, metrics, statistics, threads, least_systems=2)
         json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        refuse_one_file_twice("--picture", json_path, drawing)
         with Warehouse(None, threads) as warehouse, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, warehouse, say)
         if drawing:

@@ -108,9 +108,9 @@ def inputs_of(evaluation: Evaluation) -> list[Path]:
     return [evaluation.judgments.file, *(system.file for system in evaluation.systems if system.file)]
 
 
-def refuse_one_file_twice(json_path: Path | None, scores_path: Path | None) -> None:
-    if json_path and scores_path and json_path.resolve() == scores_path.resolve():
-        raise InputError(f"--json and --per-query both name {json_path}: one would overwrite the other")
+def refuse_one_file_twice(option: str, json_path: Path | None, other: Path | None) -> None:
+    if json_path and other and json_path.resolve() == other.resolve():
+        raise InputError(f"--json and {option} both name {json_path}: one would overwrite the other")
 
 
 def picture_path(path: Path, inputs: Sequence[Path]) -> Path:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from flows import pipeline
 from flows.checks import check
@@ -101,8 +102,8 @@ def ranking_table(title: str, explanation: Explanation) -> Table:
         made.add_column(name, justify="left" if name == "document" else "right", overflow="fold")
     counted = explanation.counted[: explanation.metric.cutoff or SHOWN]
     for place in counted:
-        score = "–" if place.score is None else f"{place.score:g}"
-        made.add_row(str(place.rank), escape(place.doc_id or ""), score, grade_text(place), *numbers(place))
+        score = "–" if place.score is None else number(place.score)
+        made.add_row(str(place.rank), Text(place.doc_id or ""), score, grade_text(place), *numbers(place))
     if len(explanation.places) > len(counted):
         rest = len(explanation.places) - len(counted)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
@@ -115,8 +116,8 @@ def ideal_table(explanation: Explanation) -> Table:
     for name in ("rank", "document", "grade", "gain", "discount", "gain · discount", "sum"):
         made.add_column(name, justify="left" if name == "document" else "right", overflow="fold")
     for place in explanation.ideal[:SHOWN]:
-        name = escape(place.doc_id) if place.doc_id is not None else "[dim]any of this grade[/]"
-        made.add_row(str(place.rank), name, grade_text(place), *numbers(place))
+        document = Text("any of this grade", "dim") if place.doc_id is None else Text(place.doc_id)
+        made.add_row(str(place.rank), document, grade_text(place), *numbers(place))
     if len(explanation.ideal) > SHOWN:
         last = explanation.ideal[-1]
         made.add_row(
@@ -142,7 +143,24 @@ def conclusion(explanation: Explanation) -> str:
         top = explanation.counted[-1].cumulated if explanation.counted else 0.0
         ideal = explanation.ideal[-1].cumulated if explanation.ideal else 0.0
         return f"{metric.name} = {top:.6f} / {ideal:.6f} = {value:.6f}, in SQL as in the Python core"
-    return f"{metric.name} = {value:.6f}, in SQL as in the Python core"
+    how = quotient(explanation)
+    return f"{metric.name} = {how}{value:.6f}, in SQL as in the Python core"
+
+
+def quotient(explanation: Explanation) -> str:
+    """The last step of the measures that are no sum, as ``2 / 5 = ``."""
+    metric, counted = explanation.metric, explanation.counted
+    if not counted:
+        return ""
+    total = f"{counted[-1].cumulated:g}"
+    if metric.measure == "precision":
+        return f"{total} / {metric.cutoff or len(explanation.places)} = "
+    if metric.measure == "judged":
+        return f"{total} / {len(counted)} = "
+    if metric.measure == "recall" and explanation.value:
+        return f"{total} / {counted[-1].cumulated / explanation.value:g} = "
+    first = next((place.rank for place in counted if place.gain > 0), None)
+    return f"1 / {first} = " if metric.measure == "rr" and first else ""
 
 
 def steps_table(system_id: str, way: Sequence[Step]) -> Table:

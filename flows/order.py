@@ -2,18 +2,21 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from flows.outcome import Finding
-from flows.rules import EVERYTHING, looks_beyond, rank_rule
-from flows.warehouse import Value, Warehouse
+from flows.rules import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
+from flows.warehouse import Warehouse
 from ndcg_core.metric import Metric
 from ndcg_core.ndcg import Result, score_query, tie_bounds
 from ndcg_core.summary import mean
 
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
+BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
+TRIED = 8  # metrics tried for the one that the ranks would move most
 
 Key = tuple[str, str]  # system_id, query_id
+Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,74 +28,110 @@ class _Sensitive:
     is_disagreeing: bool
 
 
-def check_order(warehouse: Warehouse, metric: Metric) -> list[Finding]:
-    """Findings about one metric: places decided by ties, and ranks that disagree with the scores."""
-    cutoff = metric.cutoff or EVERYTHING - 1
-    rule: dict[str, Value] = {"cutoff": cutoff, "rank_rule": rank_rule(metric)}
-    warehouse.build("tied_query", **rule)
-    warehouse.build("disagreeing_query", **rule)
+@dataclasses.dataclass(frozen=True)
+class _Judged:
+    """The judgments of the sensitive queries, and the highest grade of all."""
+
+    grades: Mapping[str, Mapping[str, float]]
+    highest: float
+
+
+def check_order(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Finding]:
+    """Findings about places decided by ties, and about ranks that disagree with the scores.
+
+    Looks as deep as the deepest metric that orders by score, and states the effect on it; that of the ranks on
+    the metric that they would move most.
+    """
+    scored = [metric for metric in metrics if metric.ties != "given"]
+    if not scored:
+        return []
+    deepest = max(scored, key=lambda metric: metric.cutoff or EVERYTHING)
+    cutoff = deepest_cutoff(scored)
+    rule = rank_rule(deepest)
+    warehouse.build("tied_query", cutoff=cutoff, rank_rule=rule)
+    # Judged documents may stand anywhere in the ranking that a condensed one is made from.
+    condensed = any(metric.unjudged == "condense" for metric in scored)
+    reach = EVERYTHING - 1 if condensed else cutoff
+    warehouse.build("suspicious_query", "disagreeing_query", cutoff=reach, rank_rule=rule)
     tied = {(row[0], row[1]): row[2] for row in warehouse.rows("select system_id, query_id, places from tied_query")}
-    disagreeing = warehouse.rows("select count(*) from disagreeing_query")[0][0] and metric.ties != "given"
+    disagreeing = warehouse.rows("select count(*) from disagreeing_query")[0][0]
     if not tied and not disagreeing:
         return []
-    warehouse.build("sensitive_doc", everything=looks_beyond(metric), places=cutoff)
-    answers = sensitive_answers(warehouse)
-    values: dict[str, dict[str, float]] = defaultdict(dict)
+    warehouse.build("sensitive_doc", everything=any(map(looks_beyond, scored[:TRIED])), places=cutoff)
+    too_many = warehouse.rows("select count(*) from sensitive_doc where is_tied")[0][0] > BOUNDED
+    judged = judgments_of(warehouse)
+    answers = sensitive_answers(warehouse, everything=not too_many)
+    values = {metric.name: values_of(warehouse, metric) for metric in {deepest, *scored[:TRIED]}}
+    found = []
+    for (system_id,) in warehouse.rows("select system_id from system order by place"):
+        mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
+        known = {name: of_systems[system_id] for name, of_systems in values.items()}
+        if disagreeing:
+            found += rank_finding(scored[:TRIED], system_id, known, mine, judged)
+        places = {query: count for (name, query), count in tied.items() if name == system_id}
+        if places:
+            found.append(tie_finding(deepest, system_id, known[deepest.name], mine, judged, places))
+    return found
+
+
+def values_of(warehouse: Warehouse, metric: Metric) -> Values:
+    values: Values = defaultdict(dict)
     for system_id, query_id, value in warehouse.rows(
         "select system_id, query_id, value from query_score where metric_id = $metric_id", {"metric_id": metric.hash}
     ):
         values[system_id][query_id] = value
-    grades, highest = grades_of(warehouse)
-    found = []
-    for (system_id,) in warehouse.rows("select system_id from system order by place"):
-        mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
-        known = values[system_id]
-        if disagreeing:
-            found += rank_finding(metric, system_id, known, mine, grades, highest)
-        places = {query: count for (name, query), count in tied.items() if name == system_id}
-        found += tie_finding(metric, system_id, known, mine, grades, highest, places)
-    return found
+    return values
 
 
-def sensitive_answers(warehouse: Warehouse) -> dict[Key, _Sensitive]:
+def sensitive_answers(warehouse: Warehouse, *, everything: bool) -> dict[Key, _Sensitive]:
+    """The answers that could have been ordered in another way; without everything only where ranks disagree."""
     found: dict[Key, _Sensitive] = {}
     for system_id, query_id, doc_id, score, rank_given, is_tied, is_disagreeing in warehouse.rows(
         "select system_id, query_id, doc_id, score, rank_given, is_tied, is_disagreeing from sensitive_doc"
+        " where is_disagreeing or $everything",
+        {"everything": everything},
     ):
-        answer = found.setdefault((system_id, query_id), _Sensitive([], is_tied, is_disagreeing))
+        tied = is_tied and everything
+        answer = found.setdefault((system_id, query_id), _Sensitive([], tied, is_disagreeing))
         answer.results.append(Result(doc_id, score, rank_given))
     return found
 
 
-def grades_of(warehouse: Warehouse) -> tuple[Mapping[str, Mapping[str, float]], float]:
+def judgments_of(warehouse: Warehouse) -> _Judged:
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in warehouse.rows(
         "select query_id, doc_id, grade from judgment where query_id in (select query_id from sensitive_doc)"
     ):
         grades[query_id][doc_id] = grade
-    return grades, warehouse.rows("select max(grade) from judgment")[0][0]
+    return _Judged(grades, warehouse.rows("select max(grade) from judgment")[0][0])
 
 
 def rank_finding(
-    metric: Metric,
+    metrics: Sequence[Metric],
     system_id: str,
-    known: Mapping[str, float],
+    known: Mapping[str, Mapping[str, float]],
     answers: Mapping[str, _Sensitive],
-    grades: Mapping[str, Mapping[str, float]],
-    highest: float,
+    judged: _Judged,
 ) -> list[Finding]:
     """Says where the ranks that came with the scores order the results in another way."""
-    queries = sorted(query for query, answer in answers.items() if answer.is_disagreeing and query in known)
+    queries = sorted(query for query, answer in answers.items() if answer.is_disagreeing)
     if not queries:
         return []
-    by_rank = dataclasses.replace(metric, ties="given")
-    moved = dict(known)
-    for query in queries:
-        moved[query] = score_query(by_rank, answers[query].results, grades[query], highest) or 0.0
+    moves: list[tuple[float, Metric, float, float]] = []
+    for metric in metrics:
+        by_rank = dataclasses.replace(metric, ties="given")
+        values = known[metric.name]
+        moved = dict(values)
+        for query in queries:
+            if query in moved:
+                moved[query] = score_query(by_rank, answers[query].results, judged.grades[query], judged.highest) or 0.0
+        here, there = mean(list(values.values())) or 0.0, mean(list(moved.values())) or 0.0
+        moves.append((abs(there - here), metric, here, there))
+    _, metric, here, there = max(moves, key=lambda move: move[0])
     message = (
-        f"system {system_id}: its rank column disagrees with its scores in {len(queries)} of {len(known)} queries"
-        f" (such as {queries[0]!r}). Scores decide here: {metric.name} is {mean(list(known.values())):.4f}; by its"
-        f" ranks it would be {mean(list(moved.values())):.4f}. If the ranks are right, ask for {by_rank.name}"
+        f"system {system_id}: its rank column disagrees with its scores in {len(queries)} queries (such as"
+        f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" If the ranks are right, ask for {dataclasses.replace(metric, ties='given').name}"
     )
     return [Finding("rank_disagrees", "warning", message, len(queries))]
 
@@ -102,27 +141,30 @@ def tie_finding(
     system_id: str,
     known: Mapping[str, float],
     answers: Mapping[str, _Sensitive],
-    grades: Mapping[str, Mapping[str, float]],
-    highest: float,
+    judged: _Judged,
     places: Mapping[str, int],
-) -> list[Finding]:
+) -> Finding:
     """Says how many places equal scores decide, and between which values their order could move the mean."""
-    queries = sorted(query for query, answer in answers.items() if answer.is_tied and query in known)
-    if not queries:
-        return []
+    decided = sum(places.values())
+    where = f"top-{metric.cutoff} places" if metric.cutoff else "places"
+    message = (
+        f"system {system_id}: equal scores decide {decided} {where} in {len(places)} queries (such as"
+        f" {min(places)!r}), ordered here by ties = {metric.ties}"
+    )
+    own_ideal = metric.measure == "ndcg" and metric.ideal in ("local", "recall")
+    queries = [query for query, answer in answers.items() if answer.is_tied and query in known]
+    if own_ideal or not queries:
+        return Finding("tied_places", "warning", message, decided)
     worst, expected, best = dict(known), dict(known), dict(known)
     for query in queries:
-        bounds = tie_bounds(metric, answers[query].results, grades[query], highest)
+        bounds = tie_bounds(metric, answers[query].results, judged.grades[query], judged.highest)
         worst[query], best[query] = bounds.worst, bounds.best
         expected[query] = known[query] if bounds.expected is None else bounds.expected
     low, high = mean(list(worst.values())) or 0.0, mean(list(best.values())) or 0.0
-    decided = sum(places[query] for query in queries)
-    where = f"top-{metric.cutoff} places" if metric.cutoff else "places"
     middle = "" if metric.measure in ("rr", "accuracy") else f", expected {mean(list(expected.values())):.4f}"
-    message = (
-        f"system {system_id}: equal scores decide {decided} {where} in {len(queries)} of {len(known)} queries (such as"
-        f" {queries[0]!r}); over the orders of ties {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+    message += (
+        f"; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
         f" (here {mean(list(known.values())):.4f})"
     )
     severity = "warning" if high - low > WORTH_A_WARNING else "note"
-    return [Finding("tied_places", severity, message, decided)]
+    return Finding("tied_places", severity, message, decided)

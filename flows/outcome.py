@@ -3,9 +3,10 @@
 Its JSON is a contract (docs/json.md): ``"schema": 1``.
 """
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +104,25 @@ class Outcome:
         return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to that becomes `path` when all went well: the file is whole or not there at all.
+
+    A link is followed; what is no file (a device, a pipe) is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = path.resolve()
+    partial = target.with_name(f".{target.stem}.partial{target.suffix}")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
+        yield partial
+        partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file whole or not at all."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")

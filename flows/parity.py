@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from flows.errors import ParityError
 from flows.warehouse import Value, Warehouse
 from ndcg_core.metric import Metric
-from ndcg_core.ndcg import Result, score_query
+from ndcg_core.ndcg import Placed, Result, arrange, score_query
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
 
 
@@ -47,8 +47,13 @@ def verify(warehouse: Warehouse, metrics: Sequence[Metric]) -> int:
     highest = warehouse.rows("select max(grade) from judgment")[0][0]
     for (system_id,) in warehouse.rows("select system_id from system order by place"):
         for query_id in sample:
+            arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
             for metric in metrics:
-                core = score_query(metric, results[system_id, query_id], judgments[query_id], highest)
+                found, grades = results[system_id, query_id], judgments[query_id]
+                rule = (metric.ties, metric.score_precision, metric.unjudged, metric.duplicates)
+                if rule not in arranged:
+                    arranged[rule] = arrange(metric, found, grades)
+                core = score_query(metric, found, grades, highest, arranged[rule])
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
     return len(sample)
 
@@ -56,7 +61,7 @@ def verify(warehouse: Warehouse, metrics: Sequence[Metric]) -> int:
 def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
     if sql is None and core is None:
         return
-    if sql is None or core is None or not abs(sql - core) <= TOLERANCE:
+    if sql is None or core is None or not abs(sql - core) <= TOLERANCE * max(1.0, abs(core)):
         raise ParityError(
             f"parity check: query {query_id!r}, system {system_id}, metric {metric.name}: SQL gives {sql!r},"
             f" the Python core {core!r} (more than {TOLERANCE} apart); nothing of this evaluation can be believed"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flows.checks import by_severity, check, check_coverage, refuse_missing_gains
+from flows.checks import by_severity, check, check_coverage, check_scored, refuse_missing_gains
 from flows.config import Evaluation
 from flows.order import check_order
-from flows.outcome import Finding, Outcome, SystemSummary
+from flows.outcome import Finding, Outcome, SystemSummary, replacing
 from flows.parity import verify
 from flows.rules import depth_of, metric_tables
 from flows.sources import JUDGMENT, RANKING, Pulled, pull, pull_queries
@@ -104,7 +104,9 @@ def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
         "select (select coalesce(max(rank), 0) from ranked_doc), (select max(judged) from query)"
     )[0]
     filled = max((metric.cutoff or 0 for metric in metrics if metric.ideal == "max"), default=0)
-    warehouse.build("discount", places=max(deepest, judged, filled))
+    places = np.arange(1, max(deepest, judged, filled) + 1)
+    warehouse.put("pulled_place", pa.table({"rank": pa.array(places)}))
+    warehouse.build("discount")
     warehouse.build("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "max_ideal_by_rank")
     warehouse.build("scored_query", "query_dcg", "query_ideal", "query_score")
     warehouse.build("coverage", "system_summary", "paired_difference")
@@ -113,15 +115,15 @@ def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
 def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x."""
     statistics = evaluation.statistics
+    metrics = evaluation.metric_list
     systems = summaries(warehouse)
+    noticed = [*findings, *check_order(warehouse, metrics), *check_scored(warehouse, metrics), *check_coverage(systems)]
     return Outcome(
         baseline=evaluation.baseline_name,
-        metrics=tuple(evaluation.metric_list),
+        metrics=tuple(metrics),
         systems=tuple(systems),
         comparisons=tuple(comparisons(warehouse, evaluation)),
-        findings=tuple(
-            by_severity([*findings, *check_order(warehouse, evaluation.metric_list[0]), *check_coverage(systems)])
-        ),
+        findings=tuple(by_severity(noticed)),
         alpha=statistics.alpha,
         seed=statistics.seed,
         resamples=statistics.resamples,
@@ -208,15 +210,11 @@ def write_query_scores(warehouse: Warehouse, path: Path) -> None:
         " inner join system using (system_id)"
         " order by system.place, metric.place, query_score.query_id"
     )
-    partial = path.with_name(path.name + ".partial")
-    try:
+    with replacing(path) as partial:
         if path.suffix.lower() in (".parquet", ".pq"):
             papq.write_table(table, partial)
         else:
             pacsv.write_csv(table, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def check_only(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda step: None) -> tuple[list[Finding], str]:

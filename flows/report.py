@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from flows.outcome import Finding, Outcome, SystemSummary
 from ndcg_core.comparison import Comparison
@@ -177,7 +178,7 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Tab
         else:
             made.add_column(name, justify="left" if name == "system" else "right", no_wrap=True)
     for first, *rest in rows:
-        made.add_row(escape(first), *rest)
+        made.add_row(Text(first), *rest)
     return made
 
 

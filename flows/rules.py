@@ -95,6 +95,11 @@ def depth_of(metrics: Sequence[Metric]) -> int:
     return max(depths)
 
 
+def deepest_cutoff(metrics: Sequence[Metric]) -> int:
+    """The largest cutoff; where a metric has none, as deep as rankings go."""
+    return max(metric.cutoff or EVERYTHING - 1 for metric in metrics)
+
+
 def looks_beyond(metric: Metric) -> bool:
-    """Whether a metric's value hangs on results below its cutoff."""
-    return metric.cutoff is None or metric.ideal == "recall"
+    """Whether a metric's value can hang on results that stand below its cutoff in the whole ranking."""
+    return metric.cutoff is None or metric.ideal == "recall" or metric.unjudged == "condense"

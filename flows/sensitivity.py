@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from flows import pipeline
-from flows.checks import check
+from flows.checks import by_severity, check
 from flows.config import Evaluation
+from flows.order import check_order
+from flows.outcome import Finding, replacing
 from flows.parity import verify
-from flows.report import plain_table, signed
+from flows.report import plain_table, print_findings, signed
 from flows.warehouse import Warehouse
 from ndcg_core.comparison import Comparison, compare_family
 from ndcg_core.metric import Metric
@@ -38,6 +40,7 @@ class Sensitivity:
     candidates: tuple[str, ...]
     metrics: tuple[Metric, ...]
     comparisons: dict[tuple[str, str], Comparison]  # (candidate, metric name)
+    findings: tuple[Finding, ...]
 
     def of(self, candidate: str) -> list[Comparison]:
         return [self.comparisons[candidate, metric.name] for metric in self.metrics]
@@ -61,7 +64,7 @@ def measure_sensitivity(evaluation: Evaluation, warehouse: Warehouse, say: pipel
     judgments, queries, rankings = pipeline.pull_all(evaluation, say)
     say("checking the data")
     pipeline.load(warehouse, judgments, queries, rankings, evaluation)
-    check(warehouse, judgments, rankings, evaluation.metric_list)
+    findings = check(warehouse, judgments, rankings, evaluation.metric_list)
     say(f"scoring {len(evaluation.metrics)} definitions")
     pipeline.score(warehouse, evaluation.metric_list)
     say("recomputing a sample")
@@ -82,7 +85,9 @@ def measure_sensitivity(evaluation: Evaluation, warehouse: Warehouse, say: pipel
         ):
             found[row.candidate, metric] = row
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
-    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found)
+    findings += check_order(warehouse, evaluation.metric_list)
+    noticed = tuple(by_severity(findings))
+    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, noticed)
 
 
 def kind(comparison: Comparison) -> str:
@@ -107,10 +112,13 @@ def summary(sensitivity: Sensitivity, candidate: str) -> str:
     spread = f" differences from {low:+.4f} to {high:+.4f}."
     if counts["improved"] and counts["regressed"]:
         return f"{head}{spread} The verdict turns round with the definition: settle the definition first."
-    decided = counts["improved"] + counts["regressed"]
-    if 0 < decided < len(rows):
+    if counts["not testable"] == len(rows):
+        return f"{head}{spread} Too few queries differ to test anything."
+    if max(counts.values()) == len(rows):
+        return f"{head}{spread} The verdict does not hang on the definition."
+    if counts["improved"] or counts["regressed"]:
         return f"{head}{spread} Whether the difference is detected hangs on the definition; none turns it round."
-    return f"{head}{spread} The verdict does not hang on the definition."
+    return f"{head}{spread} No definition detects a difference."
 
 
 def axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
@@ -143,6 +151,7 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
         console.print(escape(summary(sensitivity, candidate)), highlight=False)
         console.print()
     console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]", highlight=False)
+    print_findings(console, sensitivity.findings)
 
 
 def cell(row: Comparison) -> str:
@@ -159,6 +168,7 @@ def to_json(sensitivity: Sensitivity) -> str:
             {"name": metric.name, "hash": metric.hash, "definition": metric.definition}
             for metric in sensitivity.metrics
         ],
+        "findings": [dataclasses.asdict(finding) for finding in sensitivity.findings],
         "comparisons": [dataclasses.asdict(row) for name in sensitivity.candidates for row in sensitivity.of(name)],
         "summary": {name: summary(sensitivity, name) for name in sensitivity.candidates},
     }
@@ -200,10 +210,6 @@ def draw(sensitivity: Sensitivity, path: Path) -> None:
         axis.set_title(f"{candidate} against {sensitivity.baseline}: difference in nDCG", fontsize=10, loc="left")
         figure.colorbar(image, ax=axis, fraction=0.03)
     figure.supxlabel("▲ improved  ▼ regressed  · no detectable difference  = identical  ? not testable", fontsize=8)
-    partial = path.with_name(f"{path.stem}.partial{path.suffix}")
-    try:
-        figure.savefig(partial, dpi=150)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-        plt.close(figure)
+    with replacing(path) as partial:
+        figure.savefig(partial, dpi=150, format=path.suffix[1:].lower())
+    plt.close(figure)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from flows.environment import artifact_directory, prepare, tracking_uri
 from flows.errors import InputError
+from flows.outcome import Outcome
 from flows.report import comparison_table, note
 from flows.store import BUNDLE, PAGE, SCORES, Bundle, read_bundle
 from flows.views import view_id, views
@@ -122,7 +123,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     }
     counts |= {"comparisons": len(verdicts), "queries": max((row.queries for row in outcome.systems), default=0)}
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
-    parameters |= {f"definition/{metric.tracker_name}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
+    parameters |= definitions(outcome)
     client.log_batch(
         parent,
         [Metric(key, value, moment, bundle.ordinal) for key, value in counts.items()],
@@ -136,6 +137,11 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     client.set_tag(parent, COMPLETE, "true")
     client.set_terminated(parent, "FINISHED", moment)
     return str(parent)
+
+
+def definitions(outcome: Outcome) -> dict[str, str]:
+    """Parameter -> hash and name of each metric: which definition stands behind a value."""
+    return {f"definition/{metric.tracker_name}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 
 def tag_name(text: str) -> str:
@@ -184,6 +190,7 @@ def log_system(
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.comparisons if row.candidate == name]
     parameters["verdict"] = verdicts[0] if verdicts else "baseline"
+    parameters |= definitions(outcome)
     metrics = [Metric(key, value, moment, bundle.ordinal) for key, value in values.items()]
     client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
     client.log_inputs(run_id, datasets(bundle, name))

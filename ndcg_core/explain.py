@@ -101,7 +101,7 @@ def ideal_documents(
 ) -> list[tuple[str | None, float | None, float | None, float]]:
     """(doc_id, no score, grade, gain) of the ideal, best first; places that gain nothing are left out."""
     own = [document_gain(metric, doc_id, judgments) for doc_id in returned]
-    worths = [worth for worth in ideal_gains(metric, own, judgments, highest) if worth > 0]
+    worths = [worth for worth in ideal_gains(metric, own, judgments, highest, len(own)) if worth > 0]
     if metric.ideal == "max":
         return [(None, None, metric.max_grade or highest, worth) for worth in worths]
     depth = {"local": metric.cutoff, "recall": metric.recall_depth}.get(metric.ideal)
@@ -143,9 +143,11 @@ def steps(
             continue
         waiting[field.name] = value
         try:
-            current = dataclasses.replace(current, **waiting)
+            changed_metric = dataclasses.replace(current, **waiting)
+            found = score_query(changed_metric, results, judgments, highest_grade)
         except MetricError:
             continue
+        current = changed_metric
         changed = ", ".join(f"{name} = {'none' if new is None else written(new)}" for name, new in waiting.items())
         waiting = {}
-        yield Step(changed, current, score_query(current, results, judgments, highest_grade))
+        yield Step(changed, current, found)

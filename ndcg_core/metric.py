@@ -37,6 +37,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 }
 NUMBERS = ("relevant_from", "discount_base", "max_grade")
 COUNTS = ("cutoff", "recall_depth")
+DEEPEST = 1_000_000  # ranks that a metric can look at
 POLICIES = ("ties", "score_precision", "unjudged", "negative", "unanswered", "no_relevant", "duplicates")
 RELEVANCE_MEASURES = ("accuracy", "precision", "recall", "rr")
 IDEAL_CHOICES = {"recall": ("recall_depth",), "max": ("max_grade",)}
@@ -125,8 +126,8 @@ class Metric:
             raise MetricError(unknown("metric", self.measure, MEASURES))
         for choice in COUNTS:
             value = getattr(self, choice)
-            if value is not None and (isinstance(value, bool) or int(value) < 1):
-                raise MetricError(f"{choice} = {value}: must be a whole number from 1 up")
+            if value is not None and (isinstance(value, bool) or not 1 <= int(value) <= DEEPEST):
+                raise MetricError(f"{choice} = {value}: must be a whole number from 1 to {DEEPEST}")
         if not isinstance(self.gain, str):
             object.__setattr__(self, "gain", checked_table(self.gain))
         for choice, values in VALUES.items():
@@ -142,8 +143,7 @@ class Metric:
                 raise MetricError(f"{choice} = {number(grade)}: must be a grade above 0")
         if not (math.isfinite(self.discount_base) and self.discount_base > 1):
             raise MetricError(f"discount_base = {number(self.discount_base)}: must be above 1")
-        if self.cutoff is None and self.ideal_cut == "none":
-            object.__setattr__(self, "ideal_cut", "cutoff")  # no cutoff: the ideal ends nowhere anyway
+        self._settle_equal_choices()
         self._refuse_idle_choices()
         if self.ties == "average" and self.measure in ("accuracy", "rr"):
             raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
@@ -152,6 +152,17 @@ class Metric:
             raise MetricError(f"recall_depth = {self.recall_depth}: {least}, or a value could exceed 1")
         if self.ideal == "max" and self.ideal_cut == "none":
             raise MetricError("ideal_cut = none: an ideal of the highest grade in every place must end somewhere")
+
+    def _settle_equal_choices(self) -> None:
+        """Where two values of a choice come to the same, the default stands: one metric has one name."""
+        ends_nowhere_anyway = self.ideal_cut == "none" and self.cutoff is None and self.ideal != "max"
+        holds_only_what_was_returned = self.ideal == "local" or (
+            self.ideal == "recall" and self.ideal_cut == "returned"
+        )
+        if self.measure == "ndcg" and (ends_nowhere_anyway or holds_only_what_was_returned):
+            object.__setattr__(self, "ideal_cut", "cutoff")
+        if self.ties == "given":
+            object.__setattr__(self, "score_precision", "double")
 
     def _refuse_idle_choices(self) -> None:
         """A choice that changes nothing would give one metric two names."""
@@ -236,7 +247,7 @@ def parse(text: str) -> Metric:
     fields: dict[str, Any] = {"measure": measure.lower()}
     if cutoff is not None:
         if not re.fullmatch(r"[0-9]+", cutoff):
-            raise MetricError(f"metric {text!r}: cutoff = {cutoff!r} must be a whole number from 1 up")
+            raise MetricError(f"metric {text!r}: cutoff = {cutoff!r} must be a whole number from 1 to {DEEPEST}")
         fields["cutoff"] = int(cutoff)
     for part in split_choices(inner or ""):
         choice, equals, value = (piece.strip() for piece in part.partition("="))
@@ -284,7 +295,7 @@ def read_choice(choice: str, value: Any) -> Any:
         if value is None:
             return None
         if isinstance(value, bool) or not re.fullmatch(r"[0-9]+", str(value)):
-            raise MetricError(f"{choice} = {value!r}: must be a whole number from 1 up")
+            raise MetricError(f"{choice} = {value!r}: must be a whole number from 1 to {DEEPEST}")
         return int(value)
     if choice == "gain" and isinstance(value, Mapping):
         return tuple((read_number("gain grade", grade), read_number("gain", gain)) for grade, gain in value.items())

@@ -109,24 +109,25 @@ def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
 
 
 def ideal_gains(
-    metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float
+    metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float, returned: int
 ) -> list[float]:
     """The gains of the best order that this metric divides by, best first, cut where it ends.
 
-    own: the gains of what the system returned, in rank order.
+    own: the gains of what the system returned, in rank order, as far as the metric looks.
+    returned: how many results there are in all.
     """
     if metric.ideal == "max":
         grade = highest_grade if metric.max_grade is None else metric.max_grade
         if highest_grade > grade:
             raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
-        pool = [gain(metric, grade)] * max(len(own), metric.cutoff or 0)
+        pool = [gain(metric, grade)] * max(returned, metric.cutoff or 0)
     elif metric.ideal == "local":
         pool = list(own[: metric.cutoff])
     elif metric.ideal == "recall":
         pool = list(own[: metric.recall_depth])
     else:
         pool = [gain(metric, grade) for grade in judgments.values()]
-    return sorted(pool, reverse=True)[: ideal_end(metric, len(own))]
+    return sorted(pool, reverse=True)[: ideal_end(metric, returned)]
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
@@ -161,14 +162,20 @@ def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
 
 
 def score_query(
-    metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
+    metric: Metric,
+    results: Sequence[Result],
+    judgments: Mapping[str, float],
+    highest_grade: float | None = None,
+    places: Sequence[Placed] | None = None,
 ) -> float | None:
     """The metric's value for one query of one system, or None where the query is left out.
 
     results: what the system returned, in any order; empty for an unanswered query.
     judgments: doc_id -> grade, all judgments of the query, at least one.
     highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
-    Values lie in [0, 1], except dcg and cg (>= 0).  Raises MetricError for grades that the metric refuses.
+    places: the results in this metric's order where the caller has it already (`arrange`).
+    Values lie in [0, 1], except dcg and cg (>= 0), and ndcg with ties = average over an ideal of the system's own
+    documents, which can exceed 1.  Raises MetricError for grades that the metric refuses.
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
     if metric.negative == "error" and min(judgments.values()) < 0:
@@ -177,29 +184,39 @@ def score_query(
         return None
     if not is_relevant(metric, judgments):
         return {"exclude": None, "zero": 0.0, "one": 1.0}[metric.no_relevant]
-    if metric.unjudged == "condense":
-        results = [result for result in results if result.doc_id in judgments]
-    if not results:
+    if places is None:
+        places = arrange(metric, results, judgments)
+    if not places:
         return 0.0
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    places = order(results, metric)
+    returned = len(places)
+    if metric.ties != "average" and metric.ideal != "recall":
+        places = places[: metric.cutoff]
     gains = placed_gains(metric, places, judgments)
     if metric.measure == "ndcg":
         own = [document_gain(metric, place.doc_id, judgments) for place in places]
-        ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest))
+        ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
         return discounted_sum(metric, gains[: metric.cutoff]) / ideal if ideal > 0 else 0.0
-    return unnormalised(metric, gains, judgments)
+    return unnormalised(metric, gains, judgments, returned)
 
 
-def unnormalised(metric: Metric, gains: Sequence[float], judgments: Mapping[str, float]) -> float:
-    """Every measure but ndcg, from the gains in rank order."""
+def arrange(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
+    """The places of a ranking by a metric's rules for order, without what it takes out."""
+    kept = results
+    if metric.unjudged == "condense":
+        kept = [result for result in results if result.doc_id in judgments]
+    return order(kept, metric)
+
+
+def unnormalised(metric: Metric, gains: Sequence[float], judgments: Mapping[str, float], returned: int) -> float:
+    """Every measure but ndcg, from the gains in rank order; returned: how many results there are in all."""
     top = gains[: metric.cutoff]
     if metric.measure in ("dcg", "cg"):
         return discounted_sum(metric, top)
     if metric.measure == "accuracy":
         return 1.0 if any(top) else 0.0
     if metric.measure == "precision":
-        return math.fsum(top) / (len(gains) if metric.cutoff is None else metric.cutoff)
+        return math.fsum(top) / (returned if metric.cutoff is None else metric.cutoff)
     if metric.measure == "recall":
         return math.fsum(top) / math.fsum(gain(metric, grade) for grade in judgments.values())
     if metric.measure == "rr":
@@ -220,8 +237,11 @@ def tie_bounds(
 ) -> TieBounds:
     """The lowest, the expected and the highest value that the order of equal scores can give one query.
 
-    Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.
+    Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.  Raises ValueError for an
+    ideal of the system's own documents: there the order of ties moves the ideal as well.
     """
+    if metric.measure == "ndcg" and metric.ideal in ("local", "recall"):
+        raise ValueError(f"metric {metric.name}: the order of ties moves its ideal, too")
 
     def ordered(sign: float) -> float:
         """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""

@@ -11,6 +11,7 @@ from flows import pipeline
 from flows.config import Evaluation, FileSource
 from flows.outcome import Outcome
 from flows.parity import verify
+from flows.rules import deepest_cutoff
 from flows.sources import JUDGMENT, RANKING, Pulled
 from flows.warehouse import Warehouse
 from ndcg_core.metric import Metric, parse
@@ -74,7 +75,7 @@ def fill(warehouse: Warehouse, judgments: Judgments, rankings: Mapping[str, Rank
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
     pipeline.load(warehouse, pulled_judgments(judgments), {}, tables, evaluation)
-    warehouse.build("answered_query")
+    warehouse.build("answered_query", cutoff=deepest_cutoff(evaluation.metric_list))
     pipeline.score(warehouse, evaluation.metric_list)
 
 

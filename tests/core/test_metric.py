@@ -63,7 +63,8 @@ def test_the_hash_is_fixed_across_versions_of_this_project() -> None:
     [
         ("ndgc@10", "did you mean 'ndcg'?"),
         ("ndcg(gain=exponental)@3", "did you mean 'exponential'?"),
-        ("ndcg@0", "cutoff = 0: must be a whole number from 1 up"),
+        ("ndcg@0", "cutoff = 0: must be a whole number from 1 to 1000000"),
+        ("ndcg@99999999999999999999", "from 1 to 1000000"),
         ("ndcg@ten", "cutoff = 'ten'"),
         ("ndcg@-1", "cutoff = '-1'"),
         ("ndcg(gain=linear, gain=binary)@3", "gain is given twice"),
@@ -87,7 +88,7 @@ def test_the_hash_is_fixed_across_versions_of_this_project() -> None:
         ("ndcg(recall_depth=3)@3", "it needs ideal = recall"),
         ("ndcg(max_grade=3)@3", "it needs ideal = max"),
         ("ndcg(ideal=max, max_grade=0)@3", "max_grade = 0: must be a grade above 0"),
-        ("ndcg(ideal=recall, recall_depth=0)@3", "recall_depth = 0: must be a whole number from 1 up"),
+        ("ndcg(ideal=recall, recall_depth=0)@3", "recall_depth = 0: must be a whole number from 1 to 1000000"),
         ("ndcg(ideal=recall, recall_depth=2)@3", "recall_depth = 2: not below k = 3"),
         ("ndcg(ideal=recall, recall_depth=2)", "leave it out where there is no cutoff"),
         ("ndcg(ideal=max, ideal_cut=none)@3", "must end somewhere"),
@@ -134,3 +135,11 @@ def test_policies_belong_to_every_measure() -> None:
 def test_without_a_cutoff_an_ideal_that_ends_nowhere_is_the_default() -> None:
     assert parse("ndcg(ideal_cut=none)").name == "ndcg"
     assert parse("ndcg(ideal_cut=none)@10").name == "ndcg(ideal_cut=none)@10"
+
+
+def test_choices_that_come_to_the_same_have_one_name() -> None:
+    for cut in ("none", "returned"):
+        assert parse(f"ndcg(ideal=local, ideal_cut={cut})@10") == parse("ndcg(ideal=local)@10")
+    assert parse("ndcg(ideal=recall, ideal_cut=returned)@10") == parse("ndcg(ideal=recall)@10")
+    assert parse("ndcg(ideal=recall, ideal_cut=none)@10") != parse("ndcg(ideal=recall)@10")
+    assert parse("rr(ties=given, score_precision=float32)@10") == parse("rr(ties=given)@10")

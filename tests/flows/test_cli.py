@@ -223,3 +223,16 @@ def test_numbers_are_written_for_reading() -> None:
     assert report.signed(-0.03) == "-0.0300"
     assert report.percent(0.857) == "86 %"
     assert report.plain(None) == "–"
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
+    (files / "target.json").write_text("old")
+    (files / "link.json").symlink_to(files / "target.json")
+    found = RUNNER.invoke(app, compare(files, "--json", str(files / "link.json"), "--quiet"))
+    assert found.exit_code == 0
+    assert (files / "link.json").is_symlink()
+    assert json.loads((files / "target.json").read_text())["schema"] == 1
+    command = [sys.executable, "-m", "flows.cli", *compare(files, "--json", "/dev/stdout", "--quiet")]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(piped.stdout)["schema"] == 1
+    assert Path("/dev/stdout").is_symlink()

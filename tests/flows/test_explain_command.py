@@ -157,3 +157,69 @@ def test_ranks_that_disagree_stand_above_the_table(tmp_path: Path) -> None:
     ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t")
     found = CliRunner().invoke(app, ["compare", "--judgments", judgments, "--system", f"new={ranking}"])
     assert found.stdout.index("its rank column disagrees with its scores") < found.stdout.index("ndcg@10  definition")
+
+
+def test_one_metrics_max_grade_is_no_other_metrics_business(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 1", "q 0 b 3")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-"]
+    command += ["--metric", "ndcg(ideal=max, max_grade=5)@1", "--metric", "ndcg(gain={1:1, 3:7})@1"]
+    means = [row["mean"] for row in json.loads(run(*command))["systems"]]
+    assert means == [pytest.approx(1 / 5), pytest.approx(1 / 7)]
+    explained = ["explain", *command[1:5], "--query", "q", *command[-4:]]
+    assert "a choice at a time" in run(*explained)
+
+
+@pytest.mark.parametrize(("grade", "gain"), [("5000", "exponential"), ("1e305", "linear")])
+def test_a_gain_too_large_to_add_up(grade: str, gain: str, tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", f"q 0 a {grade}")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", f"ndcg(gain={gain})@1"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 2
+    assert "too large to add up" in found.stderr
+
+
+def test_ids_are_shown_as_they_are(tmp_path: Path) -> None:
+    ids = ["q:fire:1", "[bold]d[/]:smile:", "back\\"]
+    judgments = tmp_path / "qrels.csv"
+    judgments.write_text(f"query_id,doc_id,grade\n{ids[0]},{ids[1]},1\n{ids[0]},{ids[2]},2\n")
+    ranking = write(
+        tmp_path / "new.csv", "query_id,doc_id,score", f"{ids[0]},{ids[1]},2", f"{ids[0]},{ids[2]},1.000001"
+    )
+    text = run("explain", "--judgments", str(judgments), "--system", f"new={ranking}", "--query", ids[0])
+    assert f"1 {ids[1]} 2 1 1" in text
+    assert f"2 {ids[2]} 1.000001 2 2" in text
+    assert f"query '{ids[0]}'" in text
+
+
+def test_findings_follow_the_policies(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 2", "none 0 a 0", "low 0 a 1")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-", "--metric"]
+
+    def messages(metric: str) -> dict[str, str]:
+        return {row["code"]: row["message"] for row in json.loads(run(*command, metric))["findings"]}
+
+    found = messages("precision(relevant_from=2)@1")
+    assert found["no_relevant_query"].endswith("they are left out, for every system")
+    assert "1 queries have grades above 0, but none that this metric counts (such as 'low')" in found["nothing_counted"]
+    assert found["unanswered_query"].endswith("each scores 0")
+    found = messages("ndcg(no_relevant=zero, unanswered=exclude)@1")
+    assert found["no_relevant_query"].endswith("each scores 0, for every system")
+    assert found["unanswered_query"].endswith("they are left out")
+    assert "nothing_counted" not in found
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("precision@5", "precision@5 = 3 / 5 = 0.600000"),
+        ("recall@3", "recall@3 = 2 / 3 = 0.666667"),
+        ("rr@5", "rr@5 = 1 / 1 = 1.000000"),
+        ("judged@5", "judged@5 = 4 / 5 = 0.800000"),
+    ],
+)
+def test_the_last_division_is_shown(metric: str, said: str) -> None:
+    data = run("explain", *FILES, "--query", "pasta", "--metric", metric)
+    assert said in data

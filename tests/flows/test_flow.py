@@ -112,6 +112,7 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, li
     for key, value in (("difference", row.difference), ("difference_low", row.low), ("p_adjusted", row.p_adjusted)):
         assert worst.metrics[f"{key}/ndcg_at_10"] == value
     assert worst.params["verdict"] == "regressed"
+    assert worst.params["definition/ndcg_at_10"] == "a9caf641b91c ndcg@10"
     history = client.get_metric_history(last["all-words"].info.run_id, "ndcg_at_10")
     assert [point.step for point in history] == [2]
     tags = parents[1].data.tags

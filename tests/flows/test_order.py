@@ -1,7 +1,10 @@
 """Findings about ties and about ranks that disagree with scores, by hand."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from flows import order
 from ndcg_core.ndcg import Result
 from tests.conftest import in_order, outcome_of
 
@@ -26,7 +29,7 @@ def test_ties_are_counted_and_bounded() -> None:
     assert found.severity == "warning"
     # q1: a or b at place 1, so 0, 1/2 or 1; q2: 1.
     assert "lies between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found.message
-    assert "1 top-1 places in 1 of 2 queries (such as 'q1')" in found.message
+    assert "1 top-1 places in 1 queries (such as 'q1')" in found.message
 
 
 def test_ties_below_the_cutoff_do_not_matter() -> None:
@@ -75,6 +78,61 @@ def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
     # By score b is the first relevant, at rank 2; by rank a, at rank 1. The other query has 1.
     assert "rr@3 is 0.7500; by its ranks it would be 1.0000" in found.message
     assert "ask for rr(ties=given)@3" in found.message
+
+
+def test_a_tie_that_the_cutoff_cuts_can_disagree() -> None:
+    rows = {"q1": ranked(("a", 3, 1), ("e", 1, 2), ("b", 2, 3), ("c", 2, 4), ("d", 2, 5))}
+    (found,) = findings({"new": rows}, "rank_disagrees", "ndcg@2", {"q1": {"e": 3}})
+    assert "ndcg@2 is 0.0000; by its ranks it would be 0.6309" in found.message
+
+
+def test_a_first_rank_far_down_by_score() -> None:
+    rows = {"q1": ranked(("a", 9, 10), ("b", 8, 20), ("c", 7, 30), ("d", 6, 40), ("e", 5, 1))}
+    (found,) = findings({"new": rows}, "rank_disagrees", "ndcg@1", {"q1": {"e": 3}})
+    assert "ndcg@1 is 0.0000; by its ranks it would be 1.0000" in found.message
+
+
+def test_equal_ranks_may_stand_in_any_order() -> None:
+    rows = {"q1": ranked(("a", 9, 1), ("b", 8, 1), ("c", 7, 3)), "q2": ranked(("a", 9, 2), ("b", 8, 2), ("c", 7, 2))}
+    assert findings({"new": rows}, "rank_disagrees", "ndcg@3") == []
+
+
+def test_what_ranks_move_is_right_in_condensed_rankings() -> None:
+    rows = {"q1": ranked(("x", 9, 1), ("y", 8, 2), ("b", 6, 3), ("a", 7, 4))}
+    metric = "ndcg(unjudged=condense)@2"
+    (found,) = findings({"new": rows}, "rank_disagrees", metric, {"q1": {"a": 1, "b": 3}})
+    assert "by its ranks it would be 1.0000" in found.message
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8), st.integers(1, 4))
+@settings(max_examples=150, deadline=None)
+def test_a_disagreement_is_other_scores_in_the_top(rows: list[tuple[int, int]], cutoff: int) -> None:
+    """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score."""
+    answer = ranked(*((f"d{place}", float(score), rank) for place, (score, rank) in enumerate(rows)))
+    by_rank = [score for score, _ in sorted(rows, key=lambda row: (row[1], -row[0]))]
+    by_score = sorted((score for score, _ in rows), reverse=True)
+    truth = by_rank[:cutoff] != by_score[:cutoff]
+    found = findings({"new": {"q1": answer}}, "rank_disagrees", f"ndcg@{cutoff}", {"q1": {"d0": 1}})
+    assert bool(found) == truth
+
+
+def test_the_deepest_metric_is_looked_at() -> None:
+    rows = {"q1": ranked(("a", 3, 1), ("b", 1, 2), ("c", 2, 3))}
+    outcome = outcome_of({"q1": {"b": 1}}, {"new": rows}, ["ndcg(ties=given)@3", "ndcg@1", "ndcg@3"])
+    assert [found.code for found in outcome.findings if found.code == "rank_disagrees"]
+
+
+def test_too_many_ties_are_counted_and_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "BOUNDED", 1)
+    (found,) = findings({"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, "tied_places")
+    assert found.count == 2
+    assert "lies between" not in found.message
+
+
+def test_an_own_ideal_has_no_bounds() -> None:
+    rows = {"q1": [Result("a", 5.0), Result("b", 4.0), Result("c", 4.0)]}
+    (found,) = findings({"new": rows}, "tied_places", "ndcg(ideal=local)@2")
+    assert "lies between" not in found.message
 
 
 def test_a_metric_that_orders_by_rank_is_content() -> None:

@@ -17,7 +17,7 @@ FAULTS = [
     ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "dcg@10"),
     ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "ndcg@10"),
     ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
-    ("gain", "power(2.0, grade.grade) - 1.0", "power(2.0, grade.grade)", "ndcg(gain=exponential)@10"),
+    ("gain", "power(2.0, wanted_grade.grade) - 1.0", "power(2.0, wanted_grade.grade)", "ndcg(gain=exponential)@10"),
     ("ranked_doc", "} desc", "} asc", "ndcg@10"),
     ("ranked_doc", "'score': -order_score", "'score': order_score", "ndcg(ties=doc_id_asc)@10"),
     ("dcg_by_rank", "between unbounded preceding", "between 0 preceding", "cg@10"),
@@ -62,3 +62,10 @@ def test_the_sample_is_fixed_and_whole_when_small() -> None:
     assert len(sample) == SAMPLE
     assert sample == sample_queries(list(reversed(many)))
     assert set(sample) - set(many[:500]), "it reaches beyond the first queries"
+
+
+def test_large_values_are_compared_by_their_size() -> None:
+    judgments = {f"q{number}": {f"d{place}": 1e8 / (place + 3) + number for place in range(60)} for number in range(20)}
+    rankings = {"new": {query: in_order(*grades) for query, grades in judgments.items()}}
+    outcome = outcome_of(judgments, rankings, ["dcg@20", "cg"])
+    assert outcome.parity_queries == 20

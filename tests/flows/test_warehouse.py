@@ -22,9 +22,9 @@ def test_an_error_in_a_sql_file_names_the_file(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_missing_parameter_is_an_error() -> None:
-    with Warehouse() as tables, pytest.raises(SqlError, match=r"sql/410_discount\.sql: .*places"):
-        tables.put("pulled_discount_rule", pa.table({"discount_rule": ["none"], "kind": ["none"], "base": [2.0]}))
-        tables.build("discount")
+    with Warehouse() as tables, pytest.raises(SqlError, match=r"sql/030_system\.sql: .*baseline"):
+        tables.put("pulled_system", pa.table({"system_id": ["old"], "place": [0]}))
+        tables.build("system")
 
 
 def test_rows_are_added_and_so_are_new_columns(tmp_path: Path) -> None:

@@ -4,7 +4,21 @@
 -- params: everything, places
 -- Without everything only those that could stand in the top places: by rank, or by a score not below the last
 -- one there (a little less, since scores may be compared as 32-bit floats).
-with result as (
+with sensitive_query as (
+    select
+        coalesce(tied_query.system_id, disagreeing_query.system_id) as system_id,
+        coalesce(tied_query.query_id, disagreeing_query.query_id) as query_id,
+        tied_query.last_score,
+        tied_query.query_id is not null as is_tied,
+        disagreeing_query.query_id is not null as is_disagreeing,
+    from tied_query
+    full outer join disagreeing_query
+        on
+            tied_query.system_id = disagreeing_query.system_id
+            and tied_query.query_id = disagreeing_query.query_id
+),
+
+result as (
     select
         ranking.system_id,
         ranking.query_id,
@@ -12,19 +26,14 @@ with result as (
         ranking.score,
         ranking.rank_given,
         ranking.order_score,
-        tied_query.last_score,
-        tied_query.query_id is not null as is_tied,
-        disagreeing_query.query_id is not null as is_disagreeing,
+        sensitive_query.last_score,
+        sensitive_query.is_tied,
+        sensitive_query.is_disagreeing,
     from ranking
-    left join tied_query
+    inner join sensitive_query
         on
-            ranking.system_id = tied_query.system_id
-            and ranking.query_id = tied_query.query_id
-    left join disagreeing_query
-        on
-            ranking.system_id = disagreeing_query.system_id
-            and ranking.query_id = disagreeing_query.query_id
-    where tied_query.query_id is not null or disagreeing_query.query_id is not null
+            ranking.system_id = sensitive_query.system_id
+            and ranking.query_id = sensitive_query.query_id
 ),
 
 placed_result as (
