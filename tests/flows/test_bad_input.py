@@ -207,7 +207,7 @@ OPTIONS: dict[str, tuple[list[str], list[str]]] = {
     "no such metric": (["--metric", "ndgc@10"], ["--metric: metric 'ndgc@10'", "did you mean 'ndcg'?"]),
     "a metric with cutoff 0": (
         ["--metric", "ndcg@0"],
-        ["--metric: metric 'ndcg@0'", "must be a whole number from 1 up"],
+        ["--metric: metric 'ndcg@0'", "must be a whole number from 1 to 1000000"],
     ),
     "no such format": (
         ["--format", "xml", "--system", "new={}/old.run"],

@@ -1,0 +1,82 @@
+"""The examples and tables of the documentation, computed from the SQL and from the core."""
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from ndcg_core.metric import MEASURES, PRESETS, VALUES, Metric, parse
+from tests.conftest import ROOT, both, in_order
+
+CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
+
+
+class Example(NamedTuple):
+    """One line of a block: grades in rank order (- is unjudged), grades not returned, metric, value."""
+
+    returned: str
+    not_returned: str
+    metric: str
+    value: str
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def examples() -> list[Example]:
+    blocks = re.findall(r"^```worked-examples\n(.*?)^```", page("definitions.md"), flags=re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in block.splitlines()[1:]]
+    return [Example(*(cell.strip() for cell in line.split("|"))) for line in lines]
+
+
+def tolerance(value: str) -> float:
+    """Half a unit of the last digit that is written."""
+    return 0.5 * 10 ** -len(value.partition(".")[2]) + 1e-12 if "." in value else 1e-9
+
+
+def test_there_are_examples() -> None:
+    assert len(examples()) >= 25
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.returned}: {example.metric}")
+def test_worked_example(example: Example) -> None:
+    returned, missed = example.returned.split(), example.not_returned.split()
+    grades = {f"d{place}": float(grade) for place, grade in enumerate(returned) if grade != "-"}
+    grades |= {f"m{place}": float(grade) for place, grade in enumerate(missed)}
+    results = in_order(*(f"d{place}" for place in range(len(returned))))
+    for computed in both({"q": grades}, results, example.metric):
+        assert computed == pytest.approx(float(example.value), abs=tolerance(example.value))
+
+
+def rows(name: str) -> dict[str, list[str]]:
+    """First cell (without backquotes) -> the other cells, of every table row that begins with code."""
+    found = re.findall(r"^\| `([^`]+)`[^|]* \| (.*) \|$", page(name), flags=re.MULTILINE)
+    return {first: [cell.strip() for cell in rest.split(" | ")] for first, rest in found}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_is_documented_with_its_value(preset: str) -> None:
+    changes, _, value = rows("presets.md")[preset]
+    metric = parse(f"ndcg(preset={preset})@10")
+    written = ", ".join(re.findall(r"`([^`]+)`", changes))
+    assert metric == (parse(f"ndcg({written})@10") if written else parse("ndcg@10"))
+    for computed in both(CASE, in_order("a", "x", "c"), metric):
+        assert computed == pytest.approx(float(value), abs=tolerance(value))
+
+
+def test_no_preset_is_documented_that_does_not_exist() -> None:
+    assert set(rows("presets.md")) == set(PRESETS)
+
+
+@pytest.mark.parametrize("choice", [name for name in Metric.__dataclass_fields__ if name not in ("measure", "cutoff")])
+def test_every_choice_is_documented_with_its_values(choice: str) -> None:
+    cells = rows("definitions.md")[choice]
+    if choice in VALUES:
+        named = re.findall(r"`([a-z][a-z0-9_]*)`", cells[0])
+        assert named == list(VALUES[choice]), "all of them, the default first"
+
+
+def test_every_measure_is_documented() -> None:
+    text = page("definitions.md")
+    assert all(re.search(rf"^\| (`\w+`, )?`{measure}`", text, flags=re.MULTILINE) for measure in MEASURES)
