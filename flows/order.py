@@ -4,6 +4,8 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
+
 from flows.outcome import Finding
 from flows.rules import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from flows.warehouse import Warehouse
@@ -14,6 +16,8 @@ from ndcg_core.summary import mean
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
 TRIED = 8  # metrics tried for the one that the ranks would move most
+
+DISAGREEING = pa.schema([("system_id", pa.string()), ("query_id", pa.string()), ("places", pa.int64())])
 
 Key = tuple[str, str]  # system_id, query_id
 Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
@@ -52,7 +56,11 @@ def check_order(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Finding
     # Judged documents may stand anywhere in the ranking that a condensed one is made from.
     condensed = any(metric.unjudged == "condense" for metric in scored)
     reach = EVERYTHING - 1 if condensed else cutoff
-    warehouse.build("suspicious_query", "disagreeing_query", cutoff=reach, rank_rule=rule)
+    warehouse.build("suspicious_query", cutoff=reach, rank_rule=rule)
+    if warehouse.rows("select count(*) from suspicious_query")[0][0]:
+        warehouse.build("disagreeing_query", cutoff=reach)
+    else:  # spares a look at every result
+        warehouse.put("disagreeing_query", pa.Table.from_pylist([], schema=DISAGREEING))
     tied = {(row[0], row[1]): row[2] for row in warehouse.rows("select system_id, query_id, places from tied_query")}
     disagreeing = warehouse.rows("select count(*) from disagreeing_query")[0][0]
     if not tied and not disagreeing:
