@@ -24,7 +24,7 @@ with place as (
             ranking.system_id = suspicious_query.system_id
             and ranking.query_id = suspicious_query.query_id
     where
-        ranking.query_id in (select suspicious_query.query_id, from suspicious_query)
+        ranking.query_id in (select few.query_id, from suspicious_query as few)
         and ranking.score is not null
         and ranking.rank_given is not null
 )

@@ -34,7 +34,7 @@ result as (
         on
             ranking.system_id = sensitive_query.system_id
             and ranking.query_id = sensitive_query.query_id
-    where ranking.query_id in (select sensitive_query.query_id, from sensitive_query)
+    where ranking.query_id in (select few.query_id, from sensitive_query as few)
 ),
 
 placed_result as (
