@@ -28,6 +28,12 @@ def evaluate(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda ste
 
     say: told what begins.  Raises InputError, ParityError.
     """
+    findings, parity_queries = score_all(evaluation, warehouse, say)
+    return conclude(warehouse, evaluation, findings, parity_queries)
+
+
+def score_all(evaluation: Evaluation, warehouse: Warehouse, say: Say) -> tuple[list[Finding], int]:
+    """Everything before the tests: the data check's findings, and how many queries were computed twice."""
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(warehouse, judgments, queries, rankings, evaluation)
@@ -37,7 +43,7 @@ def evaluate(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda ste
     say("recomputing a sample")
     parity_queries = verify(warehouse, evaluation.metric_list)
     say("testing the differences")
-    return conclude(warehouse, evaluation, findings, parity_queries)
+    return findings, parity_queries
 
 
 def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, dict[str, str], dict[str, Pulled]]:
@@ -183,17 +189,19 @@ def paired_columns(warehouse: Warehouse, evaluation: Evaluation) -> list[Column]
 def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison]:
     """Every candidate against the baseline on every metric, as one family."""
     columns = paired_columns(warehouse, evaluation)
+    return compare_columns(columns, evaluation, "primary") if columns else []
+
+
+def compare_columns(columns: Sequence[Column], evaluation: Evaluation, family: str) -> list[Comparison]:
+    """The columns as one family, with the evaluation's settings."""
     settings = evaluation.statistics
-    return (
-        compare_family(
-            columns,
-            alpha=settings.alpha,
-            seed=settings.seed,
-            resamples=settings.resamples,
-            workers=evaluation.resources.threads,
-        )
-        if columns
-        else []
+    return compare_family(
+        columns,
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        workers=evaluation.resources.threads,
+        family=family,
     )
 
 

@@ -11,14 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from flows import pipeline
-from flows.checks import by_severity, check
+from flows.checks import by_severity
 from flows.config import Evaluation
 from flows.order import check_order
 from flows.outcome import Finding, replacing
-from flows.parity import verify
 from flows.report import plain_table, print_findings, signed
 from flows.warehouse import Warehouse
-from ndcg_core.comparison import Comparison, compare_family
+from ndcg_core.comparison import Comparison
 from ndcg_core.metric import Metric
 
 GAINS = ("linear", "exponential", "binary")
@@ -61,32 +60,15 @@ def grid(
 
 def measure_sensitivity(evaluation: Evaluation, warehouse: Warehouse, say: pipeline.Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
-    judgments, queries, rankings = pipeline.pull_all(evaluation, say)
-    say("checking the data")
-    pipeline.load(warehouse, judgments, queries, rankings, evaluation)
-    findings = check(warehouse, judgments, rankings, evaluation.metric_list)
-    say(f"scoring {len(evaluation.metrics)} definitions")
-    pipeline.score(warehouse, evaluation.metric_list)
-    say("recomputing a sample")
-    verify(warehouse, evaluation.metric_list)
-    say("testing the differences")
+    findings, _ = pipeline.score_all(evaluation, warehouse, say)
     columns = pipeline.paired_columns(warehouse, evaluation)
     found: dict[tuple[str, str], Comparison] = {}
-    settings = evaluation.statistics
     for metric in evaluation.metrics:
         family = [column for column in columns if column.metric == metric]
-        for row in compare_family(
-            family,
-            alpha=settings.alpha,
-            seed=settings.seed,
-            resamples=settings.resamples,
-            workers=evaluation.resources.threads,
-            family=f"sensitivity: {metric}",
-        ):
+        for row in pipeline.compare_columns(family, evaluation, f"sensitivity: {metric}"):
             found[row.candidate, metric] = row
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
-    findings += check_order(warehouse, evaluation.metric_list)
-    noticed = tuple(by_severity(findings))
+    noticed = tuple(by_severity([*findings, *check_order(warehouse, evaluation.metric_list)]))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, noticed)
 
 
