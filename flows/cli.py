@@ -1,19 +1,38 @@
 """The command line: each command parses, and calls a plain function elsewhere."""
 
-import contextlib
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from flows import __version__
-from flows.errors import InputError, ParityError, SqlError
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from flows.options import (
+    Alpha,
+    BaselineName,
+    ConfigFile,
+    Exploratory,
+    Guardrails,
+    IntervalMethod,
+    JsonFile,
+    JudgmentsColumns,
+    JudgmentsFile,
+    JudgmentsFormat,
+    MetricNames,
+    QueriesFile,
+    Quiet,
+    RankingsColumns,
+    RankingsFormat,
+    Resamples,
+    SecondaryMetrics,
+    Seed,
+    SliceAttributes,
+    SmallestEffects,
+    SmallestSlice,
+    SystemFiles,
+    Threads,
+)
+from flows.terminal import Progress, output_console, user_errors, write_or_print
 
 app = typer.Typer(
     name="ndcg-ab",
@@ -26,66 +45,6 @@ app = typer.Typer(
 )
 
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
-NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe
-
-
-@contextlib.contextmanager
-def user_errors() -> Iterator[None]:
-    """Bad input in one sentence and exit code 2; a failed check likewise with exit code 1."""
-    try:
-        yield
-    except (InputError, ValueError, OSError) as error:
-        if isinstance(error, ValueError) and not is_metric_error(error):
-            raise
-        for line in str(error).splitlines():
-            print(f"ndcg-ab: {line}", file=sys.stderr)
-        raise typer.Exit(2) from None
-    except (ParityError, SqlError) as error:
-        print(f"ndcg-ab: {error}", file=sys.stderr)
-        raise typer.Exit(1) from None
-
-
-def is_metric_error(error: Exception) -> bool:
-    from ndcg_core.metric import MetricError
-
-    return isinstance(error, MetricError)
-
-
-class Progress:
-    """Says on standard error what is being done: a spinner on a terminal, else lines after the first second."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
-
-        self.quiet = quiet
-        self.start = time.monotonic()
-        self.status = None
-        if not quiet and sys.stderr.isatty():
-            self.status = Console(stderr=True).status("starting")
-
-    def __enter__(self) -> "Progress":
-        if self.status:
-            self.status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.status:
-            self.status.stop()
-
-    def __call__(self, step: str) -> None:
-        seconds = time.monotonic() - self.start
-        if self.status:
-            self.status.update(f"{step} …")
-        elif not self.quiet and seconds > 1:
-            print(f"{seconds:5.1f} s  {step}", file=sys.stderr)
-
-
-def output_console() -> "Console":
-    from rich.console import Console
-
-    if sys.stdout.isatty():
-        return Console(emoji=False)
-    return Console(width=NOT_A_TERMINAL, highlight=False, emoji=False)
 
 
 def show_version(wanted: bool) -> None:
@@ -101,38 +60,6 @@ def main(
     ] = False,
 ) -> None:
     pass
-
-
-ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-
-
-JudgmentsFile = Annotated[str, typer.Option(metavar="FILE", help="The judgments (qrels).")]
-SystemFiles = Annotated[
-    list[str], typer.Option(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
-]
-BaselineName = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this system instead.")]
-MetricNames = Annotated[
-    list[str] | None, typer.Option(metavar="METRIC", help="A metric; again for more. (default ndcg@10)")
-]
-JudgmentsFormat = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)")
-]
-RankingsFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="The same for every ranking.")]
-JudgmentsColumns = Annotated[
-    str | None, typer.Option(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating")
-]
-RankingsColumns = Annotated[
-    str | None,
-    typer.Option(metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."),
-]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the sign flips. (default 1935)")]
-Resamples = Annotated[int | None, typer.Option(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[float | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
-Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads. (default every core)")]
-JsonFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables.")
-]
 
 
 @app.command(
@@ -151,6 +78,18 @@ def compare(
     seed: Seed = None,
     resamples: Resamples = None,
     alpha: Alpha = None,
+    smallest_effect: SmallestEffects = None,
+    secondary: SecondaryMetrics = None,
+    guardrail: Guardrails = None,
+    queries: QueriesFile = None,
+    slice_by: SliceAttributes = None,
+    smallest_slice: SmallestSlice = None,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Ignore the queries' weights.")] = False,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every two systems too.")] = False,
+    interval: IntervalMethod = None,
+    exploratory: Exploratory = None,
+    preview: Annotated[bool, typer.Option("--preview", help="A quick look: t tests and Holm, no flips.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print what describes the differences as well.")] = False,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
@@ -160,13 +99,16 @@ def compare(
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
-        from flows.compare import Files, evaluation_of, inputs_of, refuse_one_file_twice, writable
+        from flows.compare import Files, Plan, evaluation_of, inputs_of, refuse_one_file_twice, writable
         from flows.pipeline import evaluate, write_query_scores
         from flows.warehouse import Warehouse
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
-        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
-        evaluation = evaluation_of(files, baseline, metric, statistics, threads)
+        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
+        statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
+        statistics["weighted"] = False if unweighted else None
+        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice)
+        evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
         scores_path = writable("--per-query", per_query, inputs_of(evaluation)) if per_query else None
         refuse_one_file_twice("--per-query", json_path, scores_path)
@@ -177,19 +119,12 @@ def compare(
                 write_query_scores(warehouse, scores_path)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from flows.report import print_outcome
+            from flows.tables import print_details, print_outcome
 
-            print_outcome(output_console(), outcome)
-
-
-def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
-    """JSON to a file, to standard output, or nowhere."""
-    if path:
-        from flows.outcome import write_text
-
-        write_text(path, text())
-    if to_standard_output:
-        sys.stdout.write(text())
+            console = output_console()
+            print_outcome(console, outcome)
+            if details:
+                print_details(console, outcome)
 
 
 @app.command(
@@ -281,9 +216,9 @@ def sensitivity(
 def check(config: ConfigFile, quiet: Quiet = False) -> None:
     """Read everything that a configuration names and check it, without scoring."""
     with user_errors():
-        from flows.config import read_config
+        from flows.config_file import read_config
         from flows.pipeline import check_only
-        from flows.report import print_findings
+        from flows.tables import print_findings
         from flows.warehouse import Warehouse
 
         evaluation = read_config(config)
@@ -300,7 +235,7 @@ def check(config: ConfigFile, quiet: Quiet = False) -> None:
 def run(config: ConfigFile, quiet: Quiet = False) -> None:
     """Run the whole evaluation as a Prefect flow and log it to MLflow."""
     with user_errors():
-        from flows.config import read_config
+        from flows.config_file import read_config
 
         evaluation = read_config(config)
         with Progress(quiet) as say:
@@ -312,7 +247,7 @@ def run(config: ConfigFile, quiet: Quiet = False) -> None:
 
             finished = run_evaluation(evaluation, say)
         if not quiet:
-            from flows.report import print_run
+            from flows.tables import print_run
 
             print_run(output_console(), finished)
         if finished.pending:
@@ -322,6 +257,63 @@ def run(config: ConfigFile, quiet: Quiet = False) -> None:
                 file=sys.stderr,
             )
             raise typer.Exit(PENDING)
+
+
+@app.command(
+    epilog="Example: ndcg-ab power --scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.png"
+)
+def power(
+    deviation: Annotated[
+        float | None, typer.Option(metavar="S", help="Standard deviation of the per-query differences.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Or per-query values, as `compare --per-query` writes them.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
+    ] = None,
+    candidate: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Candidate; again for more. (default all others)")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC", help="Metric; again for more. (default all of the file)")
+    ] = None,
+    effect: Annotated[
+        list[float] | None,
+        typer.Option(metavar="E", help="Effect to detect; again for more. (default 0.005, 0.01, 0.02)"),
+    ] = None,
+    queries: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Number of queries; again for more. (default seven from 50 to 5000)"),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(metavar="A", help="Level of the two-sided test. (default 0.05)", show_default=False)
+    ] = 0.05,
+    power: Annotated[
+        float, typer.Option(metavar="P", help="Probability of detecting. (default 0.8)", show_default=False)
+    ] = 0.8,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF by the name.")
+    ] = None,
+    json: JsonFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """How many queries a difference needs, and what a number of queries can show."""
+    with user_errors():
+        from flows.compare import picture_path, refuse_one_file_twice, writable
+        from flows.power import asked_of, draw, plans_of, print_plans, to_json
+
+        asked = asked_of(effect, queries, alpha, power)
+        inputs = [scores] if scores else []
+        json_path = writable("--json", json, inputs) if json and json != "-" else None
+        drawing = picture_path(picture, inputs) if picture else None
+        refuse_one_file_twice("--picture", json_path, drawing)
+        plans = plans_of(deviation, scores, baseline, candidate, metric, asked)
+        if drawing:
+            draw(plans, asked, drawing)
+        write_or_print(lambda: to_json(plans, asked), json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            print_plans(output_console(), plans, asked)
 
 
 @app.command(epilog="Example: ndcg-ab publish ndcg-ab-results/demo/20261120T020000Z")

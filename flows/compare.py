@@ -1,6 +1,7 @@
 """What the options of `ndcg-ab compare` mean: an evaluation without a configuration file."""
 
 import dataclasses
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from flows.config import Evaluation, problems
+from flows.config import Evaluation
+from flows.config_file import problems
 from flows.errors import InputError
 
 
@@ -47,12 +49,64 @@ class Files:
     columns: str | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The options that say what is compared beside the primary metrics, as they were given."""
+
+    secondary: Sequence[str] | None = None
+    guardrails: Sequence[str] | None = None
+    smallest_effects: Sequence[str] | None = None
+    queries: str | None = None
+    slices: Sequence[str] | None = None
+    smallest_slice: int | None = None
+
+    def keys(self) -> dict[str, Any]:
+        """The keys of an evaluation that the options stand for."""
+        slices: dict[str, Any] = {"by": list(self.slices or [])}
+        if self.smallest_slice is not None:
+            slices["smallest"] = self.smallest_slice
+        guardrails = dict(parse_margin("--guardrail", text) for text in self.guardrails or [])
+        if len(guardrails) < len(self.guardrails or []):
+            raise InputError(f"--guardrail: a metric is named twice in {', '.join(self.guardrails or [])}")
+        found = {"secondary_metrics": list(self.secondary or []), "slices": slices, "guardrails": guardrails}
+        return found | ({"queries": self.queries} if self.queries else {})
+
+    def smallest_effect(self) -> float | dict[str, float] | None:
+        """One for every metric, or one for each that is named; InputError for a mixture."""
+        given = self.smallest_effects or []
+        if len(given) == 1 and "=" not in re.sub(r"\(.*\)", "", given[0]):
+            return parse_number("--smallest-effect", given[0], given[0])
+        found = dict(parse_margin("--smallest-effect", text) for text in given)
+        if len(found) < len(given):
+            raise InputError(f"--smallest-effect: a metric is named twice in {', '.join(given)}")
+        return found or None
+
+
+def parse_margin(option: str, text: str) -> tuple[str, float]:
+    """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
+    metric, equals, number = text.rpartition("=")
+    if not equals or not metric or ")" in number:
+        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE, such as recall@100=0.01")
+    return metric, parse_number(option, text, number)
+
+
+def parse_number(option: str, text: str, number: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0") from None
+    if not 0 < value < math.inf:
+        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0")
+    return value
+
+
 def evaluation_of(
     files: Files,
     baseline: str | None,
     metrics: Sequence[str] | None,
     statistics: dict[str, Any],
     threads: int | None,
+    plan: Plan = Plan(),
     least_systems: int = 1,
 ) -> Evaluation:
     """The evaluation that the options describe; InputError names the option."""
@@ -70,6 +124,9 @@ def evaluation_of(
     ]
     given = {key: value for key, value in statistics.items() if value is not None}
     optional: dict[str, Any] = {"metrics": list(metrics)} if metrics else {}
+    optional |= plan.keys()
+    if (smallest_effect := plan.smallest_effect()) is not None:
+        given["smallest_effect"] = smallest_effect
     try:
         return Evaluation(
             name="compare",
@@ -91,7 +148,13 @@ OPTIONS = {  # where the evaluation has it -> the option that gave it
     r"systems(\[\d+\]\.name)?": "--system",
     "baseline": "--baseline",
     "metrics": "--metric",
-    r"statistics\.(\w+)": r"--\1",
+    "secondary_metrics": "--secondary",
+    "guardrails": "--guardrail",
+    r"slices\.smallest": "--smallest-slice",
+    r"slices\.by": "--slice",
+    "queries": "--queries",
+    r"statistics\.smallest_effect": "--smallest-effect",
+    r"statistics(?:\.|: )(\w+)": r"--\1",
     "resources.threads": "--threads",
 }
 
@@ -105,7 +168,8 @@ def by_option(problem: str) -> str:
 
 
 def inputs_of(evaluation: Evaluation) -> list[Path]:
-    return [evaluation.judgments.file, *(system.file for system in evaluation.systems if system.file)]
+    queries = [evaluation.queries.file] if evaluation.queries else []
+    return [evaluation.judgments.file, *queries, *(system.file for system in evaluation.systems if system.file)]
 
 
 def refuse_one_file_twice(option: str, json_path: Path | None, other: Path | None) -> None:

@@ -3,17 +3,13 @@
 Paths in a configuration file are relative to that file.
 """
 
+import math
 import re
-from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from flows.errors import InputError
 from ndcg_core.metric import Metric, from_mapping, parse
 from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED
 
@@ -90,6 +86,49 @@ class Statistics(Model):
         DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
     )
     seed: int = Field(DEFAULT_SEED, strict=True, ge=0, description="Seed of the flips; kept with the results.")
+    smallest_effect: dict[str, float] | float | None = Field(
+        None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
+    )
+    interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
+    exploratory: Literal["benjamini-hochberg", "max-t"] = Field(
+        "benjamini-hochberg", description="How p is adjusted in families that only suggest where to look."
+    )
+    weighted: bool | None = Field(
+        None, strict=True, description="Weigh queries; by default where the queries have a weight."
+    )
+    all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
+    preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
+
+    @model_validator(mode="after")
+    def _alpha_can_be_reached(self) -> "Statistics":
+        if 1 / (self.resamples + 1) > self.alpha:
+            raise ValueError(
+                f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
+                f" {math.ceil(1 / self.alpha)} or more are needed"
+            )
+        return self
+
+    @field_validator("smallest_effect", mode="before")
+    @classmethod
+    def _canonical_effects(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else None if value is None else margin(value)
+
+
+class Slices(Model):
+    """Parts of the queries that are compared on their own."""
+
+    by: list[str] = Field(default_factory=list, description="Attributes: columns of the queries' file.")
+    smallest: int = Field(25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested.")
+
+    @field_validator("by")
+    @classmethod
+    def _attributes(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if name in ("query_id", "text", "weight"):
+                raise ValueError(f"{name!r} is no attribute to slice by")
+            if value.count(name) > 1:
+                raise ValueError(f"{name!r} is named twice")
+        return value
 
 
 class Tracking(Model):
@@ -128,6 +167,27 @@ def read_metric(value: Any) -> str:
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
 
 
+def margin(value: Any) -> float:
+    """A difference that matters: a number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{value!r}: must be a number above 0")
+    return float(value)
+
+
+def margins(value: dict[Any, Any]) -> dict[str, float]:
+    """Canonical metric name -> difference."""
+    found: dict[str, float] = {}
+    for key, number in value.items():
+        name = read_metric(key)
+        if name in found:
+            raise ValueError(f"{name} is named twice")
+        try:
+            found[name] = margin(number)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return found
+
+
 class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
@@ -139,6 +199,13 @@ class Evaluation(Model):
     metrics: list[str] = Field(
         default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
     )
+    secondary_metrics: list[str] = Field(
+        default_factory=list, description="Metrics of a second, exploratory family of comparisons."
+    )
+    guardrails: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
+    )
+    slices: Slices = Slices()
     statistics: Statistics = Statistics()
     output: Path = Field(Path("ndcg-ab-results"), description="Directory for results, relative to the configuration.")
     mlflow: Tracking = Tracking()
@@ -151,7 +218,12 @@ class Evaluation(Model):
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)
 
-    @field_validator("metrics", mode="before")
+    @field_validator("guardrails", mode="before")
+    @classmethod
+    def _canonical_guardrails(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value
+
+    @field_validator("metrics", "secondary_metrics", mode="before")
     @classmethod
     def _canonical_metrics(cls, value: Any) -> Any:
         if not isinstance(value, list):
@@ -166,11 +238,33 @@ class Evaluation(Model):
                 raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
         if self.baseline is not None and self.baseline not in names:
             raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)})")
+        self._check_metrics()
+        if self.queries is None and (self.slices.by or self.statistics.weighted):
+            key = "slices.by" if self.slices.by else "statistics.weighted"
+            raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
         if self.queries is None:
             for system in self.systems:
                 if system.python is not None:
                     raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
         return self
+
+    def _check_metrics(self) -> None:
+        """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
+        given = [*self.metrics, *self.secondary_metrics, *self.guardrails]
+        for name in given:
+            if given.count(name) > 1:
+                raise ValueError(f"{name}: is given as metric, secondary metric or guardrail at once; it has one role")
+        if isinstance(self.statistics.smallest_effect, dict):
+            for name in self.statistics.smallest_effect:
+                if name not in (*self.metrics, *self.secondary_metrics):
+                    raise ValueError(f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)})")
+
+    def smallest_effect(self, metric: str) -> float | None:
+        """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""
+        if metric in self.guardrails:
+            return self.guardrails[metric]
+        given = self.statistics.smallest_effect
+        return given.get(metric) if isinstance(given, dict) else given
 
     @property
     def baseline_name(self) -> str:
@@ -178,7 +272,8 @@ class Evaluation(Model):
 
     @property
     def metric_list(self) -> list[Metric]:
-        return [parse(metric) for metric in self.metrics]
+        """Every metric to score: the primary ones, the secondary ones, the guardrails."""
+        return [parse(metric) for metric in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given
@@ -186,145 +281,3 @@ class Evaluation(Model):
     @property
     def output_directory(self) -> Path:
         return self.path(self.output).resolve()
-
-
-def read_config(path: Path) -> Evaluation:
-    """The evaluation that a YAML file describes; InputError names the key, the value and the rule."""
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such configuration file")
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
-    if "directory" in content:
-        raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
-    try:
-        return Evaluation.model_validate({**content, "directory": path.parent.resolve()})
-    except ValidationError as error:
-        raise InputError("\n".join(f"{path}: {problem}" for problem in problems(error))) from None
-
-
-class Loader(yaml.SafeLoader):
-    """YAML in which a key stands once and a date is text: `version: 2026-11-20` needs no quotes."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        first = {key.value: key for key in reversed(keys)}
-        for key in keys:
-            if key is not first[key.value]:
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is given twice", problem_mark=key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def read_yaml(path: Path) -> Any:
-    """What stands in a YAML file; InputError names the line of what is wrong."""
-    text = read_text(path)
-    try:
-        return yaml.load(text, Loader)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} cannot stand there") from None
-    except yaml.MarkedYAMLError as error:
-        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InputError(f"{path}{where}: is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-
-
-def read_text(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-        return content.decode()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    except UnicodeDecodeError as error:
-        line, bad = content.count(b"\n", 0, error.start) + 1, content[error.start : error.start + 1]
-        raise InputError(f"{path}, line {line}: byte {bad!r} is not UTF-8 text: convert the file to UTF-8") from None
-
-
-RULES = {  # what pydantic calls it -> the rule in our words
-    "string_type": "must be text; put it in quotes",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "path_type": "must be a path",
-    "list_type": "must be a list",
-    "dict_type": "must hold keys and values",
-    "model_type": "must hold keys and values",
-    "literal_error": "must be {expected}",
-    "greater_than": "must be above {gt}",
-    "greater_than_equal": "must be {ge} or more",
-    "less_than": "must be below {lt}",
-    "less_than_equal": "must be {le} or less",
-    "too_short": "must have at least one entry",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must not be longer than {max_length} characters",
-}
-PATTERNS = {
-    NAME: "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit",
-    MEMORY: "must be a size such as 4GB or 512MiB, or a share such as 50%",
-}
-
-
-def problems(error: ValidationError) -> Iterator[str]:
-    """One sentence for each thing wrong, with the key's path, the value and the rule."""
-    misspelt = set()
-    for problem in error.errors():
-        if problem["type"] == "extra_forbidden":
-            misspelt |= {(*problem["loc"][:-1], name) for name in near_keys(problem["loc"])}
-    for problem in error.errors():
-        place = problem["loc"]
-        key = dotted(place)
-        if problem["type"] == "extra_forbidden":
-            hint = "".join(f"; did you mean {name!r}?" for name in near_keys(place))
-            yield f"key {key!r} is unknown{hint} (known here: {', '.join(known_keys(place[:-1]))})"
-        elif problem["type"] == "missing":
-            if place not in misspelt:
-                yield f"key {key!r} is missing: it must be given"
-        elif problem["type"] == "invalid_key":
-            yield f"key {problem['input']!r} is no text: put it in quotes"
-        else:
-            rule = rule_of(problem)
-            shown = "" if isinstance(problem["input"], dict | list) or not place else f" = {problem['input']!r}"
-            yield f"{key}{shown}: {rule}" if place else rule
-
-
-def rule_of(problem: ErrorDetails) -> str:
-    context = problem.get("ctx", {})
-    if problem["type"] == "string_pattern_mismatch":
-        return PATTERNS[context["pattern"]]
-    message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return RULES[problem["type"]].format(**context) if problem["type"] in RULES else message
-
-
-def dotted(place: tuple[int | str, ...]) -> str:
-    """systems[1].file for ("systems", 1, "file")."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.removeprefix(".")
-
-
-def near_keys(place: tuple[int | str, ...]) -> list[str]:
-    """The known key that an unknown one is most like, if any is."""
-    return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
-
-
-def known_keys(place: tuple[int | str, ...]) -> list[str]:
-    """The keys that a mapping at this place of the configuration can have."""
-    model: type[BaseModel] = Evaluation
-    for part in place:
-        if isinstance(part, str) and part in model.model_fields:
-            for inner in inner_types(model.model_fields[part].annotation):
-                if isinstance(inner, type) and issubclass(inner, BaseModel):
-                    model = inner
-    return [name for name in model.model_fields if not (model is Evaluation and name == "directory")]
-
-
-def inner_types(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    for inner in get_args(annotation):
-        yield from inner_types(inner)

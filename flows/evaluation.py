@@ -23,7 +23,7 @@ from flows.config import Evaluation, PythonSource
 from flows.errors import InputError, ParityError
 from flows.outcome import Finding, Outcome, write_text
 from flows.parity import verify
-from flows.sources import JUDGMENT, RANKING, Layout, Pulled, pull
+from flows.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries
 from flows.warehouse import Warehouse
 
 RETRIES = 2
@@ -90,8 +90,8 @@ def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
 @io_task("pull ranking", task_run_name="pull {name}")
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
     place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    queries = pipeline.pull_texts(evaluation)
-    pulled = pull(system.source, RANKING, evaluation.directory, queries)
+    queries = pull_queries(evaluation) if system.python else Queries()
+    pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
     return keep_pulled(pulled, name, "ranking", folder / "pulled" / f"ranking{place}.parquet", system.version)
 
 
@@ -109,7 +109,7 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
         for place, system in enumerate(evaluation.systems)
     }
     with opened(evaluation, folder) as warehouse:
-        pipeline.load(warehouse, judgments, pipeline.pull_texts(evaluation), rankings, evaluation)
+        pipeline.load(warehouse, judgments, pull_queries(evaluation), rankings, evaluation)
         return [
             dataclasses.asdict(finding) for finding in check(warehouse, judgments, rankings, evaluation.metric_list)
         ]

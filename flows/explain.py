@@ -15,8 +15,8 @@ from flows.checks import check
 from flows.config import Evaluation
 from flows.errors import InputError
 from flows.parity import agree
-from flows.report import plain_table
-from flows.sources import JUDGMENT, RANKING, pull
+from flows.sources import JUDGMENT, RANKING, pull, pull_queries
+from flows.tables import plain_table
 from flows.warehouse import Warehouse
 from ndcg_core.explain import Explanation, Place, Step, explain, steps
 from ndcg_core.metric import number
@@ -44,10 +44,10 @@ def explain_query(evaluation: Evaluation, query_id: str, warehouse: Warehouse) -
     if known.num_rows == 0:
         hint = nearest(query_id, judgments.table)
         raise InputError(f"--query {query_id!r}: has no judgments in {judgments.origin}{hint}")
-    queries = pipeline.pull_texts(evaluation)
+    queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:
-        pulled = pull(system.source, RANKING, evaluation.directory, queries)
+        pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     pipeline.load(warehouse, judgments, queries, rankings, evaluation)

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_core.comparison import Comparison
+from ndcg_core.descriptive import Carrier, Descriptive
 from ndcg_core.metric import Metric, parse
 
 SCHEMA = 1
 SEVERITIES = ("error", "warning", "note")
+PRIMARY, SECONDARY, GUARDRAILS, PAIRS = "primary", "secondary", "guardrails", "all pairs"  # names of families
+MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Finding:
 class SystemSummary:
     """One system on one metric.
 
-    mean, median: over the scored queries, in the metric's range; None when there are none.
+    mean, median: over the scored queries, in the metric's range; None when there are none. The mean is weighted where
+        the queries have weights, and unweighted_mean the plain one; else that is None.
     queries: the scored queries. unanswered: those that the system returned nothing for (they score 0).
     judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
         answered; None when it answered none.
@@ -47,6 +51,7 @@ class SystemSummary:
     queries: int
     unanswered: int
     judged: float | None
+    unweighted_mean: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +67,21 @@ class Outcome:
     seed: int
     resamples: int
     parity_queries: int
+
+    @property
+    def main(self) -> list[Comparison]:
+        """Every candidate against the baseline on every metric, in the order of the metrics: no slices, no pairs."""
+        rows = {(row.metric, row.candidate): row for row in self.comparisons if row.family in MAIN}
+        names = [metric.name for metric in self.metrics]
+        return sorted(rows.values(), key=lambda row: names.index(row.metric))
+
+    @property
+    def slices(self) -> list[Comparison]:
+        return [row for row in self.comparisons if row.attribute is not None]
+
+    @property
+    def pairs(self) -> list[Comparison]:
+        return [row for row in self.comparisons if row.family == PAIRS]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; the same inputs give the same bytes."""
@@ -91,7 +111,7 @@ class Outcome:
             baseline=content["baseline"],
             metrics=tuple(parse(metric["name"]) for metric in content["metrics"]),
             systems=tuple(SystemSummary(**row) for row in content["systems"]),
-            comparisons=tuple(Comparison(**{**row, "notes": tuple(row["notes"])}) for row in content["comparisons"]),
+            comparisons=tuple(comparison_from(row) for row in content["comparisons"]),
             findings=tuple(Finding(**row) for row in content["findings"]),
             alpha=content["alpha"],
             seed=content["seed"],
@@ -102,6 +122,15 @@ class Outcome:
     @classmethod
     def read(cls, path: Path) -> "Outcome":
         return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def comparison_from(row: Mapping[str, Any]) -> Comparison:
+    """The comparison that `dataclasses.asdict` took apart."""
+    described = row["descriptive"]
+    if described is not None:
+        carriers = tuple(Carrier(**carrier) for carrier in described["carriers"])
+        described = Descriptive(**{**described, "carriers": carriers})
+    return Comparison(**{**row, "notes": tuple(row["notes"]), "descriptive": described})
 
 
 @contextlib.contextmanager

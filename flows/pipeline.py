@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from flows.checks import by_severity, check, check_coverage, check_scored, refuse_missing_gains
 from flows.config import Evaluation
+from flows.families import check_slices, families, weights_of
 from flows.order import check_order
 from flows.outcome import Finding, Outcome, SystemSummary, replacing
 from flows.parity import verify
 from flows.rules import depth_of, metric_tables
-from flows.sources import JUDGMENT, RANKING, Pulled, pull, pull_queries
+from flows.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from flows.warehouse import Warehouse
-from ndcg_core.comparison import Column, Comparison, compare_family
 from ndcg_core.metric import Metric
-from ndcg_core.summary import mean, median
+from ndcg_core.summary import mean, median, weighted_mean
 
 Say = Callable[[str], None]
 
@@ -46,41 +46,38 @@ def score_all(evaluation: Evaluation, warehouse: Warehouse, say: Say) -> tuple[l
     return findings, parity_queries
 
 
-def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, dict[str, str], dict[str, Pulled]]:
-    """Judgments, query texts and every system's ranking, in that order."""
+def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[str, Pulled]]:
+    """Judgments, queries and every system's ranking, in that order."""
     say("reading judgments")
     judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
-    queries = pull_texts(evaluation)
+    queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:
         say(f"reading {system.name}")
-        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries)
+        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
     return judgments, queries, rankings
-
-
-def pull_texts(evaluation: Evaluation) -> dict[str, str]:
-    return pull_queries(evaluation.queries, evaluation.directory) if evaluation.queries else {}
 
 
 def load(
     warehouse: Warehouse,
     judgments: Pulled,
-    queries: Mapping[str, str],
+    queries: Queries,
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
 ) -> None:
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     warehouse.put("pulled_judgment", judgments.table)
-    warehouse.put("pulled_query", pa.table([list(queries), list(queries.values())], schema=QUERY_SCHEMA))
+    warehouse.put("pulled_query", queries.text_table())
+    warehouse.put("pulled_attribute", queries.attribute_table())
     warehouse.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     warehouse.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     for name, table in metric_tables(evaluation.metric_list).items():
         warehouse.put(name, table)
-    warehouse.build("judgment", "query", "system", "ranking", "metric", "rank_rule", baseline=evaluation.baseline_name)
+    tables = ("judgment", "query", "system", "ranking", "metric", "rank_rule", "query_attribute")
+    warehouse.build(*tables, baseline=evaluation.baseline_name)
 
 
-QUERY_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string())])
 SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
 
 
@@ -115,20 +112,23 @@ def score(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
     warehouse.build("discount")
     warehouse.build("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "max_ideal_by_rank")
     warehouse.build("scored_query", "query_dcg", "query_ideal", "query_score")
-    warehouse.build("coverage", "system_summary", "paired_difference")
+    warehouse.build("coverage", "system_summary", "paired_difference", "slice_difference")
 
 
 def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x."""
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
-    systems = summaries(warehouse)
+    weights = weights_of(warehouse, evaluation)
+    systems = summaries(warehouse, weights)
+    compared = families(warehouse, evaluation, weights)
     noticed = [*findings, *check_order(warehouse, metrics), *check_scored(warehouse, metrics), *check_coverage(systems)]
+    noticed += check_slices(compared)
     return Outcome(
         baseline=evaluation.baseline_name,
         metrics=tuple(metrics),
         systems=tuple(systems),
-        comparisons=tuple(comparisons(warehouse, evaluation)),
+        comparisons=tuple(compared),
         findings=tuple(by_severity(noticed)),
         alpha=statistics.alpha,
         seed=statistics.seed,
@@ -137,16 +137,19 @@ def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Fi
     )
 
 
-def summaries(warehouse: Warehouse) -> list[SystemSummary]:
-    """One row per metric and system, in the order asked for."""
+def summaries(warehouse: Warehouse, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
+    """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
     columns = warehouse.arrow(
-        "select query_score.metric_id, query_score.system_id, query_score.value, coverage.judged"
+        "select query_score.metric_id, query_score.system_id, query_id, query_score.value, coverage.judged"
         " from query_score left join coverage using (system_id, query_id, metric_id)"
     ).columns
-    for metric_id, system_id, value, share in zip(*(column.to_pylist() for column in columns), strict=True):
+    for metric_id, system_id, query_id, value, share in zip(*(column.to_pylist() for column in columns), strict=True):
         values[metric_id, system_id].append(value)
+        if weights is not None:
+            weighing[metric_id, system_id].append(weights[query_id])
         if share is not None:
             shares[metric_id, system_id].append(share)
     found = []
@@ -156,53 +159,11 @@ def summaries(warehouse: Warehouse) -> list[SystemSummary]:
         " order by metric.place, system.place"
     ):
         key = (metric_id, system_id)
-        row = (mean(values[key]), median(values[key]), queries, unanswered, mean(shares[key]))
-        found.append(SystemSummary(system_id, name, *row))
+        plain = mean(values[key])
+        compared = plain if weights is None else weighted_mean(values[key], weighing[key])
+        row = (compared, median(values[key]), queries, unanswered, mean(shares[key]))
+        found.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
     return found
-
-
-def paired_columns(warehouse: Warehouse, evaluation: Evaluation) -> list[Column]:
-    """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
-    rows = warehouse.arrow(
-        "select metric.place as metric_place, system.place as system_place, query_id, difference"
-        " from paired_difference"
-        " inner join metric using (metric_id)"
-        " inner join system on system.system_id = paired_difference.candidate"
-        " order by metric.place, system.place, query_id"
-    ).to_pydict()
-    paired: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
-    for metric_place, system_place, query_id, difference in zip(*rows.values(), strict=True):
-        query_ids, differences = paired.setdefault((metric_place, system_place), ([], []))
-        query_ids.append(query_id)
-        differences.append(difference)
-    columns = []
-    for metric_place, metric in enumerate(evaluation.metric_list):
-        for system_place, system in enumerate(evaluation.systems):
-            if system.name != evaluation.baseline_name:
-                query_ids, differences = paired.get((metric_place, system_place), ([], []))
-                columns.append(
-                    Column(evaluation.baseline_name, system.name, metric.name, tuple(query_ids), np.array(differences))
-                )
-    return columns
-
-
-def comparisons(warehouse: Warehouse, evaluation: Evaluation) -> list[Comparison]:
-    """Every candidate against the baseline on every metric, as one family."""
-    columns = paired_columns(warehouse, evaluation)
-    return compare_columns(columns, evaluation, "primary") if columns else []
-
-
-def compare_columns(columns: Sequence[Column], evaluation: Evaluation, family: str) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings."""
-    settings = evaluation.statistics
-    return compare_family(
-        columns,
-        alpha=settings.alpha,
-        seed=settings.seed,
-        resamples=settings.resamples,
-        workers=evaluation.resources.threads,
-        family=family,
-    )
 
 
 def write_query_scores(warehouse: Warehouse, path: Path) -> None:

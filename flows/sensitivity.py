@@ -13,10 +13,12 @@ from rich.markup import escape
 from flows import pipeline
 from flows.checks import by_severity
 from flows.config import Evaluation
+from flows.families import compare_columns, paired_columns
 from flows.order import check_order
 from flows.outcome import Finding, replacing
-from flows.report import plain_table, print_findings, signed
+from flows.tables import plain_table, print_findings
 from flows.warehouse import Warehouse
+from flows.wording import signed
 from ndcg_core.comparison import Comparison
 from ndcg_core.metric import Metric
 
@@ -61,11 +63,11 @@ def grid(
 def measure_sensitivity(evaluation: Evaluation, warehouse: Warehouse, say: pipeline.Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
     findings, _ = pipeline.score_all(evaluation, warehouse, say)
-    columns = pipeline.paired_columns(warehouse, evaluation)
+    columns = paired_columns(warehouse, evaluation)
     found: dict[tuple[str, str], Comparison] = {}
     for metric in evaluation.metrics:
         family = [column for column in columns if column.metric == metric]
-        for row in pipeline.compare_columns(family, evaluation, f"sensitivity: {metric}"):
+        for row in compare_columns(family, evaluation, f"sensitivity: {metric}"):
             found[row.candidate, metric] = row
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     noticed = tuple(by_severity([*findings, *check_order(warehouse, evaluation.metric_list)]))

@@ -22,6 +22,8 @@ from flows.errors import InputError
 from flows.outcome import Outcome, write_text
 from flows.report import write_page
 from flows.warehouse import Warehouse, open_for_writing
+from ndcg_core.comparison import Comparison
+from ndcg_core.descriptive import Descriptive
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
@@ -129,7 +131,7 @@ def enter(history: Warehouse, content: Mapping[str, Any], outcome: Outcome, scor
             for metric in outcome.metrics
         ],
         "system_summary": [dataclasses.asdict(row) for row in outcome.systems],
-        "comparison": [dataclasses.asdict(row) | {"notes": "; ".join(row.notes)} for row in outcome.comparisons],
+        "comparison": [comparison_row(row) for row in outcome.comparisons],
         "finding": [dataclasses.asdict(row) for row in outcome.findings],
     }
     for name, rows in tables.items():
@@ -139,6 +141,14 @@ def enter(history: Warehouse, content: Mapping[str, Any], outcome: Outcome, scor
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, WHOLE)))
 
 
+def comparison_row(comparison: Comparison) -> dict[str, Any]:
+    """A comparison in one row: what describes it beside it, without its queries (they stand in query_score)."""
+    row = dataclasses.asdict(comparison) | {"notes": "; ".join(comparison.notes)}
+    described = row.pop("descriptive") or {}
+    return row | {name: described.get(name) for name in DESCRIPTIVE}
+
+
+DESCRIPTIVE = [field.name for field in dataclasses.fields(Descriptive) if field.name != "carriers"]
 REAL, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
 COUNTS = [(name, WHOLE) for name in ("queries", "differing", "wins", "ties", "losses")]
 NUMBERS = [(name, REAL) for name in ("difference", "low", "high", "p_value", "p_adjusted", "mde")]
@@ -146,11 +156,15 @@ HISTORY_SCHEMAS = {  # where a column may be all null, its type cannot be told f
     "comparison": pa.schema(
         [("ordinal", WHOLE), ("baseline", TEXT), ("candidate", TEXT), ("metric", TEXT), *COUNTS, *NUMBERS]
         + [("verdict", TEXT), ("notes", TEXT), ("family", TEXT), ("family_size", WHOLE), ("procedure", TEXT)]
-        + [("alpha", REAL), ("seed", WHOLE), ("resamples", WHOLE)]
+        + [("alpha", REAL), ("seed", WHOLE), ("resamples", WHOLE), ("exploratory", pa.bool_())]
+        + [("attribute", TEXT), ("slice", TEXT), ("baseline_mean", REAL), ("smallest_effect", REAL)]
+        + [("interval_method", TEXT), ("simultaneous_low", REAL), ("simultaneous_high", REAL), ("lower_bound", REAL)]
+        + [("effective_queries", REAL), ("unweighted_difference", REAL)]
+        + [(name, REAL) for name in DESCRIPTIVE]
     ),
     "system_summary": pa.schema(
         [("ordinal", WHOLE), ("system_id", TEXT), ("metric", TEXT), ("mean", REAL), ("median", REAL)]
-        + [("queries", WHOLE), ("unanswered", WHOLE), ("judged", REAL)]
+        + [("queries", WHOLE), ("unanswered", WHOLE), ("judged", REAL), ("unweighted_mean", REAL)]
     ),
     "input": pa.schema(
         [("ordinal", WHOLE), ("name", TEXT), ("kind", TEXT), ("version", TEXT), ("origin", TEXT)]

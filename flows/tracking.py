@@ -113,11 +113,11 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     moment = int(bundle.finished.timestamp() * 1000)
     common = {"bundle_key": bundle.key, "evaluation": str(bundle.ordinal)}
     tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
-    for row in outcome.comparisons:
+    for row in outcome.main:
         tags[f"verdict/{tag_name(row.candidate)}/{parse(row.metric).tracker_name}"] = row.verdict
     name = f"{bundle.evaluation.name} {bundle.ordinal}"
     parent = client.create_run(experiment_id, int(bundle.began.timestamp() * 1000), tags, name).info.run_id
-    verdicts = [row.verdict for row in outcome.comparisons]
+    verdicts = [row.verdict for row in outcome.main]
     counts: dict[str, float] = {
         word: sum(verdict.startswith(word) for verdict in verdicts) for word in ("improved", "regressed")
     }
@@ -188,7 +188,7 @@ def log_system(
     digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
-    verdicts = [row.verdict for row in outcome.comparisons if row.candidate == name]
+    verdicts = [row.verdict for row in outcome.main if row.candidate == name]
     parameters["verdict"] = verdicts[0] if verdicts else "baseline"
     parameters |= definitions(outcome)
     metrics = [Metric(key, value, moment, bundle.ordinal) for key, value in values.items()]
@@ -206,7 +206,7 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             metric = parse(row.metric)
             values[metric.tracker_name] = row.mean
             values.setdefault(f"judged_at_{metric.cutoff}" if metric.cutoff else "judged", row.judged)
-    for test in bundle.outcome.comparisons:
+    for test in bundle.outcome.main:
         if test.candidate == name:
             key = parse(test.metric).tracker_name
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}

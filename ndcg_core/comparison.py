@@ -1,81 +1,84 @@
 """A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
 
-The unit is the query. p_value comes from the sign-flip test, p_adjusted from step-down max-T over the family
-(`ndcg_core.signflip`, with the sources); the interval and the minimal detectable effect from Student's t
-(`ndcg_core.estimates`). A verdict never says "no difference": it says what could have been detected.
+The unit is the query. p_value comes from the sign-flip test (`ndcg_core.signflip`, with the sources), p_adjusted from
+step-down max-T or Benjamini-Hochberg over the family; interval, equivalence and minimal detectable effect from
+Student's t (`ndcg_core.estimates`); the verdict's rules stand in `ndcg_core.verdict`.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ndcg_core.adjust import benjamini_hochberg, holm
+from ndcg_core.bootstrap import bca_interval
+from ndcg_core.columns import Column, FloatArray, Paired, by_query, table, union
+from ndcg_core.descriptive import Descriptive, describe, is_skewed
 from ndcg_core.estimates import (
-    Differences,
+    Interval,
+    Moments,
+    effective_number,
+    interval,
+    lower_bound,
     mean_difference,
     minimal_detectable_effect,
-    standard_deviation,
-    t_interval,
+    moments,
+    not_worse_p_value,
+    simultaneous_interval,
+    t_test_of,
 )
 from ndcg_core.signflip import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     raise_down_the_order,
-    settle_ties,
     sign_flip,
+    sign_flip_p_values,
+    simultaneous_quantile,
 )
+from ndcg_core.verdict import POWER, SMALL_SAMPLE, Facts, guardrail_verdict, notes, verdict
+
+__all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
-POWER = 0.8
-"""The power at which the minimal detectable effect is stated."""
-TESTABLE = 6
-"""Differing queries that a verdict needs: with five, the smallest p that any outcome can reach is 2^-4 = .0625."""
-SMALL_SAMPLE = 30
-"""Below so many differing queries the note `small sample` is given."""
-
-QueryIds = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Column:
-    """The differences of one comparison, before the test.
-
-    baseline, candidate: system ids. metric: its name. query_ids: n distinct ids, in any order.
-    differences: n numbers, candidate - baseline on the query at the same place, in the metric's unit. A query that a
-        system did not answer is there with its score of 0; one that is excluded for the metric is not there.
-    """
-
-    baseline: str
-    candidate: str
-    metric: str
-    query_ids: QueryIds
-    differences: Differences
+Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
+IntervalMethod = Literal["t", "bca"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result for one candidate, metric and family.
+    """The result for one candidate, metric, slice and family.
 
     baseline, candidate: system ids. metric: its name.
     queries: n >= 0, the queries that both systems are scored on.
     differing: queries with a win or a loss; wins + losses.
     wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
-    difference: mean of candidate - baseline, in the metric's unit; None without a query.
+    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
+        query.
     low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
         for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; None for n < 2.
-    p_adjusted: family-wise p, in [p_value, 1]; None where p_value is.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's; None where not tested.
+    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
     mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
         where the differences do not vary.
-    verdict: `not testable (...)`, `identical`, `improved`, `regressed` or `no detectable difference (...)`.
+    verdict: see docs/statistics.md; begins with `not testable`, `identical`, `improved`, `regressed`, `equivalent`,
+        `no detectable difference`, or of a guardrail `not worse`, `may be worse`.
     notes: what to keep in mind, in words; often empty.
     family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
     procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
     alpha: threshold for p_adjusted, in (0, 1).
     seed, resamples: of the flips, as asked for; enough to repeat the test.
+    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
+    attribute, slice: the queries' attribute and value, of a slice; else None.
+    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
+    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
+    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha; None
+        outside max-T families.
+    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
+    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
+    unweighted_difference: the mean difference when every query counts alike; None without weights.
+    descriptive: what describes the differences and decides nothing; None for n < 2.
     """
 
     baseline: str
@@ -100,6 +103,39 @@ class Comparison:
     alpha: float
     seed: int
     resamples: int
+    exploratory: bool
+    attribute: str | None
+    slice: str | None
+    baseline_mean: float | None
+    smallest_effect: float | None
+    interval_method: str
+    simultaneous_low: float | None
+    simultaneous_high: float | None
+    lower_bound: float | None
+    effective_queries: float | None
+    unweighted_difference: float | None
+    descriptive: Descriptive | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    family: str
+    exploratory: bool
+    alpha: float
+    seed: int
+    resamples: int
+    interval_method: IntervalMethod
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """together: the interval that holds with all of the family."""
+
+    p_value: float
+    p_adjusted: float
+    procedure: str
+    certain: bool
+    together: Interval | None = None
 
 
 def compare_family(
@@ -110,10 +146,17 @@ def compare_family(
     resamples: int = DEFAULT_RESAMPLES,
     workers: int | None = None,
     family: str = "primary",
+    procedure: Procedure = "max-t",
+    exploratory: bool = False,
+    least_queries: int = 2,
+    interval_method: IntervalMethod = "t",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `ndcg_core.signflip.sign_flip`.
+    procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
+        for a quick look: the t test with Holm's adjustment, no flips.
+    least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
     Columns may have different queries; for p_adjusted a query absent from a column counts as a tie there.
@@ -123,120 +166,144 @@ def compare_family(
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
-    paired = _by_query(columns)
-    testable = [number for number, pairs in enumerate(paired) if len(pairs.query_ids) > 1]
-    results = _test([paired[number] for number in testable], seed, resamples, workers)
+    if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
+        raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
+    if least_queries < 2:
+        raise ValueError(f"least_queries == {least_queries}, must be at least 2")
+    paired = by_query(columns)
+    known = [moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None for pairs in paired]
+    testable = [number for number, pairs in enumerate(paired) if len(pairs.query_ids) >= least_queries]
+    chosen = [paired[number] for number in testable]
+    of = [each for number in testable if (each := known[number]) is not None]
+    if procedure == "t-holm":
+        results = _preview(of)
+    elif procedure == "max-t":
+        results = _max_t(chosen, of, alpha, seed, resamples, workers)
+    else:
+        results = _false_discovery(chosen, seed, resamples, workers)
     tests = dict(zip(testable, results, strict=True))
-    settings = _Settings(family, len(testable), alpha, seed, resamples)
+    settings = _Settings(family, exploratory, alpha, seed, resamples, interval_method)
     return [
-        _comparison(column, pairs.differences, tests.get(number), settings)
-        for number, (column, pairs) in enumerate(zip(columns, paired, strict=True))
+        _comparison(pairs, known[number], tests.get(number), len(testable), settings)
+        for number, pairs in enumerate(paired)
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Settings:
-    family: str
-    family_size: int
-    alpha: float
-    seed: int
-    resamples: int
+def check_guardrails(columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA) -> list[Comparison]:
+    """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """A column checked: query ids rising, ties exactly 0."""
-
-    query_ids: QueryIds
-    differences: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    p_value: float
-    p_adjusted: float
-    exact: bool
-    exact_family: bool
-
-
-def _by_query(columns: Sequence[Column]) -> list[_Pairs]:
-    """Every column in rising order of its query ids: that of code points, which is that of their UTF-8 bytes."""
-    orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
-    paired = []
+    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail must hold, and
+    that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
+    Raises ValueError as `compare_family`, and for a column without smallest_effect.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
     for column in columns:
-        differences = _checked(column)
-        if column.query_ids not in orders:
-            order = sorted(range(len(column.query_ids)), key=column.query_ids.__getitem__)
-            rising = tuple(column.query_ids[place] for place in order)
-            for query_id, following in pairwise(rising):
-                if query_id == following:
-                    raise ValueError(f"{_named(column)}: query {query_id!r} is given twice, must be given once")
-            orders[column.query_ids] = rising, np.array(order, dtype=np.intp)
-        rising, places = orders[column.query_ids]
-        paired.append(_Pairs(rising, settle_ties(differences)[places]))
-    return paired
+        if column.smallest_effect is None:
+            raise ValueError(f"{column}: a guardrail needs a smallest_effect")
+    paired = by_query(columns)
+    size = sum(len(pairs.query_ids) > 1 for pairs in paired)
+    settings = _Settings("guardrails", False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
+    found = []
+    for pairs in paired:
+        of = moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None
+        test = None
+        if of is not None and pairs.column.smallest_effect is not None:
+            p_value = not_worse_p_value(of, pairs.column.smallest_effect)
+            test = _Test(p_value, p_value, "one-sided t, every guardrail must hold", True)
+        found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
+    return found
 
 
-def _checked(column: Column) -> NDArray[np.float64]:
-    differences = np.asarray(column.differences, dtype=np.float64)
-    if differences.shape != (len(column.query_ids),):
-        shape, queries = differences.shape, len(column.query_ids)
-        raise ValueError(f"{_named(column)}: differences have shape {shape}, must be one for each of {queries} queries")
-    finite = np.isfinite(differences)
-    if not finite.all():
-        place = int(np.argmin(finite))
-        query_id, value = column.query_ids[place], differences[place]
-        raise ValueError(f"{_named(column)}: the difference of query {query_id!r} == {value}, must be finite")
-    return differences
+def _own_p_values(
+    paired: Sequence[Paired],
+    p_values: FloatArray,
+    done: tuple[str, ...],
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> FloatArray:
+    """p_values, those of columns with other queries than `done` from flips of their own rows.
 
-
-def _named(column: Column) -> str:
-    return f"candidate {column.candidate!r}, metric {column.metric!r}"
-
-
-def _test(paired: Sequence[_Pairs], seed: int, resamples: int, workers: int | None) -> list[_Test]:
-    """p_value from a column's own queries alone; p_adjusted from the queries of all columns together."""
-    query_ids = _union(paired)
-    joint = sign_flip(_table(paired, query_ids), resamples=resamples, seed=seed, workers=workers)
-    p_values = np.array(joint.p_value)
-    # Flips belong to row numbers. Queries that only other columns have would shift the rows of this one.
-    for own_ids in {pairs.query_ids for pairs in paired} - {query_ids}:
+    Flips belong to row numbers: queries that only other columns have would shift the rows of a column.
+    """
+    for own_ids in {pairs.query_ids for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.query_ids == own_ids]
-        table = _table([paired[number] for number in numbers], own_ids)
-        p_values[numbers] = sign_flip(table, resamples=resamples, seed=seed, workers=workers).p_value
+        own = [paired[number] for number in numbers]
+        rows = table(own, [pairs.flippable for pairs in own], own_ids)
+        p_values[numbers] = sign_flip_p_values(rows, resamples=resamples, seed=seed, workers=workers)
+    return p_values
+
+
+def _max_t(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[_Test]:
+    """p_value from a column's own queries alone; p_adjusted from the queries of all columns together."""
+    query_ids = union(paired)
+    joint = sign_flip(
+        table(paired, [pairs.flippable for pairs in paired], query_ids), resamples=resamples, seed=seed, workers=workers
+    )
+    p_values = _own_p_values(paired, np.array(joint.p_value), query_ids, seed, resamples, workers)
     p_adjusted = raise_down_the_order(joint.p_adjusted, p_values, joint.statistic)
+    quantile = simultaneous_quantile(
+        table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], query_ids),
+        level=1 - alpha,
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+    )
+    family = f"{'exact ' if joint.jointly_enumerated else ''}step-down max-T"
     return [
-        _Test(p_value, adjusted, exact, joint.jointly_enumerated)
-        for p_value, adjusted, exact in zip(p_values.tolist(), p_adjusted, joint.enumerated, strict=True)
+        _Test(
+            p_value,
+            adjusted,
+            f"{'exact ' if exact else ''}sign-flip, {family}",
+            joint.jointly_enumerated,
+            simultaneous_interval(each, quantile, 1 - alpha),
+        )
+        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, joint.enumerated, of, strict=True)
     ]
 
 
-def _union(paired: Sequence[_Pairs]) -> QueryIds:
-    distinct = {pairs.query_ids for pairs in paired}
-    return distinct.pop() if len(distinct) == 1 else tuple(sorted(set().union(*distinct)))
+def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+    if of.deviation == 0:
+        return np.zeros(of.n)
+    centred = pairs.differences - of.mean
+    if pairs.shares is None:
+        return centred
+    # Where one query has nearly all the weight, all of them are near 0: the test's quantum would take them for 0.
+    values = centred * pairs.shares
+    return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
 
-def _table(paired: Sequence[_Pairs], query_ids: QueryIds) -> NDArray[np.float64]:
-    """(queries x columns), 0 where a column does not have the query."""
-    rows = {query_id: row for row, query_id in enumerate(query_ids)}
-    table = np.zeros((len(query_ids), len(paired)))
-    for number, pairs in enumerate(paired):
-        if pairs.query_ids == query_ids:
-            table[:, number] = pairs.differences
-        else:
-            table[[rows[query_id] for query_id in pairs.query_ids], number] = pairs.differences
-    return table
+def _false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[_Test]:
+    p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
+    exact = [np.count_nonzero(pairs.differences) <= 16 for pairs in paired]
+    return [
+        _Test(p_value, adjusted, f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg", all(exact))
+        for p_value, adjusted, is_exact in zip(p_values, benjamini_hochberg(p_values), exact, strict=True)
+    ]
+
+
+def _preview(of: Sequence[Moments]) -> list[_Test]:
+    p_values = [t_test_of(each).p_value for each in of]
+    return [
+        _Test(p_value, adjusted, "t, Holm", True) for p_value, adjusted in zip(p_values, holm(p_values), strict=True)
+    ]
 
 
 def _comparison(
-    column: Column, differences: NDArray[np.float64], test: _Test | None, settings: _Settings
+    pairs: Paired, of: Moments | None, test: _Test | None, size: int, settings: _Settings, *, guardrail: bool = False
 ) -> Comparison:
-    n = len(differences)
+    column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
-    difference = mean_difference(differences) if n > 0 else None
-    low, high = t_interval(differences, level=1 - settings.alpha) if n > 1 else (None, None)
-    deviation = standard_deviation(differences) if n > 1 else 0.0
-    mde = minimal_detectable_effect(n, deviation, alpha=settings.alpha, power=POWER) if deviation > 0 else None
+    between = _interval(pairs, of, settings) if of else None
+    mde = minimal_detectable_effect(n, of.deviation, settings.alpha, POWER) if of and of.deviation > 0 else None
+    facts = Facts(n, wins + losses, of, between, test, mde, column.smallest_effect, settings.alpha, settings.resamples)
+    described = _described(pairs, of, settings) if of else None
+    skewed = described is not None and described.skewness is not None and is_skewed(described.skewness, n)
+    mean = of.mean if of else mean_difference(differences) if n else None
+    together = test.together if test else None
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -246,66 +313,69 @@ def _comparison(
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
-        difference=difference,
-        low=low,
-        high=high,
+        difference=mean,
+        low=between.low if between else None,
+        high=between.high if between else None,
         p_value=test.p_value if test else None,
         p_adjusted=test.p_adjusted if test else None,
         mde=mde,
-        verdict=_verdict(n, wins + losses, difference, test, mde, settings.alpha),
-        notes=_notes(wins + losses, deviation, test, settings),
+        verdict=guardrail_verdict(facts) if guardrail else verdict(facts),
+        notes=notes(facts, skewed) + _weight_note(pairs, of),
         family=settings.family,
-        family_size=settings.family_size,
-        procedure=_procedure(test),
+        family_size=size,
+        procedure=test.procedure if test else "not tested",
         alpha=settings.alpha,
         seed=settings.seed,
         resamples=settings.resamples,
+        exploratory=settings.exploratory,
+        attribute=column.attribute,
+        slice=column.slice,
+        baseline_mean=_baseline_mean(pairs),
+        smallest_effect=column.smallest_effect,
+        interval_method=settings.interval_method,
+        simultaneous_low=together.low if together else None,
+        simultaneous_high=together.high if together else None,
+        lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
+        effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
+        unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
+        descriptive=described,
     )
 
 
-def _verdict(
-    n: int, differing: int, difference: float | None, test: _Test | None, mde: float | None, alpha: float
-) -> str:
-    """The first that matches, from top to bottom."""
-    if test is None or difference is None:
-        return f"not testable (n = {n})"
-    if 0 < differing < TESTABLE:
-        return f"not testable ({differing} differing {'query' if differing == 1 else 'queries'})"
-    if differing == 0:
-        return "identical"
-    if test.p_adjusted <= alpha:
-        return "improved" if difference > 0 else "regressed"
-    if mde is None:
-        return "no detectable difference (zero variance)"
-    return f"no detectable difference (MDE = {_readable(mde)} at {100 * POWER:.0f} % power)"
+def _baseline_mean(pairs: Paired) -> float | None:
+    if pairs.baseline_values is None or not len(pairs.query_ids):
+        return None
+    return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
-def _readable(effect: float) -> str:
-    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000."""
-    rounded = f"{effect:.3f}"
-    return rounded if float(rounded) > 0 else f"{effect:.{1 - math.floor(math.log10(effect))}f}"
+def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
+    level = 1 - settings.alpha
+    if settings.interval_method == "t":
+        return interval(of, level)
+    return bca_interval(
+        pairs.differences, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.shares
+    )
 
 
-def _notes(differing: int, deviation: float, test: _Test | None, settings: _Settings) -> tuple[str, ...]:
-    if test is None or differing == 0:
+def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
+    return describe(
+        pairs.query_ids,
+        pairs.differences,
+        of,
+        level=1 - settings.alpha,
+        baseline_values=pairs.baseline_values,
+        weights=pairs.shares,
+        smallest_effect=pairs.column.smallest_effect,
+    )
+
+
+def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
+    """Said where the weights leave few queries, or turn the difference round."""
+    if pairs.shares is None or of is None:
         return ()
-    notes = []
-    if deviation == 0:
-        notes.append("zero variance")
-    if TESTABLE <= differing < SMALL_SAMPLE:
-        notes.append("small sample")
-    if differing >= TESTABLE and not test.exact_family and _near_alpha(test.p_adjusted, settings):
-        notes.append("within Monte-Carlo error of alpha; raise resamples")
-    return tuple(notes)
-
-
-def _near_alpha(p_adjusted: float, settings: _Settings) -> bool:
-    """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
-    error = math.sqrt(settings.alpha * (1 - settings.alpha) / settings.resamples)
-    return abs(p_adjusted - settings.alpha) <= 3 * error
-
-
-def _procedure(test: _Test | None) -> str:
-    if test is None:
-        return "not tested"
-    return f"{'exact ' if test.exact else ''}sign-flip, {'exact ' if test.exact_family else ''}step-down max-T"
+    found = []
+    if (count := effective_number(pairs.shares)) < SMALL_SAMPLE:
+        found.append(f"the weights leave {count:.0f} of {of.n} queries: the interval may be too narrow")
+    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
+        found.append(f"without weights the difference is {plain:+.4f}")
+    return tuple(found)

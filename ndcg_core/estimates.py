@@ -1,11 +1,16 @@
-"""Estimates of one comparison from its paired differences: mean, interval, t test, minimal detectable effect.
+"""Estimates of one comparison from its paired differences: mean, interval, t test, equivalence, detectable effect.
 
 All of them treat the differences of n queries as a sample of one variable (paired analysis) and use Student's t
 distribution with n - 1 degrees of freedom. Sums are taken with `math.fsum`: they do not depend on the order.
+With weights the mean is a ratio, sum(w d) / sum(w), and its standard error comes from the residuals w (d - mean):
+what holds for n plain differences then holds for `Moments` of weighted ones.
 
 Sources: T. Sakai, Laboratory Experiments in Information Retrieval (2018), chapters 1 to 5 (t tests, intervals) and
-6 to 7 (power); R's `t.test(paired = TRUE)` and `scipy.stats.ttest_1samp` agree. The t distribution comes from
-`scipy.special`, because importing `scipy.stats` takes more than a second.
+6 to 7 (power); R's `t.test(paired = TRUE)` and `scipy.stats.ttest_1samp` agree. D. J. Schuirmann, A comparison of the
+two one-sided tests procedure and the power approach, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)
+(equivalence); R's `equivalence::tost` agrees. W. G. Cochran, Sampling Techniques (1977), section 6.3 (the ratio's
+variance). L. Kish, Survey Sampling (1965) (effective number). The t distribution comes from `scipy.special`, because
+importing `scipy.stats` takes more than a second.
 """
 
 import math
@@ -39,6 +44,66 @@ class TTest(NamedTuple):
     p_value: float
 
 
+class Moments(NamedTuple):
+    """All that the t distribution needs to know of n differences.
+
+    n: queries, >= 2. mean: of the differences, weighted where weights were given. deviation: >= 0, such that
+    deviation / sqrt(n) is the standard error of the mean; unweighted, the standard deviation with n - 1.
+    """
+
+    n: int
+    mean: float
+    deviation: float
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean, in the unit of the differences."""
+        return self.deviation / math.sqrt(self.n)
+
+
+class Chances(NamedTuple):
+    """P(effect > margin), P(|effect| < margin) and P(effect < -margin); they sum to 1."""
+
+    above: float
+    within: float
+    below: float
+
+
+def moments(differences: Differences, weights: Differences | None = None) -> Moments:
+    """The moments of n >= 2 differences, each with a weight > 0 where weights are given.
+
+    Weighted: mean = sum(w d) / sum(w); deviation from the residuals (w / mean weight) (d - mean). Equal weights give
+    the same as none. Raises ValueError for n < 2, NaN, infinity, weights not above 0 or not as many.
+    """
+    values = _checked(differences, at_least=2)
+    if weights is None:
+        return Moments(len(values), mean_difference(values), standard_deviation(values))
+    share = relative_weights(weights, len(values))
+    mean = math.fsum((share * values).tolist()) / len(values)
+    if np.ptp(values) <= TIE_TOLERANCE:
+        return Moments(len(values), mean, 0.0)
+    squares = np.square(share * (values - mean))
+    return Moments(len(values), mean, math.sqrt(math.fsum(squares.tolist()) / (len(values) - 1)))
+
+
+def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
+    """Weights divided by their mean, in their order. ValueError unless there are n, all above 0 and finite."""
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"weights have shape {values.shape}, must be one for each of {n} differences")
+    wrong = ~(np.isfinite(values) & (values > 0))
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise ValueError(f"weights[{place}] == {values[place]}, must be above 0 and finite")
+    return values / (math.fsum(values.tolist()) / n)
+
+
+def effective_number(weights: Differences) -> float:
+    """How many equally weighted queries would settle as much: (sum w)^2 / sum w^2, in [1, n]. (Kish 1965.)"""
+    share = relative_weights(weights, len(weights))
+    return len(share) ** 2 / math.fsum(np.square(share).tolist())
+
+
 def mean_difference(differences: Differences) -> float:
     """Mean of n >= 1 differences, in their unit; the exact sum, rounded once, divided by n. ValueError for n = 0."""
     values = _checked(differences, at_least=1)
@@ -65,11 +130,14 @@ def t_interval(differences: Differences, level: float = 0.95) -> Interval:
     queries was measured as .975 / .952 / .952. Of width 0 if the differences do not vary.
     Raises ValueError for n < 2, NaN, infinity or a level out of range. (Sakai, chapters 1 to 5.)
     """
+    return interval(moments(differences), level)
+
+
+def interval(of: Moments, level: float = 0.95) -> Interval:
+    """The same from moments; with level = 1 - 2 a, each bound is also a one-sided bound of level 1 - a."""
     _check_probability("level", level)
-    values = _checked(differences, at_least=2)
-    mean = mean_difference(values)
-    margin = _t_quantile((1 + level) / 2, len(values)) * standard_deviation(values) / math.sqrt(len(values))
-    return Interval(mean - margin, mean + margin)
+    margin = _t_quantile((1 + level) / 2, of.n) * of.error
+    return Interval(of.mean - margin, of.mean + margin)
 
 
 def t_test(differences: Differences) -> TTest:
@@ -78,16 +146,76 @@ def t_test(differences: Differences) -> TTest:
     differences: n >= 2 numbers. Raises ValueError for n < 2, NaN or infinity. (Sakai, chapters 1 to 5;
     `scipy.stats.ttest_1samp`.)
     """
-    values = _checked(differences, at_least=2)
-    mean, error = mean_difference(values), standard_deviation(values) / math.sqrt(len(values))
-    if error > 0:
-        statistic = mean / error
-    elif abs(mean) > TIE_TOLERANCE:
-        statistic = math.copysign(math.inf, mean)
+    return t_test_of(moments(differences))
+
+
+def t_test_of(of: Moments) -> TTest:
+    """The same from moments."""
+    if of.error > 0:
+        statistic = of.mean / of.error
+    elif abs(of.mean) > TIE_TOLERANCE:
+        statistic = math.copysign(math.inf, of.mean)
     else:
         statistic = 0.0
-    freedom = len(values) - 1
+    freedom = of.n - 1
     return TTest(statistic, freedom, 2 * float(stdtr(freedom, -abs(statistic))))
+
+
+def chances(of: Moments, margin: float) -> Chances:
+    """How the t distribution around the mean, scaled by its standard error, divides at -margin and +margin.
+
+    margin: > 0, in the unit of the differences. It is the posterior of the mean under a flat prior (the Bayesian
+    t test of G. Corani and A. Benavoli, Machine Learning 100, 2015, without correlation), not a p-value.
+    """
+    _check_margin(margin)
+    if of.error == 0:
+        return Chances(float(of.mean > margin), float(abs(of.mean) <= margin), float(of.mean < -margin))
+    above = float(stdtr(of.n - 1, (of.mean - margin) / of.error))
+    below = float(stdtr(of.n - 1, (-margin - of.mean) / of.error))
+    return Chances(above, max(0.0, 1 - above - below), below)
+
+
+def equivalence_p_value(of: Moments, margin: float) -> float:
+    """p of two one-sided t tests: small where the mean lies between -margin and +margin beyond doubt.
+
+    p <= alpha exactly where the 1 - 2 alpha interval lies between them. margin > 0, in the unit of the differences.
+    (Schuirmann 1987; R's `equivalence::tost`.)
+    """
+    return max(not_worse_p_value(of, margin), not_worse_p_value(of._replace(mean=-of.mean), margin))
+
+
+def not_worse_p_value(of: Moments, margin: float) -> float:
+    """One-sided p against a mean of -margin or less (non-inferiority): P(T >= (mean + margin) / error).
+
+    p < alpha exactly where the lower one-sided 1 - alpha bound is above -margin. margin > 0, as above.
+    """
+    _check_margin(margin)
+    if of.error == 0:
+        return 0.0 if of.mean > -margin else 1.0
+    return float(stdtr(of.n - 1, -(of.mean + margin) / of.error))
+
+
+def lower_bound(of: Moments, alpha: float = 0.05) -> float:
+    """Lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, n - 1) * error."""
+    _check_probability("alpha", alpha)
+    return of.mean - _t_quantile(1 - alpha, of.n) * of.error
+
+
+def simultaneous_interval(of: Moments, quantile: float, level: float) -> Interval | None:
+    """The interval of one mean when those of a family are to hold together; None where n is too small for one.
+
+    quantile: `ndcg_core.signflip.simultaneous_quantile` of the centred family, in units of sum / norm; a sum of n
+    centred values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)). level: of all intervals
+    together, in (0, 1); the interval is never narrower than the one that holds by itself.
+    """
+    _check_probability("level", level)
+    if of.deviation == 0:
+        return Interval(of.mean, of.mean)
+    if of.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
+        return None
+    reach = quantile * math.sqrt((of.n - 1) / (of.n - quantile**2))
+    margin = max(reach, _t_quantile((1 + level) / 2, of.n)) * of.error
+    return Interval(of.mean - margin, of.mean + margin)
 
 
 def minimal_detectable_effect(n: int, standard_deviation: float, alpha: float = 0.05, power: float = 0.8) -> float:
@@ -121,6 +249,11 @@ def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:
         place = int(np.argmin(np.isfinite(values)))
         raise ValueError(f"differences[{place}] == {values[place]}, must be finite")
     return values
+
+
+def _check_margin(margin: float) -> None:
+    if not 0 < margin < math.inf:
+        raise ValueError(f"margin == {margin}, must be above 0 and finite")
 
 
 def _check_probability(name: str, value: float) -> None:

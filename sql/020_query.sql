@@ -1,4 +1,4 @@
--- query: every query that is judged or asked, with its text where it is known.
+-- query: every query that is judged or asked, with its text and weight where they are known.
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
@@ -15,6 +15,7 @@ asked_query as (
     select
         query_id,
         max(text) as text,
+        max(weight) as weight,
     from pulled_query
     group by query_id
 )
@@ -22,6 +23,7 @@ asked_query as (
 select
     coalesce(judged_query.query_id, asked_query.query_id) as query_id,
     asked_query.text,
+    asked_query.weight,
     judged_query.query_id is not null as is_judged,
     coalesce(judged_query.judged, 0) as judged,
 from judged_query

@@ -17,6 +17,7 @@ select
     query_score.metric_id,
     query_score.query_id,
     query_score.value - baseline_score.value as difference,
+    baseline_score.value as baseline_value,
 from query_score
 inner join system on query_score.system_id = system.system_id
 inner join baseline_score

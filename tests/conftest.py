@@ -12,7 +12,7 @@ from flows.config import Evaluation, FileSource
 from flows.outcome import Outcome
 from flows.parity import verify
 from flows.rules import deepest_cutoff
-from flows.sources import JUDGMENT, RANKING, Pulled
+from flows.sources import JUDGMENT, RANKING, Pulled, Queries
 from flows.warehouse import Warehouse
 from ndcg_core.metric import Metric, parse
 from ndcg_core.ndcg import Result, score_query
@@ -74,7 +74,7 @@ def fill(warehouse: Warehouse, judgments: Judgments, rankings: Mapping[str, Rank
     """Loads and scores in the warehouse, without the data check."""
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
-    pipeline.load(warehouse, pulled_judgments(judgments), {}, tables, evaluation)
+    pipeline.load(warehouse, pulled_judgments(judgments), Queries(), tables, evaluation)
     warehouse.build("answered_query", cutoff=deepest_cutoff(evaluation.metric_list))
     pipeline.score(warehouse, evaluation.metric_list)
 

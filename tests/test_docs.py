@@ -9,7 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from flows.cli import app
-from flows.config import Evaluation, read_config
+from flows.config import Evaluation
+from flows.config_file import read_config
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "configs" / "demo.md"]
@@ -67,7 +68,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def keys(model: type, found: set[str]) -> set[str]:
-    from flows.config import inner_types
+    from flows.config_file import inner_types
 
     for name, field in model.model_fields.items():
         found.add(name)

@@ -228,12 +228,13 @@ def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
 
 
 def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
-    """Whether a value is missing, empty, not finite or suspicious; of score and rank one may be absent.
+    """Whether a value is missing, empty, not finite or suspicious; a column that may be absent is not.
 
     spaces: that white space in a text is suspicious too.
     """
-    absent = [name for name in ("score", "rank") if name in table.column_names and is_null(table[name])]
-    if len(absent) == 2:
+    optional = ("score", "rank", "text", "weight")
+    absent = [name for name in optional if name in table.column_names and is_null(table[name])]
+    if {"score", "rank"} <= set(absent):
         return True
     for name in table.column_names:
         column = table[name]

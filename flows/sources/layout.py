@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import re
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -12,11 +13,12 @@ from flows.errors import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One column: its name here, its type, and whether a table can do without it."""
+    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for."""
 
     name: str
     type: pa.DataType
     required: bool = True
+    blank: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +82,15 @@ RANKING = Layout(
     ),
     ({"query_id": 0, "doc_id": 2, "rank": 3, "score": 4}, 6),
 )
-QUERY = Layout("query", (Field("query_id", pa.string()), Field("text", pa.string())))
+NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
+
+
+def query_layout(attributes: Sequence[str], *, needs_text: bool, needs_weight: bool) -> Layout:
+    """Queries: an id, a text, a weight, and attributes to slice by."""
+    texts = (Field(name, pa.string(), blank=NO_VALUE) for name in attributes)
+    weight = Field("weight", pa.float64(), required=needs_weight)
+    return Layout("query", (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, *texts))
+
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 SHOWN = 80  # characters of a value in a message
@@ -88,6 +98,8 @@ SHOWN = 80  # characters of a value in a message
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
     """A value as its field's type; raises InputError with the place, the value and the rule."""
+    if field.blank is not None and value in (None, "", b""):
+        return field.blank
     if value is None:
         raise InputError(f"{where}: {field.name} is missing: every row needs one")
     if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):

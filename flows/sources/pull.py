@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 from flows.config import FileSource, PythonSource
 from flows.errors import InputError
 from flows.sources.files import format_of, read_file
-from flows.sources.layout import QUERY, Layout
+from flows.sources.layout import Layout
 from flows.sources.rows import find_lines
 
 
@@ -70,13 +70,3 @@ def pull(
         raise InputError(f"{source.file}: columns: {name!r} is no field of a {layout.kind} ({', '.join(known)}){hint}")
     path = source.file if source.file.is_absolute() else directory / source.file
     return Pulled(read_file(path, layout, source.format, source.columns), layout, source, str(path))
-
-
-def pull_queries(source: FileSource, directory: Path) -> dict[str, str]:
-    """query_id -> text of a file of queries; refuses a query_id that comes twice with different texts."""
-    pulled = pull(source, QUERY, directory)
-    texts: dict[str, str] = {}
-    for query_id, text in zip(*(pulled.table[name].to_pylist() for name in ("query_id", "text")), strict=True):
-        if texts.setdefault(query_id, text) != text:
-            raise InputError(f"{pulled.origin}: query {query_id!r} has two texts: {texts[query_id]!r} and {text!r}")
-    return texts

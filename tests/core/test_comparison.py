@@ -159,9 +159,9 @@ def test_no_columns_no_comparisons() -> None:
 
 
 def test_alpha_decides_and_sets_the_level_of_the_interval() -> None:
-    differences = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3]  # all won: p = 2 / 64
-    strict, lenient = compare(differences, alpha=0.01), compare(differences, alpha=2 / 64)
-    assert strict.p_value == lenient.p_value == 2 / 64
+    differences = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, -0.1]  # 5 patterns and their mirrors reach the sum
+    strict, lenient = compare(differences, alpha=0.02), compare(differences, alpha=10 / 256)
+    assert strict.p_value == lenient.p_value == 10 / 256
     assert strict.verdict.startswith("no detectable difference")
     assert lenient.verdict == "improved"
     low, high = np.array([strict.low, lenient.low]), np.array([strict.high, lenient.high])
@@ -180,8 +180,17 @@ def test_the_verdict_follows_the_adjusted_p() -> None:
     assert among.verdict.startswith("no detectable difference")
 
 
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 6), (2**-5, 6), (0.03, 7), (0.01, 8), (0.001, 11), (0.5, 6)])
+def test_fewer_differing_queries_than_could_reach_alpha_are_not_testable(alpha: float, least: int) -> None:
+    assert compare([0.1] * least + [0.0] * 3, alpha=alpha).verdict == "improved"
+    too_few = compare([0.1] * (least - 1) + [0.0] * 3, alpha=alpha)
+    assert too_few.verdict == f"not testable ({least - 1} differing queries)"
+
+
 def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
-    comparison = compare([0.1] * 6, alpha=0.01)
+    steady = column([0.1] * 6, "steady")
+    noisy = [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(9)]
+    comparison = compare_family([steady, *noisy])[0]
     assert comparison.verdict == "no detectable difference (zero variance)"
     assert comparison.mde is None
 
@@ -215,7 +224,7 @@ def test_the_note_on_monte_carlo_error_near_alpha() -> None:
 
 def test_an_exact_family_has_no_monte_carlo_error() -> None:
     assert compare([0.3] * 5 + [0.0] * 25, resamples=100).notes == ()
-    assert compare([0.3] * 6 + [0.0] * 25, resamples=100).notes == ("small sample",)
+    assert compare([0.3] * 6 + [0.0] * 4, resamples=100).notes == ("small sample",)
 
 
 def test_the_procedure_says_what_is_exact() -> None:

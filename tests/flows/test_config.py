@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.config import Evaluation, FileSource, PythonSource, read_config
+from flows.config import Evaluation, FileSource, PythonSource
+from flows.config_file import read_config
 from flows.errors import InputError
 from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.conftest import ROOT
@@ -36,7 +37,18 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
     assert found.judgments == FileSource(file=Path("qrels"))
     assert found.systems[0].source == FileSource(file=Path("old.run"))
     assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
-    assert found.statistics.model_dump() == {"alpha": 0.05, "resamples": DEFAULT_RESAMPLES, "seed": DEFAULT_SEED}
+    assert found.statistics.model_dump() == {
+        "alpha": 0.05,
+        "resamples": DEFAULT_RESAMPLES,
+        "seed": DEFAULT_SEED,
+        "smallest_effect": None,
+        "interval": "t",
+        "exploratory": "benjamini-hochberg",
+        "weighted": None,
+        "all_pairs": False,
+        "preview": False,
+    }
+    assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
     assert (found.resources.threads, found.resources.memory_limit) == (None, None)
     assert found.output_directory == tmp_path.resolve() / "ndcg-ab-results"
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.config import Evaluation, read_config
+from flows.config import Evaluation
+from flows.config_file import read_config
 from flows.environment import prepare
 from flows.errors import InputError, ParityError
 from flows.store import read_bundle

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from flows.cli import app
-from flows.config import FileSource
+from flows.config import Evaluation, FileSource
 from flows.errors import InputError
-from flows.sources import JUDGMENT, QUERY, RANKING, Layout, files, pull, pull_queries
+from flows.sources import JUDGMENT, RANKING, Layout, files, pull, pull_queries
 from flows.sources.files import format_of, read_file, read_rows
 
 Row = tuple[str | float | None, ...]
@@ -224,13 +224,18 @@ def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
     assert json.loads(found.stdout)["systems"][0]["mean"] == 0.5
 
 
+def asking(directory: Path, queries: str, **keys: object) -> Evaluation:
+    """An evaluation of one system with this file of queries."""
+    system = {"name": "a", "file": "a.run"}
+    return Evaluation(name="t", judgments="q", queries=queries, systems=[system], directory=directory, **keys)
+
+
 def test_texts_of_queries(tmp_path: Path) -> None:
     put(tmp_path / "q.tsv", "query_id\ttext\n1\twhat is, “this”?\n2\t1e5\n1\twhat is, “this”?\n")
-    assert pull_queries(FileSource(file=Path("q.tsv")), tmp_path) == {"1": "what is, “this”?", "2": "1e5"}
-    assert read_file(tmp_path / "q.tsv", QUERY, None, {}).num_rows == 3
+    assert pull_queries(asking(tmp_path, "q.tsv")).texts == {"1": "what is, “this”?", "2": "1e5"}
     put(tmp_path / "two.csv", "query_id,text\n1,a\n1,b\n")
     with pytest.raises(InputError, match="query '1' has two texts: 'a' and 'b'"):
-        pull_queries(FileSource(file=Path("two.csv")), tmp_path)
+        pull_queries(asking(tmp_path, "two.csv"))
 
 
 @pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=["judgments", "ranking"])

@@ -1,0 +1,397 @@
+"""`ndcg-ab power`: how many queries a difference needs, and what a number of queries can show."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.markup import escape
+
+from flows.errors import InputError
+from flows.outcome import replacing
+from flows.sources.files import format_of, read_file
+from flows.sources.layout import Field, Layout, shown
+from flows.tables import plain_table
+from flows.wording import signed
+from ndcg_core.estimates import minimal_detectable_effect, moments
+from ndcg_core.metric import MetricError, parse
+from ndcg_core.power import MOST, Detectable, power_curve, queries_needed
+from ndcg_core.signflip import TIE_TOLERANCE
+
+EFFECTS = (0.005, 0.01, 0.02)
+QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
+FEW_DIFFERING = 6  # below, a standard deviation says little about other queries
+LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
+LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
+BAR = 40  # characters of the longest bar
+ALONE = "for one two-sided comparison alone; each one of a family needs more queries"
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is asked of every comparison: effects to detect, > 0; numbers of queries, >= 2; level and power."""
+
+    effects: tuple[float, ...]
+    queries: tuple[int, ...]
+    alpha: float
+    power: float
+
+
+class Need(NamedTuple):
+    """queries: needed to detect `effect`; None where 10^12 are not enough."""
+
+    effect: float
+    queries: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One comparison's answers.
+
+    baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
+    queries: that both systems have a value for. unpaired: that only one has, and that are left out.
+    difference: mean, candidate - baseline; None without queries. deviation: of the differences, with n - 1; None for
+        fewer than two queries. mde: what the present queries detect.
+    obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
+    """
+
+    baseline: str | None = None
+    candidate: str | None = None
+    metric: str | None = None
+    queries: int | None = None
+    unpaired: int = 0
+    differing: int | None = None
+    difference: float | None = None
+    deviation: float | None = None
+    mde: float | None = None
+    needed: tuple[Need, ...] = ()
+    curve: tuple[Detectable, ...] = ()
+    obstacle: str | None = None
+
+    @property
+    def name(self) -> str:
+        if self.candidate is None:
+            return f"standard deviation {self.deviation:g}"
+        return f"{self.candidate} against {self.baseline}, {self.metric}"
+
+
+# ---- what the options say
+
+
+def asked_of(effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float) -> Asked:
+    """The options in order, each value once; InputError names the option."""
+    for effect in effects or ():
+        if not 0 < effect < math.inf:
+            raise InputError(f"--effect {effect:g}: must be above 0 and finite, in the metric's unit, such as 0.005")
+    for count in queries or ():
+        if not 2 <= count <= MOST:
+            raise InputError(f"--queries {count}: must be a whole number from 2 to {MOST:,}")
+    if not LEAST_ALPHA <= alpha < 1:
+        raise InputError(f"--alpha {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
+    if not alpha < power < 1:
+        raise InputError(f"--power {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
+    return Asked(tuple(dict.fromkeys(effects or EFFECTS)), tuple(sorted(set(queries or QUERIES))), alpha, power)
+
+
+def plans_of(
+    deviation: float | None,
+    scores: Path | None,
+    baseline: str | None,
+    candidates: Sequence[str] | None,
+    metrics: Sequence[str] | None,
+    asked: Asked,
+) -> list[Plan]:
+    """One plan from a deviation, or one for each candidate and metric of a file of per-query values."""
+    if (deviation is None) == (scores is None):
+        given = "neither is given" if scores is None else "both are given"
+        raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
+    if scores is not None:
+        return plans_of_scores(read_scores(scores), baseline, candidates, metrics, asked)
+    for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
+        if value:
+            raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")
+    assert deviation is not None
+    if not 0 <= deviation <= LARGEST:
+        raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
+    if deviation == 0:
+        return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
+    return [with_answers(Plan(deviation=deviation), asked)]
+
+
+# ---- per-query values
+
+
+class ScoresLayout(Layout):
+    """The columns of per-query values; they have no other names."""
+
+    def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
+        missing = [field.name for field in self.fields if field.required and field.name not in found]
+        if missing:
+            raise InputError(
+                f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
+                " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
+            )
+        return super().check_columns(where, found, columns)
+
+
+LAYOUT = ScoresLayout(
+    "value",
+    (
+        *(Field(name, pa.string()) for name in ("system_id", "query_id", "metric")),
+        Field("value", pa.float64()),
+        Field("metric_hash", pa.string(), required=False),
+    ),
+)
+
+
+class Scores(NamedTuple):
+    """Per-query values, (system_id, metric) -> query_id -> value; metrics by their canonical names."""
+
+    path: Path
+    values: dict[tuple[str, str], dict[str, float]]
+
+    @property
+    def systems(self) -> list[str]:
+        """In the order of the file."""
+        return list(dict.fromkeys(system for system, _ in self.values))
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(metric for _, metric in self.values))
+
+
+def read_scores(path: Path) -> Scores:
+    """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
+    table = read_file(path, LAYOUT, "parquet" if format_of(path) == "parquet" else "csv", {})
+    columns = [table[field.name].to_pylist() for field in LAYOUT.fields]
+    spelt = {text: canonical(text) for text in set(columns[2])}
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    hashes: dict[str, str | None] = {}
+    for row, (system, query, text, value, metric_hash) in enumerate(zip(*columns, strict=True), start=1):
+        metric = spelt[text]
+        queries = values.setdefault((system, metric), {})
+        problem = None
+        if query in queries:
+            problem = "stands here again; it must stand once"
+        elif abs(value) > LARGEST:
+            problem = f"is {value:g}; must be from {-LARGEST:g} to {LARGEST:g}"
+        elif hashes.setdefault(metric, metric_hash) != metric_hash:
+            problem = f"has metric_hash {metric_hash}, rows before it {hashes[metric]}; one definition is needed"
+        if problem:
+            where = f"{path}, row {row} (without the header)"
+            raise InputError(f"{where}: {metric} of system {shown(system)} on query {shown(query)} {problem}")
+        queries[query] = value
+    return Scores(path, values)
+
+
+def canonical(text: str) -> str:
+    """The metric's canonical name; a file may hold measures that are not ours, and they keep their names."""
+    try:
+        return parse(text).name
+    except MetricError:
+        return text
+
+
+def plans_of_scores(
+    scores: Scores,
+    baseline: str | None,
+    candidates: Sequence[str] | None,
+    metrics: Sequence[str] | None,
+    asked: Asked,
+) -> list[Plan]:
+    """Candidates and metrics in the order given; InputError for a name that is not in the file."""
+    if len(scores.systems) < 2:
+        raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")
+    base = scores.systems[0] if baseline is None else among(scores, "--baseline", baseline, scores.systems)
+    chosen = [among(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
+    if base in chosen:
+        first = "" if baseline is not None else ", as the first system of the file"
+        raise InputError(f"--candidate {shown(base)}: is the baseline{first}; name another one")
+    names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
+    return [
+        plan_of_differences(scores, base, candidate, metric, asked)
+        for candidate in chosen or [name for name in scores.systems if name != base]
+        for metric in dict.fromkeys(names or scores.metrics)
+    ]
+
+
+def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
+    if name in known:
+        return name
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise InputError(f"{option} {shown(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}")
+
+
+# ---- answers
+
+
+def plan_of_differences(scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked) -> Plan:
+    ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
+    values = np.array([ours[query] - theirs[query] for query in ours if query in theirs])
+    unpaired = len(ours) + len(theirs) - 2 * len(values)
+    n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
+    plan = Plan(baseline, candidate, metric, n, unpaired, differing)
+    if n < 2:
+        mean = float(values[0]) if n else None
+        have = "one query has a value" if n else "no query has a value"
+        return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
+    found = moments(values)
+    plan = dataclasses.replace(plan, difference=found.mean, deviation=found.deviation)
+    if differing == 0:
+        return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
+    if differing < FEW_DIFFERING:
+        told = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}"
+        return dataclasses.replace(plan, obstacle=f"{told}; a standard deviation from so few says little about others")
+    if found.deviation == 0:
+        told = f"all {n:,} queries differ by {signed(found.mean)}"
+        return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")
+    return with_answers(plan, asked)
+
+
+def with_answers(plan: Plan, asked: Asked) -> Plan:
+    assert plan.deviation is not None
+    settings = (plan.deviation, asked.alpha, asked.power)
+    queries = sorted({*asked.queries, *([plan.queries] if plan.queries else [])})
+    least = minimal_detectable_effect(MOST, *settings)
+    return dataclasses.replace(
+        plan,
+        mde=minimal_detectable_effect(plan.queries, *settings) if plan.queries else None,
+        needed=tuple(
+            Need(effect, queries_needed(effect, *settings) if effect >= least else None) for effect in asked.effects
+        ),
+        curve=tuple(power_curve(queries, *settings)),
+    )
+
+
+# ---- what a person reads
+
+
+def figure(value: float | None) -> str:
+    """Four decimals, or two digits that count."""
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
+
+
+def count(queries: int | None) -> str:
+    return f"more than {MOST:,}" if queries is None else f"{queries:,}"
+
+
+def sentence(plan: Plan, asked: Asked) -> str:
+    """The answer to the first effect asked for, and what the present queries detect, in words."""
+    if plan.obstacle:
+        return f"{plan.name}: {plan.obstacle}."
+    effect, queries = plan.needed[0]
+    goal = f"to detect {effect:g} with {100 * asked.power:g} % power"
+    if plan.queries is None or plan.mde is None:
+        return f"{plan.name}: {goal} you need {count(queries)} queries."
+    here = f"the {plan.queries:,} here detect {figure(plan.mde)}"
+    if queries is not None and queries <= plan.queries:
+        return f"{plan.name}: {goal} {count(queries)} queries like these are enough; {here}."
+    return f"{plan.name}: {goal} you need {count(queries)} queries like these; {here}."
+
+
+def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
+    for plan in plans:
+        console.print(f"[bold]{escape(plan.name)}[/]", highlight=False)
+        if plan.queries is not None:
+            console.print(", ".join(facts(plan)), highlight=False)
+        if not plan.obstacle:
+            print_tables(console, plan)
+        console.print(f"[bold]→[/] {escape(sentence(plan, asked))}\n", highlight=False)
+    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {ALONE}[/]", highlight=False)
+
+
+def facts(plan: Plan) -> Iterator[str]:
+    yield f"{plan.queries:,} quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
+    yield f"mean difference {signed(plan.difference)}"
+    yield f"standard deviation {figure(plan.deviation)}"
+    yield f"detectable now {figure(plan.mde)}"
+    if plan.unpaired:
+        yield f"{plan.unpaired:,} left out that only one of the systems has a value for"
+
+
+def print_tables(console: Console, plan: Plan) -> None:
+    needed = plain_table("")
+    for name in ("effect", "queries needed"):
+        needed.add_column(name, justify="right", no_wrap=True)
+    for effect, queries in plan.needed:
+        needed.add_row(f"{effect:g}", count(queries))
+    console.print(needed)
+    curve = plain_table("")
+    for name in ("queries", "detectable effect"):
+        curve.add_column(name, justify="right", no_wrap=True)
+    curve.add_column("", no_wrap=True)
+    longest = max(row.effect for row in plan.curve)
+    for row in plan.curve:
+        bar = "█" * max(1, round(BAR * row.effect / longest))
+        curve.add_row(f"{row.n:,}", figure(row.effect), bar + " ← here" * (row.n == plan.queries))
+    console.print(curve)
+
+
+def to_json(plans: Sequence[Plan], asked: Asked) -> str:
+    content = {
+        "schema": 1,
+        "alpha": asked.alpha,
+        "power": asked.power,
+        "holds": ALONE,
+        "comparisons": [plan_to_dict(plan, asked) for plan in plans],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plan_to_dict(plan: Plan, asked: Asked) -> dict[str, Any]:
+    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+    needed = [need._asdict() for need in plan.needed]
+    curve = [{"queries": row.n, "effect": row.effect} for row in plan.curve]
+    return {**fields, "needed": needed, "curve": curve, "sentence": sentence(plan, asked)}
+
+
+def draw(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
+    """Detectable effect against number of queries (PNG, SVG or PDF by the name), a line for each comparison.
+
+    A dot stands where a line meets an effect that was asked for, a diamond at the present number of queries.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    counts = [row.n for plan in plans for row in plan.curve] or list(asked.queries)
+    counts += [need.queries for plan in plans for need in plan.needed if need.queries]
+    grid = sorted({round(n) for n in np.geomspace(min(counts), max(counts), 200)})
+    figure_, axis = plt.subplots(figsize=(8, 5), layout="constrained")
+    for plan in plans:
+        label = plan.name.replace("$", r"\$")  # a dollar would begin a formula
+        if plan.obstacle or plan.deviation is None:
+            axis.plot([], [], " ", label=f"{label}: {plan.obstacle}")
+            continue
+        curve = power_curve(grid, plan.deviation, asked.alpha, asked.power)
+        (line,) = axis.plot([row.n for row in curve], [row.effect for row in curve], label=label)
+        met = {need.effect: need.queries for need in plan.needed if need.queries}
+        axis.plot(list(met.values()), list(met), "o", color=line.get_color())
+        if plan.queries and plan.mde:
+            axis.plot([plan.queries], [plan.mde], "D", color=line.get_color(), markeredgecolor="black")
+    for effect in asked.effects:
+        axis.axhline(effect, color="grey", linewidth=0.8, linestyle=":")
+    for n in sorted({plan.queries for plan in plans if plan.queries and plan.mde}):
+        axis.axvline(n, color="grey", linewidth=0.8, linestyle="--", label=f"{n:,} queries here")
+    axis.set_xlim(0.8 * grid[0], 1.25 * grid[-1])
+    axis.set_xscale("log")
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("queries")
+    axis.set_ylabel("detectable effect")
+    title = f"What a number of queries detects (alpha {asked.alpha:g}, {100 * asked.power:g} % power)"
+    axis.set_title(title, fontsize=10, loc="left")
+    axis.legend(fontsize=8)
+    with replacing(path) as partial:
+        figure_.savefig(partial, dpi=150, format=path.suffix[1:].lower())
+    plt.close(figure_)

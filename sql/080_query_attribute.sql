@@ -1,0 +1,20 @@
+-- query_attribute: what slices the queries: every query with a value for every attribute.
+-- grain:  one row per (attribute, query_id)
+-- reads:  pulled_attribute, query
+-- params: -
+-- A query without a value is in the slice (none).
+with attribute_name as (
+    select distinct attribute,
+    from pulled_attribute
+)
+
+select
+    attribute_name.attribute,
+    query.query_id,
+    coalesce(pulled_attribute.value, '(none)') as value,
+from attribute_name
+cross join query
+left join pulled_attribute
+    on
+        attribute_name.attribute = pulled_attribute.attribute
+        and query.query_id = pulled_attribute.query_id

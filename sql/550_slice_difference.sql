@@ -1,0 +1,14 @@
+-- slice_difference: the paired differences again, slice by slice.
+-- grain:  one row per (attribute, slice, candidate, metric_id, query_id)
+-- reads:  paired_difference, query_attribute
+-- params: -
+select
+    query_attribute.attribute,
+    query_attribute.value as slice,
+    paired_difference.candidate,
+    paired_difference.metric_id,
+    paired_difference.query_id,
+    paired_difference.difference,
+    paired_difference.baseline_value,
+from paired_difference
+inner join query_attribute on paired_difference.query_id = query_attribute.query_id
