@@ -16,6 +16,8 @@ test: .venv/ready
 
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/signflip.py
+	$(BIN)/python benchmarks/simulate.py
 
 # The test extra is part of the environment: both commands share one set-up.
 .venv/ready: pyproject.toml constraints.txt

@@ -1,16 +1,14 @@
 """The command line: each command parses, and calls a plain function elsewhere."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from flows import __version__
+from flows import __version__, nightly
 from flows.options import (
     Alpha,
     BaselineName,
-    ConfigFile,
     Exploratory,
     Guardrails,
     IntervalMethod,
@@ -43,8 +41,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
 )
-
-PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
 
 
 def show_version(wanted: bool) -> None:
@@ -212,53 +208,6 @@ def sensitivity(
             print_sensitivity(output_console(), found)
 
 
-@app.command(epilog="Example: ndcg-ab check configs/demo.yaml")
-def check(config: ConfigFile, quiet: Quiet = False) -> None:
-    """Read everything that a configuration names and check it, without scoring."""
-    with user_errors():
-        from flows.config_file import read_config
-        from flows.pipeline import check_only
-        from flows.tables import print_findings
-        from flows.warehouse import Warehouse
-
-        evaluation = read_config(config)
-        resources = evaluation.resources
-        with Warehouse(None, resources.threads, resources.memory_limit) as warehouse, Progress(quiet) as say:
-            findings, counts = check_only(evaluation, warehouse, say)
-        if not quiet:
-            console = output_console()
-            console.print(counts, highlight=False, markup=False)
-            print_findings(console, findings)
-
-
-@app.command(epilog="Example: ndcg-ab run configs/demo.yaml")
-def run(config: ConfigFile, quiet: Quiet = False) -> None:
-    """Run the whole evaluation as a Prefect flow and log it to MLflow."""
-    with user_errors():
-        from flows.config_file import read_config
-
-        evaluation = read_config(config)
-        with Progress(quiet) as say:
-            say("starting Prefect and MLflow")
-            from flows.environment import prepare
-
-            prepare(evaluation)
-            from flows.evaluation import run_evaluation
-
-            finished = run_evaluation(evaluation, say)
-        if not quiet:
-            from flows.tables import print_run
-
-            print_run(output_console(), finished)
-        if finished.pending:
-            print(
-                f"ndcg-ab: MLflow could not be reached, logging is pending: {finished.pending}\n"
-                f"ndcg-ab: the results are safe; deliver them with: ndcg-ab publish {finished.bundle}",
-                file=sys.stderr,
-            )
-            raise typer.Exit(PENDING)
-
-
 @app.command(
     epilog="Example: ndcg-ab power --scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.png"
 )
@@ -316,25 +265,8 @@ def power(
             print_plans(output_console(), plans, asked)
 
 
-@app.command(epilog="Example: ndcg-ab publish ndcg-ab-results/demo/20261120T020000Z")
-def publish(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="An evaluation's folder, as `run` printed it.")],
-    quiet: Quiet = False,
-) -> None:
-    """Log a finished evaluation to MLflow; one that is there already is not logged again."""
-    with user_errors():
-        with Progress(quiet) as say:
-            say("starting MLflow")
-            from flows.tracking import TrackingError
-            from flows.tracking import publish as deliver
-
-            try:
-                published = deliver(bundle)
-            except TrackingError as error:
-                print(f"ndcg-ab: MLflow could not be reached, logging is still pending: {error}", file=sys.stderr)
-                raise typer.Exit(PENDING) from None
-        if not quiet:
-            print(("logged: " if published.new else "already there: ") + published.url)
+for command, example in nightly.COMMANDS.items():
+    app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
 
 
 if __name__ == "__main__":

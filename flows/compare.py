@@ -160,7 +160,8 @@ OPTIONS = {  # where the evaluation has it -> the option that gave it
 
 
 def by_option(problem: str) -> str:
-    """``--alpha = 2: must be below 1`` for ``statistics.alpha = 2: must be below 1``."""
+    """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
+    problem = problem.replace("slices.by needs", "--slice needs")
     for key, option in OPTIONS.items():
         if re.match(rf"{key}( =|:)", problem):
             return re.sub(rf"^{key}", option, problem)

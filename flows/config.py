@@ -7,6 +7,7 @@ import math
 import re
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -15,6 +16,7 @@ from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
 
 
@@ -81,7 +83,7 @@ class System(Model):
 class Statistics(Model):
     """How the differences are tested."""
 
-    alpha: float = Field(0.05, strict=True, gt=0, lt=1, description="Threshold of the adjusted p-value.")
+    alpha: float = Field(0.05, strict=True, gt=0, lt=0.5, description="Threshold of the adjusted p-value.")
     resamples: int = Field(
         DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
     )
@@ -101,7 +103,7 @@ class Statistics(Model):
 
     @model_validator(mode="after")
     def _alpha_can_be_reached(self) -> "Statistics":
-        if 1 / (self.resamples + 1) > self.alpha:
+        if not self.preview and 1 / (self.resamples + 1) > self.alpha:
             raise ValueError(
                 f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
                 f" {math.ceil(1 / self.alpha)} or more are needed"
@@ -141,9 +143,68 @@ class Tracking(Model):
 
 
 class Prefect(Model):
-    """Which Prefect server keeps the flow run."""
+    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
 
     api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
+    retries: int = Field(2, strict=True, ge=0, le=20, description="How often a pull or the publishing is tried again.")
+    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
+    timeout_seconds: float | None = Field(
+        None, gt=0, description="Seconds after which one attempt is given up; by default never."
+    )
+
+
+class Schedule(Model):
+    """When `serve` and `deploy` run the evaluation."""
+
+    cron: str = Field(description="As 0 2 * * * for every night at two.")
+    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
+
+    @field_validator("cron")
+    @classmethod
+    def _five_fields(cls, value: str) -> str:
+        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
+            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
+        return value
+
+
+class Gate(Model):
+    """What must hold for the night to pass; otherwise the exit code is 1 and the flow run fails."""
+
+    no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
+    guardrails: bool = Field(True, strict=True, description="Every guardrail is shown to hold.")
+    not_worse: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which every candidate is shown not to be worse."
+    )
+    judged: float | None = Field(None, ge=0, le=1, description="Least share of judged results of every system.")
+    slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
+    unanswered: int | None = Field(
+        None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
+    )
+
+    @field_validator("not_worse", mode="before")
+    @classmethod
+    def _canonical(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value
+
+
+class Retention(Model):
+    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
+
+    bundles: int | None = Field(
+        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
+    )
+    query_scores: int | None = Field(
+        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    )
 
 
 class Resources(Model):
@@ -210,6 +271,9 @@ class Evaluation(Model):
     output: Path = Field(Path("ndcg-ab-results"), description="Directory for results, relative to the configuration.")
     mlflow: Tracking = Tracking()
     prefect: Prefect = Prefect()
+    schedule: Schedule | None = None
+    gate: Gate | None = None
+    retention: Retention = Retention()
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
 
@@ -254,6 +318,9 @@ class Evaluation(Model):
         for name in given:
             if given.count(name) > 1:
                 raise ValueError(f"{name}: is given as metric, secondary metric or guardrail at once; it has one role")
+        for name in self.gate.not_worse if self.gate else ():
+            if name not in given:
+                raise ValueError(f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)})")
         if isinstance(self.statistics.smallest_effect, dict):
             for name in self.statistics.smallest_effect:
                 if name not in (*self.metrics, *self.secondary_metrics):

@@ -9,5 +9,9 @@ class SqlError(RuntimeError):
     """A SQL file failed, or the database could not be opened; the message says which. Exit code 1."""
 
 
+class TrackingError(Exception):
+    """MLflow could not be reached or refused; the bundle can be published later. Exit code 75."""
+
+
 class ParityError(Exception):
     """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""

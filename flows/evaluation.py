@@ -1,215 +1,287 @@
-"""The evaluation as a Prefect flow: its body is the list of steps, the work stands in plain functions.
+"""The evaluation as a Prefect flow: every step a task, its state, artifacts and events where a team looks for them.
 
-Tasks pass paths and small values, never tables or connections.  (No postponed annotations here: Prefect
-cannot resolve them for the models in a served flow's parameters.)
+The work and its order stand in `flows.steps`.  Tasks pass paths and small values, never tables or connections.
+(No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
+import contextlib
 import dataclasses
-import json
-from collections.abc import Callable
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as papq
-from prefect import flow, task
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import (
+    create_link_artifact,
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
+from prefect.events import emit_event
+from prefect.settings import PREFECT_API_URL
+from prefect.states import Failed
 
-from flows import pipeline, store
-from flows.checks import check
-from flows.config import Evaluation, PythonSource
-from flows.errors import InputError, ParityError
-from flows.outcome import Finding, Outcome, write_text
-from flows.parity import verify
-from flows.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries
-from flows.warehouse import Warehouse
+from flows import steps, store
+from flows.config import Evaluation
+from flows.errors import InputError, ParityError, SqlError
+from flows.outcome import Outcome
+from flows.report import comparison_table, findings_note
 
-RETRIES = 2
-RETRY_SECONDS = 5.0
+PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
+OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A finished run: its bundle, where MLflow has it, or why logging is pending."""
+    """A finished run: its bundle, where MLflow has it, or why logging is pending.
+
+    reused: an earlier evaluation with the same inputs and configuration stands for it.
+    unobserved: why Prefect has no record of it, where it has none.
+    """
 
     bundle: Path
     outcome: Outcome
     extremes: tuple[dict[str, Any], ...]
+    comparisons_so_far: int
+    reused: bool
     url: str | None
     trend_url: str | None
     dashboard: str | None
+    delivered: int
     pending: str | None
+    unobserved: str | None
+
+
+@dataclasses.dataclass
+class Watch:
+    """What the caller of a flow in this process must know, whatever becomes of Prefect.
+
+    say: told what begins.  bundle, reused: as soon as the evaluation is safe on disk.  night: when all is done.
+    error: what a step raised.
+    """
+
+    say: Callable[[str], None] = lambda step: None
+    bundle: Path | None = None
+    reused: bool = False
+    night: steps.Night | None = None
+    error: Exception | None = None
+
+    def kept(self, bundle: Path, reused: bool) -> None:
+        self.bundle, self.reused = bundle, reused
+
+
+WATCH: ContextVar[Watch] = ContextVar("watch")
 
 
 def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     """A place that did not answer may answer later; data that break a rule will not mend themselves."""
-    error = state.result(raise_on_failure=False)
-    return not isinstance(error, InputError | ParityError)
+    return not isinstance(state.result(raise_on_failure=False), OURS)
 
 
-# Told what begins, where somebody watches; a hook of every task.
-SAY: ContextVar[Callable[[str], None]] = ContextVar("say", default=lambda step: None)
-
-
-def announce(_task: Any, run: Any, _state: Any) -> None:
-    SAY.get()(run.name)
-
-
-def io_task(name: str, **settings: Any) -> Any:
-    """A task that talks to the outside world: tried again when it fails."""
-    return task(
+def step(work: Callable[..., Any], name: str, **settings: Any) -> Any:
+    made: Any = task(
         name=name,
-        retries=RETRIES,
-        retry_delay_seconds=RETRY_SECONDS,
-        retry_condition_fn=is_worth_retrying,
+        task_run_name=settings.pop("run_name", name),
         cache_policy=NO_CACHE,
-        on_running=[announce],
+        persist_result=False,
+        **settings,
+    )
+    return made(work)
+
+
+def io_step(work: Callable[..., Any], name: str, evaluation: Evaluation, **settings: Any) -> Any:
+    """A step that talks to the outside world: tried again when it fails, and given up after a time."""
+    prefect = evaluation.prefect
+    return step(
+        work,
+        name,
+        retries=prefect.retries,
+        retry_delay_seconds=prefect.retry_seconds,
+        retry_condition_fn=is_worth_retrying,
+        timeout_seconds=prefect.timeout_seconds,
         **settings,
     )
 
 
-def step(name: str) -> Any:
-    return task(name=name, task_run_name=name, cache_policy=NO_CACHE, on_running=[announce])
-
-
-def keep_pulled(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
-    """Puts a pulled table on disk; what is known about it, for the bundle."""
-    papq.write_table(pulled.table, path, compression="zstd")
-    about = {"name": name, "kind": kind, "version": version, "origin": pulled.origin}
-    return about | {"rows": pulled.table.num_rows, "digest": pulled.digest}
-
-
-@io_task("pull judgments", task_run_name="pull judgments")
-def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
-    pulled = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
-    return keep_pulled(pulled, evaluation.judgments.file.name, "judgments", folder / "pulled" / "judgments.parquet")
-
-
-@io_task("pull ranking", task_run_name="pull {name}")
-def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
-    place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    queries = pull_queries(evaluation) if system.python else Queries()
-    pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
-    return keep_pulled(pulled, name, "ranking", folder / "pulled" / f"ranking{place}.parquet", system.version)
-
-
-def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
-    is_python = isinstance(source, PythonSource)
-    origin = source.python if is_python else str(evaluation.path(source.file))
-    return Pulled(papq.read_table(path, schema=layout.schema), layout, source, origin)
-
-
-@step("load and check")
-def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
-    judgments = pulled_from(folder / "pulled" / "judgments.parquet", JUDGMENT, evaluation.judgments, evaluation)
-    rankings = {
-        system.name: pulled_from(folder / "pulled" / f"ranking{place}.parquet", RANKING, system.source, evaluation)
-        for place, system in enumerate(evaluation.systems)
-    }
-    with opened(evaluation, folder) as warehouse:
-        pipeline.load(warehouse, judgments, pull_queries(evaluation), rankings, evaluation)
-        return [
-            dataclasses.asdict(finding) for finding in check(warehouse, judgments, rankings, evaluation.metric_list)
-        ]
-
-
-def opened(evaluation: Evaluation, folder: Path) -> Warehouse:
-    return Warehouse(folder / store.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)
-
-
-@step("score")
-def score(evaluation: Evaluation, folder: Path) -> None:
-    with opened(evaluation, folder) as warehouse:
-        pipeline.score(warehouse, evaluation.metric_list)
-        pipeline.write_query_scores(warehouse, folder / store.SCORES)
-
-
-@step("verify")
-def verify_sample(evaluation: Evaluation, folder: Path) -> int:
-    with opened(evaluation, folder) as warehouse:
-        return verify(warehouse, evaluation.metric_list)
-
-
-@step("test differences")
-def test_differences(
-    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int
-) -> list[dict[str, Any]]:
-    with opened(evaluation, folder) as warehouse:
-        noticed = [Finding(**finding) for finding in findings]
-        outcome = pipeline.conclude(warehouse, evaluation, noticed, parity_queries)
-        write_text(folder / "outcome.json", outcome.to_json())
-        return pipeline.extremes(warehouse)
-
-
-@step("keep")
-def keep(evaluation: Evaluation, folder: Path, inputs: list[dict[str, Any]], extremes: list[dict[str, Any]]) -> Path:
-    outcome = Outcome.read(folder / "outcome.json")
-    (folder / "outcome.json").unlink()
-    return store.keep(folder, evaluation, outcome, inputs, extremes)
-
-
-@io_task("publish", task_run_name="publish to MLflow")
-def publish(bundle: Path) -> dict[str, Any]:
-    from flows.tracking import dashboard_command
-    from flows.tracking import publish as deliver
-
-    found = deliver(bundle)
-    return {"url": found.url, "trend_url": found.trend_url, "dashboard": dashboard_command(found.uri)}
+def tasks(evaluation: Evaluation) -> steps.Steps:
+    """Every step as a task."""
+    return steps.Steps(
+        pull_judgments=io_step(steps.pull_judgments, "pull judgments", evaluation),
+        pull_ranking=io_step(steps.pull_ranking, "pull ranking", evaluation, run_name="pull {name}"),
+        pull_queries=io_step(steps.about_queries, "pull queries", evaluation),
+        find_same=step(store.find_same, "look for the same content"),
+        load_and_check=step(steps.load_and_check, "load and check"),
+        score=step(steps.score, "score"),
+        verify=step(steps.verify_sample, "verify"),
+        test_differences=step(steps.test_differences, "test differences"),
+        keep=step(steps.keep, "keep"),
+        publish=io_step(steps.publish, "publish", evaluation, run_name="publish to MLflow"),
+    )
 
 
 def run_name() -> str:
     """What and when: ``demo 2026-11-20 02:00``."""
     context = FlowRunContext.get()
-    given = (context.parameters or {}).get("evaluation") if context else None
+    parameters = (context.parameters or {}) if context else {}
+    given, at = parameters.get("evaluation"), parameters.get("at")
     name = given.get("name") if isinstance(given, dict) else getattr(given, "name", "evaluation")
-    return f"{name} {datetime.now(UTC):%Y-%m-%d %H:%M}"
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at or datetime.now(UTC)
+    return f"{name} {moment:%Y-%m-%d %H:%M}"
 
 
-@flow(name="ndcg-ab", flow_run_name=run_name, validate_parameters=True)
-def evaluate(evaluation: Evaluation) -> dict[str, Any]:
-    """Compares the systems of one evaluation and keeps what was found."""
-    folder = store.begin(evaluation)
+@flow(name="ndcg-ab", flow_run_name=run_name, validate_parameters=True, persist_result=False)
+def evaluate(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
+    """Compares the systems of one evaluation and keeps what was found.
+
+    evaluation: what is compared, and how.  force: compute anew even if inputs and configuration are those of an
+    earlier evaluation.  at: the moment that it stands for; by default now.
+    """
+    watch = WATCH.get(Watch())
     try:
-        (folder / "pulled").mkdir()
-        inputs = [pull_judgments(evaluation, folder)]
-        inputs += [pull_ranking(evaluation, system.name, folder) for system in evaluation.systems]
-        findings = load_and_check(evaluation, folder)
-        score(evaluation, folder)
-        parity_queries = verify_sample(evaluation, folder)
-        extremes = test_differences(evaluation, folder, findings, parity_queries)
-        bundle = keep(evaluation, folder, inputs, extremes)
-    except BaseException:
-        store.abandon(folder)
+        with progress(f"{slug(evaluation.name)}-progress", len(evaluation.systems) + 9) as further:
+            announced = steps.announced(watch.say, tasks(evaluation), further)
+            night = steps.perform(evaluation, announced, force=force, at=at, kept=watch.kept)
+    except Exception as error:
+        watch.error = error
         raise
-    return {"bundle": str(bundle)} | published(bundle)
+    watch.night = night
+    outcome = store.read_bundle(night.bundle).outcome
+    show(evaluation, night, outcome)
+    if outcome.gate == "failed":
+        failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.gates if not gate.passed)
+        return Failed(name="GateFailed", message=f"gate failed: {failures}")
+    return {"bundle": str(night.bundle), "reused": night.reused, **night.published}
 
 
-def published(bundle: Path) -> dict[str, Any]:
-    """What `publish` gave, or why it could not: the evaluation itself stands on disk by now."""
-    from flows.tracking import TrackingError
+@contextlib.contextmanager
+def progress(key: str, steps_in_all: int) -> Iterator[Callable[[], None]]:
+    """A bar on the flow run's page; what it gives takes it one step further."""
+    artifact: Any = create_progress_artifact(0.0, key=key, description="steps of the evaluation")
+    done = 0
 
+    def further() -> None:
+        nonlocal done
+        done += 1
+        update_progress_artifact(artifact, min(99.0, 100.0 * done / steps_in_all))
+
+    yield further
+    update_progress_artifact(artifact, 100.0)
+
+
+def slug(text: str) -> str:
+    """Lower-case letters, digits and dashes, as keys of artifacts must be."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def show(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
+    """Artifacts on the flow run's page, its log, and events that automations can act on."""
+    logger, name = get_run_logger(), slug(evaluation.name)
+    table = comparison_table(outcome)
+    create_table_artifact(
+        [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
+        key=f"{name}-verdicts",
+        description=f"{evaluation.name}: every candidate against {outcome.baseline}",
+    )
+    create_markdown_artifact(findings_note(outcome), key=f"{name}-findings", description="data check and gates")
+    if night.published["url"]:
+        create_link_artifact(night.published["url"], link_text="MLflow run", key=f"{name}-mlflow")
+    if night.reused:
+        logger.info("same inputs and configuration as before: %s", night.bundle)
+    if night.published["pending"]:
+        logger.warning("logging to MLflow is pending: %s", night.published["pending"])
+    tell(evaluation, night, outcome)
+
+
+def tell(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
+    """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed."""
+    common = {"evaluation": evaluation.name, "bundle": str(night.bundle), "url": night.published["url"]}
+    if outcome.gate == "failed":
+        failures = {gate.name: gate.message for gate in outcome.gates if not gate.passed}
+        resource = {
+            "prefect.resource.id": f"ndcg-ab.evaluation.{evaluation.name}",
+            "prefect.resource.name": evaluation.name,
+        }
+        emit_event("ndcg-ab.gate.failed", resource, payload={**common, "gates": failures})
+    for row in outcome.main:
+        if not row.exploratory and row.verdict.startswith("regressed"):
+            resource = {
+                "prefect.resource.id": f"ndcg-ab.system.{evaluation.name}.{row.candidate}",
+                "prefect.resource.name": row.candidate,
+            }
+            payload = {"metric": row.metric, "difference": row.difference, "low": row.low, "high": row.high}
+            payload |= {"p_adjusted": row.p_adjusted, "verdict": row.verdict}
+            emit_event("ndcg-ab.verdict.regressed", resource, payload={**common, **payload})
+
+
+def run_evaluation(
+    evaluation: Evaluation,
+    say: Callable[[str], None] = lambda step: None,
+    *,
+    force: bool = False,
+    at: datetime | None = None,
+) -> Finished:
+    """Runs the flow here and now; raises what the failing step raised.
+
+    A Prefect server that is away, or goes away on the way, does not stop the night: it goes on without.
+    """
+    watch = Watch(say)
+    WATCH.set(watch)
+    trouble = silence(PREFECT_API_URL.value())
+    if trouble is None:
+        try:
+            state: Any = evaluate(evaluation, force, at, return_state=True)
+            if watch.night is None:
+                state.result()
+        except Exception as error:
+            if watch.bundle is None and isinstance(watch.error, OURS):
+                raise watch.error from None
+            if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
+                raise
+            trouble = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    night = watch.night
+    if night is None and watch.bundle is not None:
+        night = steps.deliver(evaluation, watch.bundle, watch.reused)
+    if night is None:
+        say(f"going on without Prefect ({trouble})")
+        night = steps.perform(evaluation, steps.announced(say), force=force, at=at)
+    return finished(night, trouble)
+
+
+def silence(api_url: str | None) -> str | None:
+    """Why the Prefect server does not answer; None where it does, or where none is named (then one is started)."""
+    if not api_url:
+        return None
     try:
-        return {"pending": None, **publish(bundle)}
-    except TrackingError as error:
-        return {"pending": str(error), "url": None, "trend_url": None, "dashboard": None}
+        with urllib.request.urlopen(f"{api_url.rstrip('/')}/health", timeout=PATIENCE):
+            return None
+    except urllib.error.HTTPError as error:
+        return f"{api_url} answers {error.code}" if error.code >= 500 else None
+    except (OSError, ValueError) as error:
+        return f"{api_url} does not answer: {getattr(error, 'reason', error)}"
 
 
-def run_evaluation(evaluation: Evaluation, say: Callable[[str], None] = lambda step: None) -> Finished:
-    """Runs the flow here and now; raises what the failing step raised, InputError when Prefect is away."""
-    SAY.set(say)
-    try:
-        found = evaluate(evaluation)
-    except RuntimeError as error:
-        if "Failed to reach API" not in str(error):  # Prefect 3.8 has no class of its own for it
-            raise
-        raise InputError(
-            f"prefect: the server named by api_url or PREFECT_API_URL does not answer ({error});"
-            " start it, or name none to run without one"
-        ) from None
-    bundle = Path(found["bundle"])
-    content = json.loads((bundle / store.BUNDLE).read_text(encoding="utf-8"))
-    outcome = Outcome.from_dict(content["outcome"])
-    links = {key: found[key] for key in ("url", "trend_url", "dashboard", "pending")}
-    return Finished(bundle=bundle, outcome=outcome, extremes=tuple(content["extremes"]), **links)
+def is_prefects(error: BaseException) -> bool:
+    """Whether an error comes from talking to Prefect, not from the evaluation."""
+    module = type(error).__module__.partition(".")[0]
+    return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
+
+
+def finished(night: steps.Night, trouble: str | None) -> Finished:
+    bundle = store.read_bundle(night.bundle)
+    return Finished(
+        bundle=bundle.folder,
+        outcome=bundle.outcome,
+        extremes=bundle.extremes,
+        comparisons_so_far=bundle.comparisons_so_far,
+        reused=night.reused,
+        unobserved=trouble,
+        **night.published,
+    )

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flows.config import Evaluation
 from flows.errors import InputError
-from flows.outcome import PAIRS, PRIMARY, SECONDARY, Finding
+from flows.outcome import GATE, PAIRS, PRIMARY, SECONDARY, Finding
 from flows.warehouse import Warehouse
 from ndcg_core.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
 
@@ -42,12 +42,19 @@ def families(warehouse: Warehouse, evaluation: Evaluation, weights: Weights) -> 
     found = compare_columns(primary, evaluation, PRIMARY)
     found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
     found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
+    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
     for attribute in evaluation.slices.by:
         sliced = slice_columns(warehouse, evaluation, weights, attribute)
         found += compare_columns(sliced, evaluation, slices_by(attribute), exploratory=True)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
         found += compare_columns(pair_columns(warehouse, evaluation, weights), evaluation, PAIRS, exploratory=True)
     return found
+
+
+def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
+    """The columns that the gate holds to a margin of its own."""
+    margins = evaluation.gate.not_worse if evaluation.gate else {}
+    return [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
 
 
 def slices_by(attribute: str) -> str:
@@ -234,5 +241,5 @@ def contradiction(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
             return f"{word} overall, but in none of the {len(parts)} tested slices does the difference point there"
     detected = [row.verdict.startswith(("improved", "regressed")) for row in parts]
     if not whole.verdict.startswith(("improved", "regressed")) and all(detected):
-        return f"no difference is detected overall, but one is in each of the {len(parts)} tested slices"
+        return f"nothing is detected overall, but a difference is in each of the {len(parts)} tested slices"
     return None

@@ -16,7 +16,8 @@ from ndcg_core.metric import Metric, parse
 
 SCHEMA = 1
 SEVERITIES = ("error", "warning", "note")
-PRIMARY, SECONDARY, GUARDRAILS, PAIRS = "primary", "secondary", "guardrails", "all pairs"  # names of families
+# Names of families of comparisons.
+PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
 MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 
 
@@ -31,6 +32,15 @@ class Finding:
     severity: str
     message: str
     count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GateResult:
+    """Whether something holds that must hold for a night to pass; message: what does not, or what does."""
+
+    name: str
+    passed: bool
+    message: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +77,14 @@ class Outcome:
     seed: int
     resamples: int
     parity_queries: int
+    gates: tuple[GateResult, ...] = ()
+
+    @property
+    def gate(self) -> str | None:
+        """passed or failed; None where the configuration names no gate."""
+        if not self.gates:
+            return None
+        return "passed" if all(gate.passed for gate in self.gates) else "failed"
 
     @property
     def main(self) -> list[Comparison]:
@@ -98,6 +116,7 @@ class Outcome:
             "systems": [dataclasses.asdict(system) for system in self.systems],
             "comparisons": comparisons,
             "findings": [dataclasses.asdict(finding) for finding in self.findings],
+            "gates": [dataclasses.asdict(gate) for gate in self.gates],
             "parity": {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -117,6 +136,7 @@ class Outcome:
             seed=content["seed"],
             resamples=content["resamples"],
             parity_queries=content["parity"]["queries"],
+            gates=tuple(GateResult(**row) for row in content["gates"]),
         )
 
     @classmethod

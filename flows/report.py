@@ -100,6 +100,15 @@ def note(outcome: Outcome) -> str:
     return "\n".join(lines)
 
 
+def findings_note(outcome: Outcome) -> str:
+    """Gates and findings as Markdown."""
+    lines = [
+        f"- gate {gate.name}: {'passed' if gate.passed else '**failed**'}: {gate.message}" for gate in outcome.gates
+    ]
+    lines += [f"- {finding.severity}: {finding.message}" for finding in outcome.findings]
+    return "\n".join(map(cell_text, lines)) or "Nothing to report."
+
+
 def slice_lines(outcome: Outcome) -> list[str]:
     """The slices in which a difference was detected."""
     found = [row for row in outcome.slices if row.verdict.startswith(("improved", "regressed"))]

@@ -1,35 +1,38 @@
-"""Evaluations kept: a bundle on disk for each, and a history of all of them in DuckDB.
+"""Evaluations kept: a bundle on disk for each, entered in the history (flows/history.py).
 
 A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet``, ``report.html``
 and ``evaluation.duckdb`` (every table of the pipeline).  It appears whole: it is made under another name
-and renamed at the end.
+and renamed at the end.  ``published.json`` is added when the tracker has it.
 """
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import pyarrow as pa
 import pyarrow.parquet as papq
 
+from flows import __version__, history
 from flows.config import Evaluation
 from flows.errors import InputError
 from flows.outcome import Outcome, write_text
-from flows.report import write_page
-from flows.warehouse import Warehouse, open_for_writing
-from ndcg_core.comparison import Comparison
-from ndcg_core.descriptive import Descriptive
+from flows.warehouse import Warehouse
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 PAGE = "report.html"
 TABLES = "evaluation.duckdb"
+PUBLISHED = "published.json"
+LOCK = ".lock"
+PUBLISHING = ".publishing"
 STAMP = "%Y%m%dT%H%M%SZ"
+SETTLED = 60.0  # seconds after which a working folder without a lock belongs to nobody
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Bundle:
 
     key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
     evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
+    comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
     """
 
     folder: Path
@@ -49,12 +53,33 @@ class Bundle:
     outcome: Outcome
     inputs: tuple[dict[str, Any], ...]
     extremes: tuple[dict[str, Any], ...]
+    comparisons_so_far: int
 
 
-def begin(evaluation: Evaluation) -> Path:
-    """A new working folder for one evaluation, under a name that no reader looks at."""
+@contextlib.contextmanager
+def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
+    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep` renamed it.
+
+    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
+    another process can tell it from one whose owner died; those are cleared away here.
+    """
     parent = evaluation.output_directory / evaluation.name
-    stamp = datetime.now(UTC).strftime(STAMP)
+    clear_abandoned(parent)
+    folder = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    with (folder / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield folder
+        finally:
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+                parent.parent.rmdir()
+
+
+def begin(parent: Path, moment: datetime, shown: str) -> Path:
+    stamp = moment.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
         folder = parent / f".{name}.partial"
@@ -64,9 +89,30 @@ def begin(evaluation: Evaluation) -> Path:
             except FileExistsError:
                 continue
             except OSError as error:
-                raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from None
+                raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
             return folder
     raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Removes the working folders of processes that died."""
+    for folder in parent.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            if not (folder / LOCK).exists():
+                abandoned = time.time() - folder.stat().st_mtime > SETTLED
+            else:
+                with (folder / LOCK).open() as lock:
+                    abandoned = try_lock(lock)
+            if abandoned:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def began_of(name: str) -> datetime:
@@ -74,12 +120,16 @@ def began_of(name: str) -> datetime:
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
 
 
-def abandon(folder: Path) -> None:
-    """Removes the working folder of an evaluation that failed, and the folders above it that it leaves empty."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        folder.parent.rmdir()
-        folder.parent.parent.rmdir()
+def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Path | None:
+    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one."""
+    parent = evaluation.output_directory / evaluation.name
+    if not history.path_of(evaluation).exists():
+        return None
+    with history.opened(history.path_of(evaluation)) as past:
+        adopt(past, parent)
+        found = history.same_content(past, history.content_key(evaluation, inputs))
+    folders = (parent / key.rpartition("/")[2] for key in found)
+    return next((folder for folder in folders if (folder / BUNDLE).is_file()), None)
 
 
 def keep(
@@ -89,97 +139,137 @@ def keep(
     inputs: Sequence[Mapping[str, Any]],
     extremes: list[dict[str, Any]],
 ) -> Path:
-    """Finishes the bundle and enters it in the history; the folder's final place."""
+    """Finishes the bundle and enters it in the history; the folder's final place.
+
+    The folder is renamed inside the transaction: a process that dies between the two leaves a bundle that the next
+    one to open the history enters (`adopt`).
+    """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
-    finished = datetime.now(UTC)
-    with open_for_writing(folder.parent / "history.duckdb") as history, history.transaction():
-        ordinal = next_ordinal(history)
-        content = {
-            "schema": 1,
-            "key": f"{evaluation.name}/{final.name}",
-            "ordinal": ordinal,
-            "began": began_of(final.name).isoformat(timespec="seconds"),
-            "finished": finished.isoformat(timespec="seconds"),
-            "evaluation": evaluation.model_dump(mode="json"),
-            "inputs": list(inputs),
-            "extremes": extremes,
-            "outcome": outcome.to_dict(),
-        }
-        write_text(folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-        write_page(folder / PAGE, outcome, extremes, content)
-        enter(history, content, outcome, papq.read_table(folder / SCORES))
-        shutil.rmtree(folder / "pulled", ignore_errors=True)
-        folder.rename(final)
+    scores = papq.read_table(folder / SCORES)
+    with history.opened(history.path_of(evaluation)) as past:
+        adopt(past, folder.parent)
+        with past.transaction():
+            content: dict[str, Any] = {
+                "schema": 1,
+                "program": __version__,
+                "key": f"{evaluation.name}/{final.name}",
+                "ordinal": history.next_ordinal(past),
+                "began": began_of(final.name).isoformat(timespec="seconds"),
+                "finished": finished_at(final.name).isoformat(timespec="seconds"),
+                "evaluation": evaluation.model_dump(mode="json"),
+                "content_key": history.content_key(evaluation, inputs),
+                "configuration_key": history.configuration_key(evaluation),
+                "query_set": query_set(folder / TABLES),
+                "inputs": list(inputs),
+                "extremes": extremes,
+                "outcome": outcome.to_dict(),
+            }
+            history.enter(past, content, outcome, scores)
+            content["comparisons_so_far"] = history.comparisons_so_far(past, content["query_set"])
+            write_text(folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            write_report(folder, outcome, content, history.nights(past))
+            shutil.rmtree(folder / "pulled", ignore_errors=True)
+            (folder / LOCK).unlink(missing_ok=True)
+            folder.rename(final)
     return final
 
 
-def next_ordinal(history: Warehouse) -> int:
-    known = history.rows("select table_name from information_schema.tables where table_name = 'evaluation'")
-    return int(history.rows("select coalesce(max(ordinal), 0) + 1 from evaluation")[0][0]) if known else 1
+def finished_at(name: str) -> datetime:
+    """Now, or the moment in the name where that was set to another day (a night that is made up for)."""
+    now, began = datetime.now(UTC), began_of(name)
+    return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
-def enter(history: Warehouse, content: Mapping[str, Any], outcome: Outcome, scores: pa.Table) -> None:
-    """Adds one evaluation's rows to the history's tables; every row carries its ordinal."""
-    ordinal = content["ordinal"]
-    evaluation = {key: content[key] for key in ("ordinal", "key", "began", "finished")}
-    evaluation |= {"baseline": outcome.baseline, "configuration": json.dumps(content["evaluation"])}
-    history.append("evaluation", pa.Table.from_pylist([evaluation]))
-    tables: dict[str, list[dict[str, Any]]] = {
-        "input": [dict(row) for row in content["inputs"]],
-        "metric": [
-            {"metric": metric.name, "hash": metric.hash, "definition": json.dumps(metric.definition)}
-            for metric in outcome.metrics
-        ],
-        "system_summary": [dataclasses.asdict(row) for row in outcome.systems],
-        "comparison": [comparison_row(row) for row in outcome.comparisons],
-        "finding": [dataclasses.asdict(row) for row in outcome.findings],
-    }
-    for name, rows in tables.items():
-        if rows:
-            schema = HISTORY_SCHEMAS.get(name)
-            history.append(name, pa.Table.from_pylist([{"ordinal": ordinal, **row} for row in rows], schema=schema))
-    history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, WHOLE)))
+def query_set(tables: Path) -> str:
+    """Digest of the queries that are judged: on the same ones every new candidate is another look."""
+    with Warehouse(tables) as warehouse:
+        return history.digest_of([row for (row,) in warehouse.rows(JUDGED_QUERIES)])
 
 
-def comparison_row(comparison: Comparison) -> dict[str, Any]:
-    """A comparison in one row: what describes it beside it, without its queries (they stand in query_score)."""
-    row = dataclasses.asdict(comparison) | {"notes": "; ".join(comparison.notes)}
-    described = row.pop("descriptive") or {}
-    return row | {name: described.get(name) for name in DESCRIPTIVE}
+JUDGED_QUERIES = "select query_id from query where is_judged order by query_id"
 
 
-DESCRIPTIVE = [field.name for field in dataclasses.fields(Descriptive) if field.name != "carriers"]
-REAL, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
-COUNTS = [(name, WHOLE) for name in ("queries", "differing", "wins", "ties", "losses")]
-NUMBERS = [(name, REAL) for name in ("difference", "low", "high", "p_value", "p_adjusted", "mde")]
-HISTORY_SCHEMAS = {  # where a column may be all null, its type cannot be told from the rows
-    "comparison": pa.schema(
-        [("ordinal", WHOLE), ("baseline", TEXT), ("candidate", TEXT), ("metric", TEXT), *COUNTS, *NUMBERS]
-        + [("verdict", TEXT), ("notes", TEXT), ("family", TEXT), ("family_size", WHOLE), ("procedure", TEXT)]
-        + [("alpha", REAL), ("seed", WHOLE), ("resamples", WHOLE), ("exploratory", pa.bool_())]
-        + [("attribute", TEXT), ("slice", TEXT), ("baseline_mean", REAL), ("smallest_effect", REAL)]
-        + [("interval_method", TEXT), ("simultaneous_low", REAL), ("simultaneous_high", REAL), ("lower_bound", REAL)]
-        + [("effective_queries", REAL), ("unweighted_difference", REAL)]
-        + [(name, REAL) for name in DESCRIPTIVE]
-    ),
-    "system_summary": pa.schema(
-        [("ordinal", WHOLE), ("system_id", TEXT), ("metric", TEXT), ("mean", REAL), ("median", REAL)]
-        + [("queries", WHOLE), ("unanswered", WHOLE), ("judged", REAL), ("unweighted_mean", REAL)]
-    ),
-    "input": pa.schema(
-        [("ordinal", WHOLE), ("name", TEXT), ("kind", TEXT), ("version", TEXT), ("origin", TEXT)]
-        + [("rows", WHOLE), ("digest", TEXT)]
-    ),
-}
+def write_report(folder: Path, outcome: Outcome, content: Mapping[str, Any], nights: Any) -> None:
+    from flows.report import write_page
+
+    write_page(folder / PAGE, outcome, content["extremes"], dict(content))
 
 
-def read_bundle(folder: Path) -> Bundle:
-    """The bundle in a folder; InputError where there is none."""
+def adopt(past: Warehouse, parent: Path) -> None:
+    """Enters finished bundles that the history does not have: their process died before it was told."""
+    known = history.keys(past)
+    for folder in sorted(parent.glob("[0-9]*")):
+        if f"{parent.name}/{folder.name}" not in known and (folder / BUNDLE).is_file():
+            with contextlib.suppress(InputError), past.transaction():
+                content = read_content(folder)
+                content["ordinal"] = history.next_ordinal(past)
+                history.enter(past, content, Outcome.from_dict(content["outcome"]), papq.read_table(folder / SCORES))
+                write_text(folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def bundles(parent: Path) -> list[Path]:
+    """The folders of finished evaluations, the oldest first."""
+    return sorted(folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file())
+
+
+def unpublished(evaluation: Evaluation) -> list[Path]:
+    """Bundles that no tracker has yet, the oldest first."""
+    found = bundles(evaluation.output_directory / evaluation.name)
+    return [folder for folder in found if not (folder / PUBLISHED).exists()]
+
+
+def mark_published(folder: Path, where: Mapping[str, str]) -> None:
+    write_text(folder / PUBLISHED, json.dumps(dict(where), indent=2) + "\n")
+
+
+@contextlib.contextmanager
+def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
+    """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
+    deadline = time.monotonic() + patience
+    with (folder.parent / PUBLISHING).open("w") as lock:
+        while not try_lock(lock):
+            if time.monotonic() > deadline:
+                raise InputError(f"{folder.parent}: another process has been publishing for {patience:.0f} s and more")
+            time.sleep(0.2)
+        yield
+
+
+def retain(evaluation: Evaluation) -> list[Path]:
+    """Removes the oldest bundles beyond what is to be kept, never one that is not published; those removed.
+
+    The history keeps their rows; the values of single queries go with `query_scores`.
+    """
+    if (nights := evaluation.retention.query_scores) is not None:
+        with history.opened(history.path_of(evaluation)) as past:
+            history.forget_query_scores(past, nights)
+    limit = evaluation.retention.bundles
+    if limit is None:
+        return []
+    found = bundles(evaluation.output_directory / evaluation.name)
+    old = [folder for folder in found[: max(0, len(found) - limit)] if (folder / PUBLISHED).exists()]
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
+    return old
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """What stands in a bundle's file; InputError where there is none."""
     path = folder / BUNDLE
     if not path.is_file():
         raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("no object")
+    except ValueError as error:
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
+    return content
+
+
+def read_bundle(folder: Path) -> Bundle:
+    """The bundle in a folder; InputError where there is none."""
+    content = read_content(folder)
+    try:
         return Bundle(
             folder=folder,
             key=content["key"],
@@ -190,6 +280,8 @@ def read_bundle(folder: Path) -> Bundle:
             outcome=Outcome.from_dict(content["outcome"]),
             inputs=tuple(content["inputs"]),
             extremes=tuple(content["extremes"]),
+            comparisons_so_far=content["comparisons_so_far"],
         )
     except (ValueError, TypeError, KeyError) as error:
+        path = folder / BUNDLE
         raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None

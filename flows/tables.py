@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from flows.outcome import PRIMARY, Finding, Outcome, SystemSummary
+from flows.outcome import GUARDRAILS, PRIMARY, Finding, Outcome, SystemSummary
 from flows.wording import (
     change,
     family_text,
@@ -90,8 +90,10 @@ def print_outcome(console: Console, outcome: Outcome) -> None:
             console.print(f"[dim]{escape(family_text(outcome, family))}[/]", highlight=False)
         if weighting := weighted_text(outcome):
             console.print(f"[dim]{weighting}[/]", highlight=False)
+        preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
+        flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         console.print(
-            f"[dim]alpha {outcome.alpha:g}, {outcome.resamples} resamples, seed {outcome.seed};"
+            f"[dim]alpha {outcome.alpha:g}, {flips};"
             f" {outcome.parity_queries} queries computed again by the Python core, and equal[/]",
             highlight=False,
         )
@@ -101,11 +103,12 @@ def print_outcome(console: Console, outcome: Outcome) -> None:
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """The systems on one metric, and each candidate against the baseline."""
     system_head = ["mean", "median", "queries", "unanswered", judged_label(metric)]
-    test_head = ["difference", f"{level(outcome.alpha)} interval", "p", "adjusted p", "wins/ties/losses"]
     pairs = list(rows_of(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
     role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
     title = f"[bold]{escape(metric.name)}[/]  [dim]definition {metric.hash}{role}[/]"
+    p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
+    test_head = ["difference", f"{level(outcome.alpha)} interval", *p, "wins/ties/losses"]
     head = ["system", *system_head, *test_head, "verdict"]
     rows = [[system.system_id, *system_cells(system), *test_cells(row), verdict_cell(row)] for system, row in pairs]
     if width_of(head, rows) <= console.width:
@@ -245,6 +248,17 @@ def print_run(console: Console, finished: "Finished") -> None:
     for row in finished.outcome.main:
         if row.metric == finished.outcome.metrics[0].name:
             console.print(f"[bold]→[/] {escape(sentence(row, finished.outcome.alpha))}", highlight=False)
+    for gate in finished.outcome.gates:
+        colour, word = ("green", "passed") if gate.passed else ("red", "failed")
+        console.print(f"gate [{colour}]{word}[/]: {escape(gate.name)}: {escape(gate.message)}", highlight=False)
+    console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
+    if finished.reused:
+        console.print(
+            "same inputs and configuration as an earlier evaluation: its result stands (--force computes anew)",
+            highlight=False,
+        )
+    if finished.delivered:
+        console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
     places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
     if finished.url:
         places.append(("MLflow run", finished.url))

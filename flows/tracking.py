@@ -15,11 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from flows.config import Tracking
 from flows.environment import artifact_directory, prepare, tracking_uri
-from flows.errors import InputError
+from flows.errors import InputError, TrackingError
 from flows.outcome import Outcome
 from flows.report import comparison_table, note
-from flows.store import BUNDLE, PAGE, SCORES, Bundle, read_bundle
+from flows.store import BUNDLE, PAGE, SCORES, Bundle, alone, mark_published, read_bundle
 from flows.views import view_id, views
 from ndcg_core.metric import parse
 
@@ -32,10 +33,6 @@ from mlflow.entities import DatasetInput, InputTag, Metric, Param, ViewType  # n
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 COMPLETE = "published"  # tag of a parent run whose children and files are all there
-
-
-class TrackingError(Exception):
-    """MLflow could not be reached or refused; the bundle can be published later."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,12 +49,22 @@ class Published:
     new: bool
 
 
-def publish(folder: Path) -> Published:
+def publish(folder: Path, tracking: Tracking | None = None) -> Published:
     """Logs the bundle in `folder`, once; runs left incomplete by an earlier attempt are replaced.
 
+    tracking: where to; by default where the bundle's own configuration says.
     Raises InputError where there is no bundle, TrackingError where MLflow cannot take it.
     """
     bundle = read_bundle(folder)
+    if tracking is not None:
+        bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update={"mlflow": tracking}))
+    with alone(folder):
+        found = log_once(bundle)
+        mark_published(folder, {"uri": found.uri, "run_id": found.run_id, "url": found.url})
+    return found
+
+
+def log_once(bundle: Bundle) -> Published:
     uri = tracking_uri(bundle.evaluation)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)

@@ -21,11 +21,9 @@ def percent(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
-    """Four digits; a p-value is never 0, but that of a t test can be too small for a number."""
-    if value is None:
+    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
+    if value is None or value == 0:
         return "–"
-    if value == 0:
-        return "< 1e-300"
     return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
 
 

@@ -11,9 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from ndcg_core.adjust import benjamini_hochberg, holm
 from ndcg_core.bootstrap import bca_interval
-from ndcg_core.columns import Column, FloatArray, Paired, by_query, table, union
+from ndcg_core.columns import Column, Paired, by_query
 from ndcg_core.descriptive import Descriptive, describe, is_skewed
 from ndcg_core.estimates import (
     Interval,
@@ -25,18 +24,13 @@ from ndcg_core.estimates import (
     minimal_detectable_effect,
     moments,
     not_worse_p_value,
-    simultaneous_interval,
-    t_test_of,
 )
+from ndcg_core.procedures import false_discovery, max_t, preview
 from ndcg_core.signflip import (
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
-    raise_down_the_order,
-    sign_flip,
-    sign_flip_p_values,
-    simultaneous_quantile,
 )
-from ndcg_core.verdict import POWER, SMALL_SAMPLE, Facts, guardrail_verdict, notes, verdict
+from ndcg_core.verdict import POWER, SMALL_SAMPLE, Facts, Tested, guardrail_verdict, notes, verdict
 
 __all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
 
@@ -57,7 +51,8 @@ class Comparison:
         query.
     low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
         for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's; None where not tested.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
+        [0, 1]; None where not tested.
     p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
     mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
         where the differences do not vary.
@@ -125,17 +120,7 @@ class _Settings:
     seed: int
     resamples: int
     interval_method: IntervalMethod
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """together: the interval that holds with all of the family."""
-
-    p_value: float
-    p_adjusted: float
-    procedure: str
-    certain: bool
-    together: Interval | None = None
+    least_queries: int = 2
 
 
 def compare_family(
@@ -176,24 +161,27 @@ def compare_family(
     chosen = [paired[number] for number in testable]
     of = [each for number in testable if (each := known[number]) is not None]
     if procedure == "t-holm":
-        results = _preview(of)
+        results = preview(of)
     elif procedure == "max-t":
-        results = _max_t(chosen, of, alpha, seed, resamples, workers)
+        results = max_t(chosen, of, alpha, seed, resamples, workers)
     else:
-        results = _false_discovery(chosen, seed, resamples, workers)
+        results = false_discovery(chosen, seed, resamples, workers)
     tests = dict(zip(testable, results, strict=True))
-    settings = _Settings(family, exploratory, alpha, seed, resamples, interval_method)
+    settings = _Settings(family, exploratory, alpha, seed, resamples, interval_method, least_queries)
     return [
         _comparison(pairs, known[number], tests.get(number), len(testable), settings)
         for number, pairs in enumerate(paired)
     ]
 
 
-def check_guardrails(columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA) -> list[Comparison]:
+def check_guardrails(
+    columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA, family: str = "guardrails"
+) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
-    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail must hold, and
-    that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
+    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail of a candidate
+    must hold, and that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
+    Over several candidates nothing is adjusted.
     Raises ValueError as `compare_family`, and for a column without smallest_effect.
     """
     if not 0 < alpha < 1:
@@ -203,103 +191,37 @@ def check_guardrails(columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA)
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
     size = sum(len(pairs.query_ids) > 1 for pairs in paired)
-    settings = _Settings("guardrails", False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
     found = []
     for pairs in paired:
         of = moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None
         test = None
         if of is not None and pairs.column.smallest_effect is not None:
             p_value = not_worse_p_value(of, pairs.column.smallest_effect)
-            test = _Test(p_value, p_value, "one-sided t, every guardrail must hold", True)
+            test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
         found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
     return found
 
 
-def _own_p_values(
-    paired: Sequence[Paired],
-    p_values: FloatArray,
-    done: tuple[str, ...],
-    seed: int,
-    resamples: int,
-    workers: int | None,
-) -> FloatArray:
-    """p_values, those of columns with other queries than `done` from flips of their own rows.
-
-    Flips belong to row numbers: queries that only other columns have would shift the rows of a column.
-    """
-    for own_ids in {pairs.query_ids for pairs in paired} - {done}:
-        numbers = [number for number, pairs in enumerate(paired) if pairs.query_ids == own_ids]
-        own = [paired[number] for number in numbers]
-        rows = table(own, [pairs.flippable for pairs in own], own_ids)
-        p_values[numbers] = sign_flip_p_values(rows, resamples=resamples, seed=seed, workers=workers)
-    return p_values
-
-
-def _max_t(
-    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
-) -> list[_Test]:
-    """p_value from a column's own queries alone; p_adjusted from the queries of all columns together."""
-    query_ids = union(paired)
-    joint = sign_flip(
-        table(paired, [pairs.flippable for pairs in paired], query_ids), resamples=resamples, seed=seed, workers=workers
-    )
-    p_values = _own_p_values(paired, np.array(joint.p_value), query_ids, seed, resamples, workers)
-    p_adjusted = raise_down_the_order(joint.p_adjusted, p_values, joint.statistic)
-    quantile = simultaneous_quantile(
-        table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], query_ids),
-        level=1 - alpha,
-        resamples=resamples,
-        seed=seed,
-        workers=workers,
-    )
-    family = f"{'exact ' if joint.jointly_enumerated else ''}step-down max-T"
-    return [
-        _Test(
-            p_value,
-            adjusted,
-            f"{'exact ' if exact else ''}sign-flip, {family}",
-            joint.jointly_enumerated,
-            simultaneous_interval(each, quantile, 1 - alpha),
-        )
-        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, joint.enumerated, of, strict=True)
-    ]
-
-
-def _residuals(pairs: Paired, of: Moments) -> FloatArray:
-    if of.deviation == 0:
-        return np.zeros(of.n)
-    centred = pairs.differences - of.mean
-    if pairs.shares is None:
-        return centred
-    # Where one query has nearly all the weight, all of them are near 0: the test's quantum would take them for 0.
-    values = centred * pairs.shares
-    return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
-
-
-def _false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[_Test]:
-    p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
-    exact = [np.count_nonzero(pairs.differences) <= 16 for pairs in paired]
-    return [
-        _Test(p_value, adjusted, f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg", all(exact))
-        for p_value, adjusted, is_exact in zip(p_values, benjamini_hochberg(p_values), exact, strict=True)
-    ]
-
-
-def _preview(of: Sequence[Moments]) -> list[_Test]:
-    p_values = [t_test_of(each).p_value for each in of]
-    return [
-        _Test(p_value, adjusted, "t, Holm", True) for p_value, adjusted in zip(p_values, holm(p_values), strict=True)
-    ]
-
-
 def _comparison(
-    pairs: Paired, of: Moments | None, test: _Test | None, size: int, settings: _Settings, *, guardrail: bool = False
+    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, *, guardrail: bool = False
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
-    mde = minimal_detectable_effect(n, of.deviation, settings.alpha, POWER) if of and of.deviation > 0 else None
-    facts = Facts(n, wins + losses, of, between, test, mde, column.smallest_effect, settings.alpha, settings.resamples)
+    mde = _detectable(of, settings.alpha) if of and of.deviation > 0 else None
+    facts = Facts(
+        n,
+        wins + losses,
+        of,
+        between,
+        test,
+        mde,
+        column.smallest_effect,
+        settings.alpha,
+        settings.resamples,
+        settings.least_queries,
+    )
     described = _described(pairs, of, settings) if of else None
     skewed = described is not None and described.skewness is not None and is_skewed(described.skewness, n)
     mean = of.mean if of else mean_difference(differences) if n else None
@@ -320,7 +242,7 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=mde,
         verdict=guardrail_verdict(facts) if guardrail else verdict(facts),
-        notes=notes(facts, skewed) + _weight_note(pairs, of),
+        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -340,6 +262,10 @@ def _comparison(
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
         descriptive=described,
     )
+
+
+def _detectable(of: Moments, alpha: float) -> float:
+    return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
 
 
 def _baseline_mean(pairs: Paired) -> float | None:
@@ -374,7 +300,7 @@ def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
     if pairs.shares is None or of is None:
         return ()
     found = []
-    if (count := effective_number(pairs.shares)) < SMALL_SAMPLE:
+    if (count := effective_number(pairs.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
         found.append(f"the weights leave {count:.0f} of {of.n} queries: the interval may be too narrow")
     if (plain := mean_difference(pairs.differences)) * of.mean < 0:
         found.append(f"without weights the difference is {plain:+.4f}")

@@ -106,7 +106,7 @@ def describe(
         p_t=t_test_of(of).p_value,
         p_wilcoxon=_signed_rank_p_value(values),
         p_sign=sign_test(wins, losses),
-        skewness=_skewness(values) if of.deviation > 0 else None,
+        skewness=_skewness(values if share is None else share * (values - of.mean)) if of.deviation > 0 else None,
         above=above,
         within=within,
         below=below,
@@ -165,7 +165,7 @@ def _relative(
         return None, None, None
     relative = of.mean / mean
     deviation = moments(values - relative * baseline, share).deviation / abs(mean)
-    return relative, *interval(Moments(of.n, relative, deviation), level)
+    return relative, *interval(of._replace(mean=relative, deviation=deviation), level)
 
 
 def _skewness(values: NDArray[np.float64]) -> float:

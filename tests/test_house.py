@@ -15,7 +15,7 @@ ONLY_IN = {
     "duckdb": {"flows/warehouse.py"},
     "mlflow": {"flows/tracking.py"},
     "prefect": {"flows/evaluation.py", "flows/schedules.py"},
-    "typer": {"flows/cli.py", "flows/options.py", "flows/terminal.py"},
+    "typer": {"flows/nightly.py", "flows/cli.py", "flows/options.py", "flows/terminal.py"},
 }
 
 

@@ -1,10 +1,12 @@
 """The examples and tables of the documentation, computed from the SQL and from the core."""
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
+from ndcg_core.comparison import Column, Comparison, check_guardrails, compare_family
 from ndcg_core.metric import MEASURES, PRESETS, VALUES, Metric, parse
 from tests.conftest import ROOT, both, in_order
 
@@ -80,3 +82,69 @@ def test_every_choice_is_documented_with_its_values(choice: str) -> None:
 def test_every_measure_is_documented() -> None:
     text = page("definitions.md")
     assert all(re.search(rf"^\| (`\w+`, )?`{measure}`", text, flags=re.MULTILINE) for measure in MEASURES)
+
+
+class Claim(NamedTuple):
+    """One cell of the worked example in docs/statistics.md: how it was compared, which candidate, field and value."""
+
+    kind: str
+    candidate: str
+    field: str
+    value: str
+
+
+def claims() -> Iterator[Claim]:
+    kind = ""
+    candidates: list[str] = []
+    for line in section("A worked example").splitlines():
+        if not line.startswith("| "):
+            continue
+        first, *cells = (cell.strip() for cell in line.strip("|").split(" | "))
+        if first.startswith("`"):
+            for candidate, cell in zip(candidates, cells, strict=True):
+                yield Claim(kind, candidate, first.strip("`"), cell)
+        else:
+            kind, candidates = first, cells
+
+
+def section(name: str) -> str:
+    (text,) = re.findall(rf"^## {name}\n(.*?)(?=^## )", page("statistics.md"), flags=re.DOTALL | re.MULTILINE)
+    return str(text)
+
+
+def worked_comparison(kind: str, candidate: str) -> Comparison:
+    """The comparison of the example's differences: `plain`, `weighted` or as a `guardrail`."""
+    (block,) = re.findall(r"^```differences\n(.*?)^```", section("A worked example"), flags=re.DOTALL | re.MULTILINE)
+    head, *lines = [line.split() for line in block.splitlines()]
+    by_name = dict(zip(head, zip(*lines, strict=True), strict=True))
+    columns = [
+        Column(
+            "old",
+            name,
+            "ndcg@10",
+            by_name["query"],
+            [float(cell) for cell in by_name[name]],
+            weights=[float(cell) for cell in by_name["weight"]] if kind == "weighted" else None,
+            smallest_effect=0.06,
+        )
+        for name in head[2:]
+    ]
+    found = check_guardrails(columns) if kind == "guardrail" else compare_family(columns)
+    (row,) = [row for row in found if row.candidate == candidate]
+    return row
+
+
+def test_the_comparison_is_worked_in_three_ways() -> None:
+    assert {claim.kind for claim in claims()} == {"plain", "guardrail", "weighted"}
+    assert len(list(claims())) >= 40
+
+
+@pytest.mark.parametrize("claim", list(claims()), ids=" ".join)
+def test_worked_comparison(claim: Claim) -> None:
+    row = worked_comparison(claim.kind, claim.candidate)
+    holder = row if hasattr(row, claim.field) else row.descriptive
+    value = getattr(holder, claim.field)
+    if isinstance(value, str):
+        assert value == claim.value
+    else:
+        assert value == pytest.approx(float(claim.value), abs=tolerance(claim.value))

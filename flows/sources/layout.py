@@ -56,6 +56,8 @@ class Layout:
             elif field.required or field.name in columns:
                 near = get_close_matches(name, found, n=1)
                 hint = f"did you mean {field.name}={near[0]}?" if near else f"else say {field.name}=COLUMN"
+                if field.blank is not None:
+                    hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
                 raise InputError(
                     f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'});"
                     f" {hint}"

@@ -60,10 +60,10 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     )
     pulled = pull(source, layout, evaluation.directory)
     rows = distinct(pulled)
-    weights = rows["weight"].to_pylist() if evaluation.statistics.weighted is not False else [None] * rows.num_rows
-    for query_id, weight in zip(rows["query_id"].to_pylist(), weights, strict=True):
-        if weight is not None and weight <= 0:
-            raise InputError(f"{Path(pulled.origin)}: query {query_id!r}: weight = {weight:g}: must be above 0")
+    if evaluation.statistics.weighted is not False:
+        for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
+            if weight is not None and weight <= 0:
+                raise InputError(f"{Path(pulled.origin)}: query {query_id!r}: weight = {weight:g}: must be above 0")
     return Queries(Pulled(rows, layout, source, pulled.origin), tuple(evaluation.slices.by))
 
 

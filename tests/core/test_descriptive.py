@@ -214,8 +214,10 @@ def test_weights_by_hand() -> None:
     relative = 0.4 / 3.9  # sum(w d) = .4 + .1 - .4 + .3; sum(w b) = .5 + .4 + 2.4 + .6
     assert found.relative == pytest.approx(relative)
     residuals = [w / 2 * (d - relative * b) for d, b, w in zip(differences, baseline, weights, strict=True)]
-    error = math.sqrt(sum(value**2 for value in residuals) / 3) / (2 * 3.9 / 8)
-    margin = 3.182446305284263 * error  # t(.975, 3)
+    # squares of w / 2 sum to 5.5, cubes to 9.25: B = 5.5 - 2 x 9.25 / 4 + (5.5 / 4)^2; the effective number is 16 / 5.5
+    variance = sum(value**2 for value in residuals) * 5.5 / (4 * (5.5 - 4.625 + 1.375**2))
+    error = math.sqrt(variance / 4) / (3.9 / 8)
+    margin = scipy.stats.t.ppf(0.975, 16 / 5.5 - 1) * error
     assert (found.relative_low, found.relative_high) == pytest.approx((relative - margin, relative + margin))
     assert found.effect_size == pytest.approx(0.05 / moments(differences, weights).deviation)
     assert found.carriers == (
@@ -225,7 +227,8 @@ def test_weights_by_hand() -> None:
     )
     assert found.top_share == pytest.approx(1.0)
     assert found.p_wilcoxon == wilcoxon(differences)
-    assert found.skewness == pytest.approx(scipy.stats.skew(differences))
+    parts = [w / 2 * (d - 0.05) for d, w in zip(differences, weights, strict=True)]
+    assert found.skewness == pytest.approx(scipy.stats.skew(parts))
 
 
 def test_equal_weights_give_the_same_as_none() -> None:

@@ -39,11 +39,12 @@ def cases(shared_data: pathlib.Path) -> dict[str, Any]:
 
 def test_two_weighted_differences_by_hand() -> None:
     # shares 1/2 and 3/2; mean (.1 x 1 + .3 x 3) / 4 = .25; residuals .5 x -.15 = -.075 and 1.5 x .05 = .075
-    n, mean, deviation = moments([0.1, 0.3], [1, 3])
+    n, mean, _, freedom = of = moments([0.1, 0.3], [1, 3])
     assert n == 2
     assert mean == pytest.approx(0.25)
-    assert deviation == pytest.approx(math.sqrt(2 * 0.075**2))
-    assert moments([0.1, 0.3], [1, 3]).error == pytest.approx(0.075)
+    # the variance of one difference is (.1 - .3)^2 / 2 = .02, that of (w1 d1 + w2 d2) / 4 is .02 x (1 + 9) / 16
+    assert of.error == pytest.approx(math.sqrt(0.0125))
+    assert freedom == 1  # the effective number of 1.6, less one, would be .6
     assert effective_number([1, 3]) == pytest.approx(16 / 10)
     assert relative_weights([1, 3], 2) == pytest.approx([0.5, 1.5])
 
@@ -184,7 +185,7 @@ def test_chances_divide_1_and_mirror(differences: list[float], margin: float) ->
 def test_differences_that_do_not_vary(
     mean: float, divided: tuple[float, ...], equivalent: float, not_worse: float
 ) -> None:
-    of = Moments(9, mean, 0.0)
+    of = Moments(9, mean, 0.0, 8)
     assert chances(of, 0.1) == divided
     assert equivalence_p_value(of, 0.1) == equivalent
     assert not_worse_p_value(of, 0.1) == not_worse
@@ -195,7 +196,7 @@ def test_differences_that_do_not_vary(
 @pytest.mark.parametrize("deviation", [0.0, 0.1])
 def test_a_margin_not_above_0_is_refused(function: Any, margin: float, deviation: float) -> None:
     with pytest.raises(ValueError, match=f"margin == {margin}, must be above 0"):
-        function(Moments(9, 0.1, deviation), margin)
+        function(Moments(9, 0.1, deviation, 8), margin)
 
 
 @pytest.mark.parametrize("margin", [0.05])

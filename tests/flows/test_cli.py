@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from flows import report, warehouse
 from flows.cli import app
 from ndcg_core.metric import parse
+from tests.conftest import ROOT
 
 RUNNER = CliRunner()
 GRADES = [3, 2, 1, 0]
@@ -60,6 +62,21 @@ def test_the_table_says_who_won(files: Path) -> None:
     assert "returned nothing for 15 of the judged queries" in found.output
 
 
+def listed_keys(name: str) -> list[str]:
+    """The keys of one of the lists in docs/json.md, in their order."""
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(rf"^\| `{name}` \| `\[\{{(.*)\}}\]`", text, flags=re.MULTILINE)
+    return str(listed).split(", ")
+
+
+def described_keys() -> set[str]:
+    """The keys in docs/json.md's table of what describes."""
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    table = text.partition("- `descriptive`:")[2]
+    cells = re.findall(r"^\| (`.*?`) \| ", table, flags=re.MULTILINE)
+    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
+
+
 def test_the_json_keeps_its_contract(files: Path) -> None:
     found = outcome(files, "--metric", "rr", "--metric", "nDCG@3", systems=("old", "new", "half"))
     assert found["schema"] == 1
@@ -73,7 +90,8 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     assert [(row["metric"], row["system_id"]) for row in found["systems"]] == [
         (metric, system) for metric in ("rr", "ndcg@3") for system in ("old", "new", "half")
     ]
-    assert set(found["systems"][0]) == {"system_id", "metric", "mean", "median", "queries", "unanswered", "judged"}
+    system_keys = "system_id metric mean median queries unanswered judged unweighted_mean"
+    assert set(found["systems"][0]) == set(system_keys.split())
     half = next(row for row in found["systems"] if row["system_id"] == "half" and row["metric"] == "rr")
     assert half == {
         "system_id": "half",
@@ -83,10 +101,11 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
         "queries": 30,
         "unanswered": 15,
         "judged": 1.0,
+        "unweighted_mean": None,
     }
-    fields = "baseline candidate metric queries differing wins ties losses difference low high"
     for row in found["comparisons"]:
-        assert {*fields.split(), "p_value", "p_adjusted", "mde", "verdict"} <= set(row)
+        assert list(row) == listed_keys("comparisons")
+        assert set(row["descriptive"]) == described_keys()
     new = next(row for row in found["comparisons"] if (row["candidate"], row["metric"]) == ("new", "rr"))
     assert (new["wins"], new["ties"], new["losses"], new["differing"]) == (30, 0, 0, 30)
     assert new["difference"] == pytest.approx(0.5)

@@ -63,7 +63,11 @@ systems:
   - {name: new, python: "search.engine:find", arguments: {depth: 5, options: {fast: true}}, version: 2026-11-20}
 baseline: new
 metrics: [rr]
-statistics: {alpha: 0.01, resamples: 500, seed: 3}
+secondary_metrics: [recall@5]
+guardrails: {nDCG@3: 0.1}
+slices: {by: [language], smallest: 10}
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, exploratory: max-t,
+             weighted: true, all_pairs: true, preview: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -77,7 +81,11 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert new == PythonSource(python="search.engine:find", arguments={"depth": 5, "options": {"fast": True}})
     assert [system.version for system in found.systems] == ["v1", "2026-11-20"], "a date needs no quotes"
     assert found.baseline_name == "new"
-    assert found.statistics.model_dump() == {"alpha": 0.01, "resamples": 500, "seed": 3}
+    assert (found.secondary_metrics, found.guardrails) == (["recall@5"], {"ndcg@3": 0.1})
+    assert (found.slices.by, found.slices.smallest) == (["language"], 10)
+    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
+    rest = {"exploratory": "max-t", "weighted": True, "all_pairs": True, "preview": True}
+    assert found.statistics.model_dump() == tests | rest
     assert (found.mlflow.tracking_uri, found.mlflow.experiment) == ("http://here", "x")
     assert found.prefect.api_url == "http://there"
     assert (found.resources.threads, found.resources.memory_limit) == (2, "1.5 GB")
@@ -167,7 +175,7 @@ WRONG = {
     "did you mean 'cutoff'?": with_keys(metrics=[{"measure": "ndcg", "cutof": 10}]),
     "statistics = 5: must hold keys and values": with_keys(statistics=5),
     "statistics.alpha = '0.05': must be a number": with_keys(statistics={"alpha": "0.05"}),
-    "statistics.alpha = 1.0: must be below 1": with_keys(statistics={"alpha": 1.0}),
+    "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
     "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
     "statistics.seed = True: must be a whole number": with_keys(statistics={"seed": True}),
     "statistics.resamples = 1.5: must be a whole number": with_keys(statistics={"resamples": 1.5}),

@@ -10,6 +10,7 @@ import pytest
 from flows import pipeline
 from flows.checks import check
 from flows.errors import InputError
+from flows.sources import Queries
 from flows.warehouse import Warehouse
 from ndcg_core.metric import MetricError, parse
 from ndcg_core.ndcg import Result, score_query
@@ -68,7 +69,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     evaluation = evaluation_of(list(rankings), metrics)
     with Warehouse() as warehouse:
         pulled = pulled_judgments(judgments)
-        pipeline.load(warehouse, pulled, {}, tables, evaluation)
+        pipeline.load(warehouse, pulled, Queries(), tables, evaluation)
         check(warehouse, pulled, tables, evaluation.metric_list)
         pipeline.score(warehouse, evaluation.metric_list)
         rows = warehouse.rows(

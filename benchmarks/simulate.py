@@ -1,0 +1,400 @@
+"""Do the tests err as often as they say, and do the intervals hold what they promise?  Measured on simulated rankings.
+
+    python benchmarks/simulate.py [--seed 1] [--repetitions N] [--quick]
+
+Prints one row for each measured quantity, as Markdown, and ends with code 1 if one lies outside its accepted range
+(docs/calibration.md).  All draws come from the seed; a measurement has a stream of its own, so that its
+rows do not depend on the others.  --repetitions sets those of every measurement; --quick takes fewer of them and
+widens each accepted range by three standard errors.
+"""
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import chain, product
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_core.adjust import benjamini_hochberg, holm
+from ndcg_core.bootstrap import bca_interval
+from ndcg_core.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.estimates import (
+    equivalence_p_value,
+    interval,
+    minimal_detectable_effect,
+    moments,
+    relative_weights,
+    t_test,
+)
+from ndcg_core.signflip import sign_flip
+
+FloatArray = NDArray[np.float64]
+Rng = np.random.Generator
+Kind = Literal["one relevant", "graded", "reciprocal rank"]
+
+ALPHA = 0.05
+RESAMPLES = 2_000
+FAMILY_RESAMPLES = 5_000  # with fewer, Holm could hardly reject: 45 p-values of 1 / 2,001 have a floor of .022
+QUERIES, DOCUMENTS, SETTLED = 20_000, 20, 0.25
+EQUAL, BETTER = 10, 4
+METRICS = ("ndcg@10", "ndcg@5", "ndcg", "rr", "precision@5")
+
+TYPE_ONE, COVERAGE, POWER = (0.040, 0.060), (0.940, 0.965), (0.78, 0.82)
+FAMILY_WISE, TOGETHER, MARGIN = (0.03, 0.07), (0.930, 0.975), (0.040, 0.065)
+PARTLY_WISE = (0.0, 0.07)  # where the better systems are not found, the true nulls get a part of alpha only
+WEIGHTED_COVERAGE, FALSE_DISCOVERY = (0.93, 0.965), (0.0, 0.06)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity: a share of the repetitions, or a mean share; accepted is None where nothing is asked."""
+
+    what: str
+    setting: str
+    repetitions: int
+    measured: float
+    accepted: tuple[float, float] | None = None
+
+    def error(self, share: float) -> float:
+        """Standard error of a share; never too small for a mean share."""
+        return math.sqrt(share * (1 - share) / self.repetitions)
+
+    def holds(self, errors: float = 0) -> bool:
+        """Whether it lies in its range, widened at both ends by so many standard errors."""
+        low, high = self.accepted or (0.0, 1.0)
+        return low - errors * self.error(low) <= self.measured <= high + errors * self.error(high)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The queries that all repetitions draw from: (queries x systems x METRICS) values, of two kinds of judgments.
+
+    The first systems (10, and 2) are exchangeable, the last ones (4, and 1) truly better.
+    """
+
+    graded: FloatArray
+    one_relevant: FloatArray
+
+    def differences(self, kind: Kind, *, better: bool) -> FloatArray:
+        """nDCG@10 (or the reciprocal rank) of a system minus that of the first one, on every query."""
+        values = (self.one_relevant if kind == "one relevant" else self.graded)[:, :, 3 * (kind == "reciprocal rank")]
+        return values[:, -1 if better else 1] - values[:, 0]
+
+
+@cache
+def world(seed: int) -> World:
+    """20 documents a query; relevant ones have a better quality, a system sees it through noise of its own.
+
+    A quarter of the queries is settled: every system ranks them alike.  With one relevant document half of the
+    differences between two equal systems are ties, with graded ones 30 %.
+    """
+    rng = np.random.default_rng([seed, 0])
+    relevant = rng.integers(2, 9, size=QUERIES)
+    grades = np.where(np.arange(DOCUMENTS) < relevant[:, None], rng.integers(1, 4, size=(QUERIES, DOCUMENTS)), 0)
+    single = np.tile(np.arange(DOCUMENTS) == 0, (QUERIES, 1)).astype(np.float64)
+    return World(
+        graded=_values(_ranked(rng, grades, 0.4, [0.0] * EQUAL + [0.07] * BETTER)),
+        one_relevant=_values(_ranked(rng, single, 0.55, [0.0, 0.0, 0.2])),
+    )
+
+
+def _ranked(rng: Rng, grades: FloatArray, noise: float, bonus: Sequence[float]) -> FloatArray:
+    """(queries x systems x documents) grades in rank order; the bonus is what a grade adds in a better system."""
+    seen = 0.5 * grades + rng.normal(size=grades.shape)
+    open_query = rng.random((QUERIES, 1)) >= SETTLED
+    ranked = []
+    for more in bonus:
+        own = more * grades + noise * rng.normal(size=grades.shape)
+        ranked.append(np.take_along_axis(grades, np.argsort(-(seen + open_query * own), axis=1), axis=1))
+    return np.stack(ranked, axis=1).astype(np.float64)
+
+
+def _values(ranked: FloatArray) -> FloatArray:
+    """The METRICS of grades in rank order, as `ndcg_core.ndcg` has them, along a last axis."""
+    discount = 1 / np.log2(np.arange(2, DOCUMENTS + 2))
+    ideal = -np.sort(-ranked, axis=-1)
+
+    def ndcg(cutoff: int) -> FloatArray:
+        gained: FloatArray = ranked[..., :cutoff] @ discount[:cutoff] / (ideal[..., :cutoff] @ discount[:cutoff])
+        return gained
+
+    relevant = ranked > 0
+    first = 1 / (1 + np.argmax(relevant, axis=-1))
+    return np.stack([ndcg(10), ndcg(5), ndcg(DOCUMENTS), first, relevant[..., :5].mean(axis=-1)], axis=-1)
+
+
+def coin(rng: Rng, differences: FloatArray, queries: int, columns: int, ratio: float) -> FloatArray:
+    """Differences whose mean is `ratio` of their deviation: the larger value is the candidate's with some chance.
+
+    At ratio 0 the two systems are swapped by a fair coin: the null hypothesis is true and exactly symmetric.
+    """
+    size = np.abs(differences)
+    wins = rng.random((queries, columns)) < (1 + mean_at(differences, ratio) / size.mean()) / 2
+    signed: FloatArray = np.where(wins, 1, -1) * rng.choice(size, size=(queries, columns))
+    return signed
+
+
+def mean_at(differences: FloatArray, ratio: float) -> float:
+    """The true mean of `coin`."""
+    return ratio * math.sqrt(np.square(differences).mean() / (1 + ratio**2))
+
+
+def batches(repetitions: int, size: int = 500) -> list[int]:
+    """Sizes that sum to the repetitions: the columns of a batch share their flips."""
+    return [min(size, repetitions - start) for start in range(0, repetitions, size)]
+
+
+def ties(differences: FloatArray) -> str:
+    return f"{100 * np.mean(np.abs(differences) <= 1e-9):.0f} % ties"
+
+
+# ---- one comparison
+
+
+def type_one(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int) -> list[Row]:
+    """Tests of systems that are swapped at random."""
+    differences = world.differences(kind, better=False)
+    flip, t = list[float](), list[float]()
+    for size in batches(repetitions):
+        table = coin(rng, differences, queries, size, 0)
+        flip += _flipped(rng, table)
+        t += [t_test(column).p_value for column in table.T]
+    setting = f"n = {queries}, {kind}, {ties(differences)}"
+    return [
+        Row("type-I error, sign-flip", setting, repetitions, rejected(flip), TYPE_ONE),
+        Row("type-I error, t", setting, repetitions, rejected(t), TYPE_ONE),
+    ]
+
+
+def _seed(rng: Rng) -> int:
+    return int(rng.integers(2**32))
+
+
+def _flipped(rng: Rng, table: FloatArray) -> tuple[float, ...]:
+    return sign_flip(table, resamples=RESAMPLES, seed=_seed(rng), workers=1).p_value
+
+
+def rejected(p_values: Sequence[float]) -> float:
+    return float(np.mean(np.array(p_values) <= ALPHA))
+
+
+def power(world: World, rng: Rng, repetitions: int, queries: int, kind: Kind | None) -> list[Row]:
+    """How often an effect as large as the MDE is found; kind None: differences are normal, as the formula has it."""
+    ratio = minimal_detectable_effect(queries, 1.0)
+    differences = np.array([0.0]) if kind is None else world.differences(kind, better=False)
+    flip, t = list[float](), list[float]()
+    for size in batches(repetitions):
+        normal = rng.normal(ratio, 1, size=(queries, size))
+        table = normal if kind is None else coin(rng, differences, queries, size, ratio)
+        flip += _flipped(rng, table)
+        t += [t_test(column).p_value for column in table.T]
+    setting = f"n = {queries}, " + ("normal" if kind is None else f"{kind}, {ties(differences)}")
+    return [
+        Row("power at the MDE, t", setting, repetitions, rejected(t), POWER),
+        Row("power at the MDE, sign-flip", setting, repetitions, rejected(flip), POWER),
+    ]
+
+
+def coverage(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int, *, bca: bool = False) -> list[Row]:
+    """Intervals of the mean where the candidate is truly better; the reciprocal rank, skewed and tied, shows limits."""
+    differences = world.differences(kind, better=True)
+    covered = 0
+    for sample in chain.from_iterable(rng.choice(differences, size=(size, queries)) for size in batches(repetitions)):
+        low, high = bca_interval(sample, resamples=RESAMPLES, seed=_seed(rng)) if bca else interval(moments(sample))
+        covered += low <= differences.mean() <= high
+    setting = f"n = {queries}, {kind}, {ties(differences)}, shifted"
+    what = f"coverage of the {'BCa' if bca else 't'} interval"
+    accepted = None if bca or kind == "reciprocal rank" else COVERAGE
+    return [Row(what, setting, repetitions, covered / repetitions, accepted)]
+
+
+def margins(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
+    """Effects that lie on the margin itself: claiming equivalence, or `not worse`, is then wrong."""
+    differences = world.differences("graded", better=False)
+    ratio = 2.5 / math.sqrt(queries)  # 2.5 standard errors: the other margin hardly matters
+    margin = mean_at(differences, ratio)
+    equivalent, not_worse = [], []
+    for size in batches(repetitions):
+        table = coin(rng, differences, queries, size, ratio)
+        equivalent += [equivalence_p_value(moments(column), margin) for column in table.T]
+        columns = [
+            Column("old", "new", "ndcg@10", _ids(queries), -column, smallest_effect=margin) for column in table.T
+        ]
+        not_worse += [comparison.p_value or 0.0 for comparison in check_guardrails(columns)]
+    setting = f"n = {queries}, graded, {ties(differences)}"
+    return [
+        Row("type-I error at the margin, equivalence", setting, repetitions, rejected(equivalent), MARGIN),
+        Row("type-I error at the margin, guardrail", setting, repetitions, rejected(not_worse), MARGIN),
+    ]
+
+
+def weighted(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
+    """Log-normal weights (sigma 1) that have nothing to do with the differences."""
+    null, shifted = (world.differences("graded", better=better) for better in (False, True))
+    flip, covered = list[float](), 0
+    for size in batches(repetitions):
+        weights = rng.lognormal(size=(queries, size))
+        shares = np.column_stack([relative_weights(column, queries) for column in weights.T])
+        flip += _flipped(rng, shares * coin(rng, null, queries, size, 0))
+        for sample, weight in zip(rng.choice(shifted, size=(size, queries)), weights.T, strict=True):
+            low, high = interval(moments(sample, weight))
+            covered += low <= shifted.mean() <= high
+    setting = f"n = {queries}, graded, log-normal weights"
+    return [
+        Row("type-I error, weighted sign-flip", setting, repetitions, rejected(flip), TYPE_ONE),
+        Row("coverage of the weighted interval", setting, repetitions, covered / repetitions, WEIGHTED_COVERAGE),
+    ]
+
+
+# ---- families
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The repetitions of one family: (repetitions x columns), true where a column's null hypothesis is."""
+
+    null: NDArray[np.bool_]
+    p_value: FloatArray
+    p_adjusted: FloatArray
+    covered: NDArray[np.bool_]
+
+    def any_true_null(self, p_adjusted: FloatArray) -> float:
+        return float((p_adjusted[:, self.null] <= ALPHA).any(axis=1).mean())
+
+    def found(self, p_adjusted: FloatArray) -> float:
+        return float((p_adjusted[:, ~self.null] <= ALPHA).mean())
+
+    def false_discoveries(self, p_adjusted: FloatArray) -> float:
+        rejections = p_adjusted <= ALPHA
+        return float((rejections[:, self.null].sum(axis=1) / np.maximum(rejections.sum(axis=1), 1)).mean())
+
+
+def family_of(world: World, rng: Rng, repetitions: int, queries: int, equal: int, better: int) -> Family:
+    """Candidates as good as the baseline, and better ones, on all metrics; equal systems change places per query."""
+    values = np.concatenate([world.graded[:, : equal + 1], world.graded[:, EQUAL : EQUAL + better]], axis=1)
+    means = values.mean(axis=0)
+    truth = np.concatenate([np.zeros((equal, len(METRICS))), means[equal + 1 :] - means[: equal + 1].mean(axis=0)])
+    null = np.repeat(np.arange(equal + better) < equal, len(METRICS))
+    results = []
+    for _ in range(repetitions):
+        sample = values[rng.integers(QUERIES, size=queries)]
+        places = np.argsort(rng.random((queries, equal + 1)), axis=1)
+        sample[:, : equal + 1] = np.take_along_axis(sample[:, : equal + 1], places[:, :, np.newaxis], axis=1)
+        results.append(_compared(sample[:, 1:] - sample[:, :1], _seed(rng)))
+
+    def of(field: str) -> FloatArray:
+        return np.array([[getattr(each, field) for each in row] for row in results], dtype=np.float64)
+
+    covered = (of("simultaneous_low") <= truth.ravel()) & (truth.ravel() <= of("simultaneous_high"))
+    return Family(null, of("p_value"), of("p_adjusted"), covered)
+
+
+def _compared(differences: FloatArray, seed: int) -> list[Comparison]:
+    """(queries x candidates x metrics) as one max-T family."""
+    columns = [
+        Column("old", f"new {candidate}", METRICS[metric], _ids(len(differences)), differences[:, candidate, metric])
+        for candidate, metric in np.ndindex(differences.shape[1:])
+    ]
+    return compare_family(columns, alpha=ALPHA, resamples=FAMILY_RESAMPLES, seed=seed, workers=1)
+
+
+@cache
+def _ids(queries: int) -> tuple[str, ...]:
+    return tuple(f"q{number:05d}" for number in range(queries))
+
+
+def family(world: World, rng: Rng, repetitions: int, queries: int, equal: int, better: int) -> list[Row]:
+    of = family_of(world, rng, repetitions, queries, equal, better)
+    holms = np.array([holm(row) for row in of.p_value])
+    setting = f"n = {queries}, {len(of.null)} columns, {np.count_nonzero(of.null)} nulls true"
+
+    def row(what: str, measured: float, accepted: tuple[float, float] | None = None) -> Row:
+        return Row(what, setting, repetitions, measured, accepted)
+
+    rows = [row("coverage, simultaneous intervals", float(of.covered.all(axis=1).mean()), TOGETHER)]
+    if equal:
+        error = of.any_true_null(of.p_adjusted)
+        rows += [row("family-wise error, max-T", error, PARTLY_WISE if better else FAMILY_WISE)]
+        rows += [row("family-wise error, Holm", of.any_true_null(holms))]
+    if equal and better:
+        rows += [row("power, max-T", of.found(of.p_adjusted)), row("power, Holm", of.found(holms))]
+        discovered = np.array([benjamini_hochberg(row) for row in of.p_value])
+        rows += [row("false discovery rate, Benjamini-Hochberg", of.false_discoveries(discovered), FALSE_DISCOVERY)]
+    return rows
+
+
+# ---- the whole
+
+
+class Measurement(NamedTuple):
+    """What is measured, how often, and how often in a quick run."""
+
+    rows: Callable[[World, Rng, int], list[Row]]
+    repetitions: int
+    quick: int
+
+
+def measurements() -> list[Measurement]:
+    kinds: tuple[Kind, ...] = ("one relevant", "graded")
+    found = []
+    for kind, queries in product(kinds, (25, 50, 200, 1000)):
+        found.append(Measurement(partial(type_one, kind=kind, queries=queries), 10_000, 1_000))
+    for queries in (50, 200):
+        found.append(Measurement(partial(family, queries=queries, equal=9, better=0), 2_000, 100))
+        found.append(Measurement(partial(family, queries=queries, equal=5, better=4), 2_000, 100))
+        found.append(Measurement(partial(family, queries=queries, equal=0, better=1), 2_000, 100))
+    for queries in (25, 50, 200):
+        for kind in kinds:
+            found.append(Measurement(partial(coverage, kind=kind, queries=queries), 20_000, 2_000))
+            found.append(Measurement(partial(coverage, kind=kind, queries=queries, bca=True), 2_000, 50))
+        found.append(Measurement(partial(coverage, kind="reciprocal rank", queries=queries), 20_000, 500))
+    for queries in (50, 200, 1000):
+        found.append(Measurement(partial(power, queries=queries, kind=None), 10_000, 500))
+        found.append(Measurement(partial(power, queries=queries, kind="graded"), 10_000, 500))
+        found.append(Measurement(partial(margins, queries=queries), 10_000, 1_000))
+    return [*found, Measurement(partial(weighted, queries=200), 10_000, 1_000)]
+
+
+def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+    """The rows of the measurement at a place of the list."""
+    chosen = measurements()[place]
+    rng = np.random.default_rng([seed, 1, place])
+    return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))
+
+
+def table(rows: Sequence[Row], errors: float = 0) -> str:
+    lines = ["| what | setting | repetitions | measured | accepted | |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        accepted = f"{row.accepted[0]:.3f} to {row.accepted[1]:.3f}" if row.accepted else "–"
+        verdict = "" if row.accepted is None else "ok" if row.holds(errors) else "OUT"
+        spread = f"{row.measured:.4f} ± {row.error(row.measured):.4f}"
+        lines.append(f"| {row.what} | {row.setting} | {row.repetitions:,} | {spread} | {accepted} | {verdict} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repetitions", type=int)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        rows = list(chain.from_iterable(pool.map(one, range(len(measurements())))))
+    errors = 3 if options.quick else 0
+    print(table(rows, errors))
+    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()
