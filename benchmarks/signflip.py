@@ -3,8 +3,9 @@
     python benchmarks/signflip.py
 
 7,000 queries x 50 comparisons x 10,000 flips, then larger and smaller loads of our own.  Every peer runs in a process
-of its own after a warm-up on little data; its extra memory is the peak resident memory minus that before the call,
-imports and data included.  The peers get the first comparisons only, and their time per comparison is compared.
+of its own: the best of three calls after a warm-up on little data.  Its extra memory is the peak resident memory minus
+that before the calls, imports and data included.  Slow peers get the first comparisons only; times per comparison are
+compared, as if the others took as long.
 """
 
 import json
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # the parent stays small: a child's peak memory starts from i
     FloatArray = NDArray[np.float64]
 
 FLIPS = 10_000
+ROUNDS = 3
 QUERIES, COMPARISONS = 7_000, 50
 SYSTEMS, METRICS = 50, 5
 
@@ -36,7 +38,7 @@ class Load(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Seconds of one call, extra peak memory in MB, and the p-values."""
+    """Seconds of the best call, extra peak memory in MB, and the p-values."""
 
     seconds: float
     extra: float
@@ -149,9 +151,11 @@ def child(load: Load) -> None:
     call(*scores(50, 2 * METRICS), 100)
     baseline, candidates = scores(load.queries, load.comparisons)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    p_values = call(baseline, candidates, FLIPS)
-    seconds = time.perf_counter() - start
+    seconds, p_values = float("inf"), list[float]()
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        p_values = call(baseline, candidates, FLIPS)
+        seconds = min(seconds, time.perf_counter() - start)
     extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(json.dumps([seconds, extra, p_values]))
 
