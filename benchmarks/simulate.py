@@ -254,6 +254,24 @@ def weighted(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row
     ]
 
 
+def weighted_family(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]:
+    """All simultaneous intervals of ten candidates at once, with the same weights."""
+    values = world.graded[:, :, 0]
+    differences = np.delete(values, 0, axis=1)[:, :10] - values[:, :1]
+    ids, together = _ids(queries), 0
+    for _ in range(repetitions):
+        rows, weights = rng.integers(len(values), size=queries), rng.lognormal(size=queries)
+        columns = [
+            Column("old", f"{at}", "ndcg@10", ids, column, weights=weights)
+            for at, column in enumerate(differences[rows].T)
+        ]
+        found = compare_family(columns, resamples=1_000, seed=_seed(rng), workers=1)
+        bounds = [(row.simultaneous_low or -1, row.simultaneous_high or 1) for row in found]
+        together += all(low <= mean <= high for (low, high), mean in zip(bounds, differences.mean(axis=0), strict=True))
+    setting = f"n = {queries}, 10 columns, log-normal weights"
+    return [Row("coverage, simultaneous intervals", setting, repetitions, together / repetitions, TOGETHER)]
+
+
 # ---- families
 
 
@@ -360,6 +378,7 @@ def measurements() -> list[Measurement]:
         found.append(Measurement(partial(power, queries=queries, kind=None), 10_000, 500))
         found.append(Measurement(partial(power, queries=queries, kind="graded"), 10_000, 500))
         found.append(Measurement(partial(margins, queries=queries), 10_000, 1_000))
+    found += [Measurement(partial(weighted_family, queries=queries), 2_000, 100) for queries in (50, 200)]
     return [*found, Measurement(partial(weighted, queries=200), 10_000, 1_000)]
 
 

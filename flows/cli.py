@@ -71,6 +71,9 @@ def compare(
     per_query: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page with figures and every query, as HTML.")
+    ] = None,
     seed: Seed = None,
     resamples: Resamples = None,
     alpha: Alpha = None,
@@ -95,7 +98,16 @@ def compare(
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
-        from flows.compare import Files, Plan, evaluation_of, inputs_of, refuse_one_file_twice, writable
+        from flows.compare import (
+            Files,
+            Plan,
+            about_files,
+            evaluation_of,
+            inputs_of,
+            page_path,
+            refuse_one_file_twice,
+            writable,
+        )
         from flows.pipeline import evaluate, write_query_scores
         from flows.warehouse import Warehouse
 
@@ -107,12 +119,19 @@ def compare(
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         json_path = writable("--json", json, inputs_of(evaluation)) if json and json != "-" else None
         scores_path = writable("--per-query", per_query, inputs_of(evaluation)) if per_query else None
+        report_path = page_path(report, inputs_of(evaluation)) if report else None
         refuse_one_file_twice("--per-query", json_path, scores_path)
+        refuse_one_file_twice("--report", json_path, report_path)
+        refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
         with Warehouse(None, threads) as warehouse:
             with Progress(quiet) as say:
                 outcome = evaluate(evaluation, warehouse, say)
             if scores_path:
                 write_query_scores(warehouse, scores_path)
+            if report_path:
+                from flows.page import gather, write_page
+
+                write_page(report_path, gather(warehouse, outcome, about_files(evaluation)))
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from flows.tables import print_details, print_outcome

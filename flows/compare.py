@@ -5,6 +5,7 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -173,9 +174,29 @@ def inputs_of(evaluation: Evaluation) -> list[Path]:
     return [evaluation.judgments.file, *queries, *(system.file for system in evaluation.systems if system.file)]
 
 
-def refuse_one_file_twice(option: str, json_path: Path | None, other: Path | None) -> None:
-    if json_path and other and json_path.resolve() == other.resolve():
-        raise InputError(f"--json and {option} both name {json_path}: one would overwrite the other")
+def about_files(evaluation: Evaluation) -> dict[str, Any]:
+    """What the page says of a comparison that no history keeps: the files, without digests."""
+    inputs = [input_row(evaluation.judgments.file.name, "judgments", evaluation.judgments.file)]
+    inputs += [input_row(system.name, "ranking", system.file) for system in evaluation.systems if system.file]
+    if evaluation.queries:
+        inputs.append(input_row(evaluation.queries.file.name, "queries", evaluation.queries.file))
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"name": "compare", "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
+
+
+def input_row(name: str, kind: str, file: Path) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "version": None, "origin": str(file), "rows": None, "digest": None}
+
+
+def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:
+    if first and other and first.resolve() == other.resolve():
+        raise InputError(f"{one} and {option} both name {first}: one would overwrite the other")
+
+
+def page_path(path: Path, inputs: Sequence[Path]) -> Path:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--report {path}: must end in .html")
+    return writable("--report", path, inputs)
 
 
 def picture_path(path: Path, inputs: Sequence[Path]) -> Path:

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ndcg_core.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.metric import Metric, from_mapping, parse
-from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"

@@ -1,6 +1,8 @@
 """Settings that Prefect and MLflow read when they are imported; a value set by the user always stands."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from flows.config import Evaluation
@@ -14,13 +16,37 @@ DEFAULTS = {
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-    # A tracking server that is down is noticed in seconds, not after four minutes.
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    # A Prefect server that dies on the way: the night goes on without it after half a minute, not after two and a half
+    # (a request is given up after waiting 2 + 4 s, not 2 + 4 + 8 + 16 + 32).
+    "PREFECT_CLIENT_MAX_RETRIES": "2",
+    "PREFECT_API_REQUEST_TIMEOUT": "10",
+    # A tracking server that is down is noticed in seconds, one that takes requests and never answers in half a minute:
+    # every attempt waits for the whole timeout (3 x 20 s were 69 s, MLflow's own 8 x 120 s a quarter of an hour).
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "13",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    # Its links lead to pages without metrics; ours are printed once.
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "GIT_PYTHON_REFRESH": "quiet",
 }
+
+
+UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
+
+
+@contextlib.contextmanager
+def uploading() -> Iterator[None]:
+    """More patience with MLflow while files go there; a timeout set by the user always stands."""
+    name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+    given = os.environ.get(name)
+    if given == DEFAULTS[name]:
+        os.environ[name] = UPLOAD_TIMEOUT
+    try:
+        yield
+    finally:
+        if given is not None:
+            os.environ[name] = given
 
 
 def prepare(evaluation: Evaluation | None = None) -> None:

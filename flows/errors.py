@@ -5,6 +5,10 @@ class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
 
 
+class SilentError(InputError):
+    """A place that data come from did not answer; it may later. Exit code 2."""
+
+
 class SqlError(RuntimeError):
     """A SQL file failed, or the database could not be opened; the message says which. Exit code 1."""
 

@@ -28,10 +28,11 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.settings import PREFECT_API_URL
 from prefect.states import Failed
+from prefect.task_engine import TaskRunTimeoutError
 
 from flows import steps, store
 from flows.config import Evaluation
-from flows.errors import InputError, ParityError, SqlError
+from flows.errors import InputError, ParityError, SilentError, SqlError
 from flows.outcome import Outcome
 from flows.report import comparison_table, findings_note
 
@@ -83,7 +84,8 @@ WATCH: ContextVar[Watch] = ContextVar("watch")
 
 def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     """A place that did not answer may answer later; data that break a rule will not mend themselves."""
-    return not isinstance(state.result(raise_on_failure=False), OURS)
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, SilentError) or not isinstance(error, OURS)
 
 
 def step(work: Callable[..., Any], name: str, **settings: Any) -> Any:
@@ -243,6 +245,9 @@ def run_evaluation(
         except Exception as error:
             if watch.bundle is None and isinstance(watch.error, OURS):
                 raise watch.error from None
+            if watch.bundle is None and isinstance(watch.error, TaskRunTimeoutError):
+                limit = evaluation.prefect.timeout_seconds
+                raise InputError(f"prefect.timeout_seconds = {limit:g}: a pull took longer and was given up") from None
             if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
                 raise
             trouble = " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -7,6 +7,9 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
+import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +18,14 @@ import pyarrow as pa
 
 from flows import __version__
 from flows.config import Evaluation
+from flows.errors import InputError
 from flows.outcome import PRIMARY, Outcome
 from flows.warehouse import Warehouse, open_for_writing
 from ndcg_core.comparison import Comparison
 from ndcg_core.descriptive import Descriptive
 
 HISTORY = "history.duckdb"
+PATIENCE = 60.0  # seconds to wait for another process that has the history open
 ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "schedule", "retention"}  # changes no result
 
 REAL, TEXT, WHOLE = pa.float64(), pa.string(), pa.int64()
@@ -64,14 +69,64 @@ def path_of(evaluation: Evaluation) -> Path:
     return evaluation.output_directory / evaluation.name / HISTORY
 
 
+IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes only
+
+
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Warehouse]:
-    """The history with all of its tables; waits for another process that writes to it, or says who does."""
+def opened(path: Path, patience: float = PATIENCE) -> Iterator[Warehouse]:
+    """The history with all of its tables; waits for another process that has it open, or says which one does.
+
+    Raises InputError, which says what to do about a file that is damaged.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open_for_writing(path) as history:
-        for name, schema in SCHEMAS.items():
-            history.append(name, schema.empty_table())
-        yield history
+    with IN_THIS_PROCESS:
+        try:
+            create(path)
+            with open_for_writing(path, patience) as history:
+                for name, schema in SCHEMAS.items():
+                    history.append(name, schema.empty_table())
+                yield history
+        except InputError as error:
+            if str(error).startswith(f"{path}: ") and ("lock" in str(error) or "cannot be opened" in str(error)):
+                raise InputError(trouble(path, patience, str(error))) from None
+            raise
+        except Exception as error:
+            if is_duckdbs(error):
+                raise InputError(trouble(path, patience, str(error))) from error
+            raise
+
+
+def create(path: Path) -> None:
+    """An empty history appears whole: a process that dies here leaves none, or one that can be opened."""
+    if path.exists():
+        return
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
+    with Warehouse(partial):
+        pass
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        pass  # another process was faster
+    except OSError:  # a file system without links
+        if not path.exists():
+            partial.rename(path)
+    partial.unlink(missing_ok=True)
+
+
+def is_duckdbs(error: BaseException) -> bool:
+    return type(error).__module__.lstrip("_").partition(".")[0] == "duckdb"
+
+
+def trouble(path: Path, patience: float, said: str) -> str:
+    """In one sentence who holds the history, or what is wrong with it and what to do."""
+    if holder := re.search(r"PID (\d+)", said):
+        return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
+    reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
+    return (
+        f"{path}: cannot be read or written ({reason}); if it is damaged, move it away with {path.name}.wal:"
+        " the next run enters the bundles again"
+    )
 
 
 def digest_of(content: Any) -> str:
@@ -100,6 +155,10 @@ def next_ordinal(history: Warehouse) -> int:
     return int(history.rows("select coalesce(max(ordinal), 0) + 1 from evaluation")[0][0])
 
 
+def ordinals(history: Warehouse) -> set[int]:
+    return {ordinal for (ordinal,) in history.rows("select ordinal from evaluation")}
+
+
 def keys(history: Warehouse) -> set[str]:
     return {key for (key,) in history.rows("select key from evaluation")}
 
@@ -115,7 +174,8 @@ def comparisons_so_far(history: Warehouse, query_set: str) -> int:
     return int(
         history.rows(
             "with first_look as ("
-            "  select min(ordinal) as ordinal from evaluation where query_set = $query_set group by content_key"
+            "  select min(ordinal) as ordinal from evaluation where query_set = $query_set"
+            "  group by coalesce(content_key, key)"
             ")"
             " select count(*) from comparison inner join first_look using (ordinal)"
             " where family = $family and p_value is not null",
@@ -127,7 +187,8 @@ def comparisons_so_far(history: Warehouse, query_set: str) -> int:
 def forget_query_scores(history: Warehouse, nights: int) -> None:
     """Keeps the values of single queries for the latest evaluations only."""
     history.rows(
-        "delete from query_score where ordinal <= (select coalesce(max(ordinal), 0) - $nights from evaluation)",
+        "delete from query_score"
+        " where ordinal not in (select ordinal from evaluation order by ordinal desc limit $nights)",
         {"nights": nights},
     )
 

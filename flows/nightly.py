@@ -192,8 +192,8 @@ def deploy(
         evaluations = scheduled(configs)
         from flows.schedules import deploy as deploy_evaluations
 
-        for name in deploy_evaluations(evaluations, pool):
-            print(f"deployed: {name}, for the workers of {pool}")
+        for line in deploy_evaluations(evaluations, pool):
+            print(line)
 
 
 def scheduled(configs: list[Path]) -> "list[Evaluation]":

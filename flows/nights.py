@@ -1,9 +1,10 @@
 """`ndcg-ab history`: the evaluations of one configuration, night by night, and what changed between them."""
 
 import json
+import string
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from flows import history
+from flows import history, store
+from flows.compare import picture_path as picture_path
 from flows.config import Evaluation
 from flows.errors import InputError
+from flows.nights_picture import draw as draw
+from flows.nights_picture import draw_query as draw_query
 from flows.tables import COLOURS, plain_table
 from flows.wording import plain, signed
 from ndcg_core.metric import parse
 
 BARS = "▁▂▃▄▅▆▇█"
+MARKS = {"improved": "▲", "regressed": "▼", "may be worse": "▽"}
+WIDE = 120  # columns from which differences are shown beside the values
+LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,9 @@ class Evaluated:
     """One evaluation of the history, on one metric.
 
     values: system_id -> mean. differences, verdicts: candidate -> difference, verdict.
-    changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration, baseline.
+    changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
+        baseline, definition (the metric's hash).
+    pending: its bundle is there, and no tracker has it.
     """
 
     ordinal: int
@@ -38,6 +47,7 @@ class Evaluated:
     differences: dict[str, float | None]
     verdicts: dict[str, str]
     changed: tuple[str, ...]
+    pending: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,37 +61,26 @@ class Nights:
     comparisons_so_far: int
 
 
+@dataclass
+class Past:
+    """What the history holds of one metric, by ordinal."""
+
+    metric: str
+    evaluations: list[tuple[Any, ...]]
+    values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
+    tests: defaultdict[int, dict[str, tuple[Any, str]]] = field(default_factory=lambda: defaultdict(dict))
+    states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    so_far: int = 0
+
+
 def read_nights(evaluation: Evaluation, metric: str | None, last: int | None) -> Nights:
     """What the history holds; InputError where there is none, or not of this metric."""
-    path = history.path_of(evaluation)
-    if not path.exists():
-        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with history.opened(path) as past:
-        rows = past.rows(
-            "select ordinal, key, began, baseline, gate, configuration_key, query_set from evaluation order by ordinal"
-        )
-        if not rows:
-            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
-        name = known_metric(past, metric or evaluation.metrics[0], path)
-        values, tests = defaultdict[int, dict[str, Any]](dict), defaultdict[int, dict[str, Any]](dict)
-        for ordinal, system, mean in past.rows(
-            "select ordinal, system_id, mean from system_summary where metric = $metric order by ordinal",
-            {"metric": name},
-        ):
-            values[ordinal][system] = mean
-        for ordinal, candidate, difference, verdict in past.rows(
-            "select ordinal, candidate, difference, verdict from comparison where metric = $metric"
-            " and family in ('primary', 'secondary', 'guardrails')",
-            {"metric": name},
-        ):
-            tests[ordinal][candidate] = (difference, verdict)
-        inputs = defaultdict[int, dict[str, str]](dict)
-        for ordinal, kind, of, digest in past.rows("select ordinal, kind, name, digest from input"):
-            inputs[ordinal][f"{kind} {of}" if kind == "ranking" else kind] = digest
-        so_far = history.comparisons_so_far(past, rows[-1][-1]) if rows[-1][-1] else 0
-    found, before = [], None
-    for ordinal, key, began, baseline, gate, configuration, _ in rows:
-        state = {**inputs[ordinal], "configuration": configuration, "baseline": baseline}
+    past = read_past(evaluation, metric)
+    pending = {f"{evaluation.name}/{folder.name}" for folder in store.unpublished(evaluation)}
+    found: list[Evaluated] = []
+    before: dict[str, Any] | None = None
+    for ordinal, key, began, baseline, gate, *_ in past.evaluations:
+        state, tests = past.states[ordinal], past.tests[ordinal]
         found.append(
             Evaluated(
                 ordinal,
@@ -89,16 +88,65 @@ def read_nights(evaluation: Evaluation, metric: str | None, last: int | None) ->
                 began,
                 baseline,
                 gate,
-                values[ordinal],
-                {candidate: difference for candidate, (difference, _) in tests[ordinal].items()},
-                {candidate: verdict for candidate, (_, verdict) in tests[ordinal].items()},
+                past.values[ordinal],
+                {candidate: difference for candidate, (difference, _) in tests.items()},
+                {candidate: verdict for candidate, (_, verdict) in tests.items()},
                 () if before is None else changes(before, state),
+                key in pending,
             )
         )
         before = state
     shown = found[-last:] if last else found
     systems = dict.fromkeys(system for each in shown for system in each.values)
-    return Nights(evaluation.name, name, tuple(systems), tuple(shown), so_far)
+    return Nights(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far)
+
+
+def read_past(evaluation: Evaluation, metric: str | None) -> Past:
+    path = history.path_of(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    with history.opened(path) as tables:
+        rows = tables.rows(
+            "select ordinal, key, began, baseline, gate, configuration, query_set from evaluation order by ordinal"
+        )
+        if not rows:
+            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
+        past = Past(known_metric(tables, metric or evaluation.metrics[0], path), rows)
+        named = {"metric": past.metric}
+        for ordinal, system, mean in tables.rows(
+            "select ordinal, system_id, mean from system_summary where metric = $metric order by ordinal", named
+        ):
+            past.values[ordinal][system] = mean
+        for ordinal, candidate, difference, verdict in tables.rows(
+            "select ordinal, candidate, difference, verdict from comparison where metric = $metric"
+            " and family in ('primary', 'secondary', 'guardrails')",
+            named,
+        ):
+            past.tests[ordinal][candidate] = (difference, verdict)
+        for ordinal, kind, name, digest in tables.rows("select ordinal, kind, name, digest from input"):
+            past.states[ordinal][f"{kind} {name}" if kind == "ranking" else kind] = digest
+        for ordinal, digest in tables.rows("select ordinal, hash from metric where metric = $metric", named):
+            past.states[ordinal]["definition"] = digest
+        past.so_far = history.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
+    for ordinal, _, _, baseline, _, configuration, _ in rows:
+        past.states[ordinal] |= {"configuration": settings(json.loads(configuration)), "baseline": baseline}
+    return past
+
+
+def settings(configuration: dict[str, Any]) -> dict[str, Any]:
+    """key.key -> value of all in a configuration that can change a result; systems by their versions."""
+    found: dict[str, Any] = {}
+
+    def put(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                put(f"{prefix}.{name}" if prefix else name, inner)
+        else:
+            found[prefix] = value
+
+    apart = history.ELSEWHERE | {"systems", "judgments", "queries", "baseline", "name"}
+    put("", {key: value for key, value in configuration.items() if key not in apart})
+    return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 
 
 def known_metric(past: Any, metric: str, path: Path) -> str:
@@ -109,11 +157,18 @@ def known_metric(past: Any, metric: str, path: Path) -> str:
     return name
 
 
-def changes(before: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
+def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
     """What differs between the inputs and configurations of two evaluations."""
     found = []
     for name in dict.fromkeys([*before, *now]):
-        if name not in now:
+        if name == "configuration":
+            old, new = before[name], now[name]
+            both = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+            found += [f"configuration ({', '.join(both)})"] if both else []
+        elif name == "definition":
+            if name in before and name in now and before[name] != now[name]:
+                found.append(name)
+        elif name not in now:
             found.append(f"{name} gone")
         elif name not in before:
             found.append(f"{name} new")
@@ -122,29 +177,52 @@ def changes(before: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def labels(systems: Sequence[str], width: int) -> dict[str, str]:
+    """What stands over a system's column: its name, or a letter where the names would not fit."""
+    longest = LONG if width >= WIDE and len(systems) <= 6 else 9
+    if all(len(system) <= longest for system in systems):
+        return {system: system for system in systems}
+    letters = [*string.ascii_uppercase, *(f"S{number}" for number in range(27, len(systems) + 1))]
+    return dict(zip(systems, letters, strict=False))
+
+
 def print_nights(console: Console, nights: Nights) -> None:
     """One line for each evaluation; then each system's values as a row of bars."""
-    made = plain_table(f"[bold]{escape(nights.name)}[/], {escape(nights.metric)}")
-    for name in ("", "began", *nights.systems, "verdicts", "gate", "changed since the one before"):
-        made.add_column(Text(name), justify="right" if name in nights.systems or not name else "left")
+    named = labels(nights.systems, console.width)
+    made = plain_table(f"[bold]{escape(nights.name)}[/], {escape(nights.metric)}{years(nights)}")
+    for name in ("", "began", *(named[system] for system in nights.systems), "gate", "changed"):
+        is_text = name in ("began", "gate", "changed")
+        made.add_column(Text(name), justify="left" if is_text else "right", no_wrap=name != "changed")
     for each in nights.evaluations:
-        cells = [value_cell(each, system) for system in nights.systems]
-        verdicts = ", ".join(f"{name} {mark(verdict)}" for name, verdict in each.verdicts.items() if mark(verdict))
-        changed = ", ".join(each.changed) or ("" if each is nights.evaluations[0] else "nothing")
-        made.add_row(
-            str(each.ordinal),
-            when(each.began),
-            *cells,
-            verdicts or "–",
-            each.gate or "–",
-            escape(changed),
-        )
+        cells = [value_cell(each, system, wide=console.width >= WIDE) for system in nights.systems]
+        changed = ", ".join(each.changed) or ("" if each is nights.evaluations[0] else "–")
+        if each.pending:
+            changed = f"[yellow]pending[/]; {escape(changed)}" if each.changed else "[yellow]pending[/]"
+        else:
+            changed = escape(changed)
+        gate = f"[red]{each.gate}[/]" if each.gate == "failed" else each.gate or "–"
+        made.add_row(str(each.ordinal), when(each.began)[5:], *cells, gate, changed)
     console.print(made)
-    width = max(map(len, nights.systems))
-    for system in nights.systems:
-        row = bars([each.values.get(system) for each in nights.evaluations])
-        console.print(f"{system:>{width}}  {row}", markup=False, highlight=False)
+    print_bars(console, {system: [each.values.get(system) for each in nights.evaluations] for system in named}, named)
+    marks = "  ".join(f"{sign} {word}" for word, sign in MARKS.items())
+    console.print(f"[dim]{marks}[/]", highlight=False)
     console.print(f"[dim]comparisons so far on these queries: {nights.comparisons_so_far}[/]", highlight=False)
+
+
+def years(nights: Nights) -> str:
+    found = sorted({each.began[:4] for each in nights.evaluations})
+    return f", {found[0]}" + (f"–{found[-1]}" if len(found) > 1 else "")
+
+
+def print_bars(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:
+    """The latest values that fit, the names behind them where letters stand for them."""
+    short = max(map(len, named.values()))
+    for system, found in values.items():
+        fitting = found[-max(10, console.width - short - 2) :]
+        console.print(f"{named[system]:>{short}}  {bars(fitting)}", markup=False, highlight=False, overflow="crop")
+    for system, letter in named.items():
+        if letter != system:
+            console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
 
 
 def when(began: str) -> str:
@@ -152,19 +230,20 @@ def when(began: str) -> str:
     return began[:16].replace("T", " ")
 
 
-def value_cell(each: Evaluated, system: str) -> str:
-    """The mean, with the difference of a candidate behind it, coloured by its verdict."""
+def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
+    """The mean and the verdict's mark, where there is room the difference of a candidate too."""
     if system not in each.values:
         return ""
     text = plain(each.values[system])
-    if system in each.differences:
+    if wide and system in each.differences:
         text += f" {signed(each.differences[system])}"
     word = mark(each.verdicts.get(system, ""))
+    text += f" {MARKS.get(word, ' ')}"
     return f"[{COLOURS[word]}]{text}[/]" if word in COLOURS else text
 
 
 def mark(verdict: str) -> str:
-    return next((word for word in ("improved", "regressed", "may be worse") if verdict.startswith(word)), "")
+    return next((word for word in MARKS if verdict.startswith(word)), "")
 
 
 def bars(values: Sequence[float | None]) -> str:
@@ -210,19 +289,17 @@ def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:
 
 def print_query(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
+    named = labels(systems, console.width)
     made = plain_table(f"query [bold]{escape(query_id)}[/]")
-    for name in ("", "began", *systems):
-        made.add_column(Text(name), justify="right" if name not in ("began",) else "left")
+    for name in ("", "began", *(named[system] for system in systems)):
+        made.add_column(Text(name), justify="right" if name != "began" else "left", no_wrap=True)
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value
     for (ordinal, began), found in values.items():
         made.add_row(str(ordinal), when(began), *(plain(found.get(system)) for system in systems))
     console.print(made)
-    width = max(map(len, systems))
-    for system in systems:
-        row = bars([found.get(system) for found in values.values()])
-        console.print(f"{system:>{width}}  {row}", markup=False, highlight=False)
+    print_bars(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)
 
 
 def nights_json(nights: Nights) -> str:
@@ -239,6 +316,7 @@ def nights_json(nights: Nights) -> str:
                 "baseline": each.baseline,
                 "gate": each.gate,
                 "changed": list(each.changed),
+                "pending": each.pending,
                 "systems": [
                     {
                         "system_id": system,

@@ -20,9 +20,9 @@ from flows.sources.layout import Field, Layout, shown
 from flows.tables import plain_table
 from flows.wording import signed
 from ndcg_core.estimates import minimal_detectable_effect, moments
+from ndcg_core.flips import TIE_TOLERANCE
 from ndcg_core.metric import MetricError, parse
 from ndcg_core.power import MOST, Detectable, power_curve, queries_needed
-from ndcg_core.signflip import TIE_TOLERANCE
 
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)

@@ -1,59 +1,20 @@
-"""What a person reads elsewhere: the page `report.html`, and the comparison as Markdown and as a table for MLflow."""
+"""The comparison as Markdown and as a table, for MLflow and Prefect."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from flows.outcome import Outcome
 from flows.wording import (
-    change,
-    family_text,
     interval,
     judged_label,
-    level,
     percent,
     plain,
     probability,
     rows_of,
     sentence,
     signed,
-    together,
     verdict_text,
-    weighted_text,
     wins_ties_losses,
 )
-
-
-def write_page(path: Path, outcome: Outcome, extremes: Sequence[dict[str, Any]], about: dict[str, Any]) -> None:
-    """`report.html`: one file that needs nothing else; every text from data is escaped."""
-    from jinja2 import Environment, FileSystemLoader
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"signed": signed, "plain": plain, "percent": percent, "probability": probability}
-    page = environment.get_template("report.html").render(
-        outcome=outcome,
-        about=about,
-        extremes=extremes,
-        change=change,
-        families=lambda outcome: list(dict.fromkeys(row.family for row in outcome.comparisons)),
-        slice_tables=lambda outcome: list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
-        family_text=family_text,
-        interval=interval,
-        level=level(outcome.alpha),
-        judged_label=judged_label,
-        rows_of=rows_of,
-        sentence=sentence,
-        verdict_text=verdict_text,
-        weighted_text=weighted_text,
-        together=together,
-        wins_ties_losses=wins_ties_losses,
-    )
-    path.write_text(page, encoding="utf-8")
 
 
 def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:

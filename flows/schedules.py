@@ -1,18 +1,29 @@
 """Evaluations on a schedule: served from this process, or deployed for the workers of a Prefect server."""
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
-from prefect import serve as serve_deployments
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
-from prefect.client.schemas.schedules import CronSchedule
 from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import ObjectNotFound
+from prefect.runner import Runner
+from prefect.schedules import Cron
+from prefect.server.schemas.schedules import CronSchedule
+from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
 from flows.config import Evaluation
 from flows.errors import InputError
-from flows.evaluation import evaluate
+from flows.evaluation import evaluate, is_prefects, silence
 
+GRACE = 30.0  # seconds that an orderly end may take
+SLUG = "nightly"  # names the schedule, so that deploying again changes it
 # One run at a time: a night that is still at work when the next one is due is not overtaken by it.
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
@@ -25,12 +36,7 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
     settings: dict[str, Any] = {}
     if evaluation.schedule is not None:
         cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
-        try:
-            settings["schedule"] = CronSchedule(cron=cron, timezone=zone)
-        except ValueError:
-            raise InputError(
-                f"schedule.cron = {cron!r}: must be five fields (minute hour day month weekday), as in 0 2 * * *"
-            ) from None
+        settings["schedule"] = Cron(cron, timezone=zone, slug=SLUG)
     made = evaluate.to_deployment(
         name=evaluation.name,
         parameters={"evaluation": evaluation.model_dump(mode="json")},
@@ -58,16 +64,131 @@ def described(evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def serve(evaluations: Sequence[Evaluation]) -> None:
-    """Runs the evaluations in this process when they are due, until it is stopped."""
-    serve_deployments(*(deployment(evaluation) for evaluation in evaluations))
+def next_time(evaluation: Evaluation) -> datetime | None:
+    """When it is due next, on its schedule's clock; None without a schedule, InputError for one that no moment fits."""
+    schedule = evaluation.schedule
+    if schedule is None:
+        return None
+    try:
+        times = asyncio.run(CronSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(1))
+    except ValueError:  # pydantic's too; there is nothing to be learnt from the text
+        times = []
+    if not times:
+        raise InputError(
+            f"{evaluation.name}: schedule.cron = {schedule.cron!r}: no moment fits it; it must be minute (0-59),"
+            " hour (0-23), day (1-31), month (1-12) and weekday (0-7 or mon-sun), as in 0 2 * * *"
+        )
+    return times[0]
+
+
+def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
+    """Takes away a schedule that the configuration had once and has no longer; Prefect would keep it."""
+    if evaluation.schedule is None:
+        with get_client(sync_client=True) as client:
+            for schedule in client.read_deployment_schedules(deployment_id):
+                client.delete_deployment_schedule(deployment_id, schedule.id)
+
+
+@contextlib.contextmanager
+def server() -> Iterator[str]:
+    """The address of the Prefect server, which must be there; what it refuses ends in one sentence."""
+    url = PREFECT_API_URL.value()
+    if not url:
+        raise InputError(
+            "this needs a Prefect server: start one with `prefect server start`, and name it with"
+            " PREFECT_API_URL=http://127.0.0.1:4200/api or in the configuration (prefect: api_url)"
+        )
+    if trouble := silence(url):
+        raise InputError(f"Prefect server: {trouble}; is it started (`prefect server start`), and is this its address?")
+    try:
+        yield url
+    except Exception as error:
+        if not is_prefects(error):
+            raise
+        raise InputError(f"Prefect server {url}: {' '.join(str(error).split())[:300]}") from None
+
+
+def say_at_once(text: str) -> None:
+    print(text, flush=True)
+
+
+def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at_once) -> None:
+    """Runs the evaluations in processes of this one when they are due or asked for, until it is stopped."""
+    times = [next_time(evaluation) for evaluation in evaluations]
+    with server() as url:
+        runner = Runner(pause_on_shutdown=True)
+        for evaluation, time in zip(evaluations, times, strict=True):
+            made = deployment(evaluation)
+            drop_schedules(evaluation, runner.add_deployment(made))
+            name = f"{made.flow_name}/{made.name}"
+            if evaluation.schedule is None or time is None:
+                say(f"serving {name}: it has no schedule and waits to be asked: prefect deployment run {name}")
+            else:
+                cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
+                say(f"serving {name}: {cron} ({zone}), next on {time:%A %Y-%m-%d at %H:%M}")
+        say(f"for the Prefect server {url}; Ctrl-C ends it")
+        asyncio.run(until_stopped(runner, say))
+
+
+async def until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
+    """Serves until SIGINT or SIGTERM, then cancels what is running and pauses the schedules.
+
+    Prefect's own handler of SIGTERM never awaits its end, which leaves flow runs in the state Running for ever.
+    """
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+
+    def stop(*_: Any) -> None:
+        loop.call_soon_threadsafe(stopped.set)
+
+    runner.handle_sigterm = stop  # type: ignore[method-assign]  # start() installs it
+    signal.signal(signal.SIGINT, stop)
+    work, asked = asyncio.create_task(runner.start()), asyncio.create_task(stopped.wait())
+    await asyncio.wait((work, asked), return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends it at once
+    if not work.done():
+        say("stopping: what runs is cancelled, the schedules are paused until the next serve")
+        ending = asyncio.create_task(end(runner, work))
+        if not (await asyncio.wait((ending,), timeout=GRACE))[0]:
+            say("the Prefect server does not answer: ended without it, the schedules are not paused")
+            os._exit(1)  # Prefect would go on asking
+        await ending
+    elif not work.cancelled() and work.exception():
+        raise InputError(f"the Prefect server has been away too long, serve ended: {cause(work.exception())}")
+
+
+async def end(runner: Runner, work: "asyncio.Task[None]") -> None:
+    if runner.started:
+        await runner.astop()
+    else:
+        work.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+
+
+def cause(error: BaseException | None) -> str:
+    """The first error of a group of groups, in one line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
-    """Registers the evaluations at the Prefect server for the workers of a pool; the names of the deployments."""
-    names = []
-    for evaluation in evaluations:
-        made = deployment(evaluation, pool)
-        made.apply()
-        names.append(f"{made.flow_name}/{made.name}")
-    return names
+    """Registers the evaluations at the Prefect server for the workers of a pool; a line for each."""
+    times = [next_time(evaluation) for evaluation in evaluations]
+    lines = []
+    with server():
+        with get_client(sync_client=True) as client:
+            try:
+                client.read_work_pool(pool)
+            except ObjectNotFound:
+                raise InputError(
+                    f"--pool {pool}: the Prefect server has no such work pool; create it with:"
+                    f" prefect work-pool create {pool} --type process"
+                ) from None
+        for evaluation, time in zip(evaluations, times, strict=True):
+            made = deployment(evaluation, pool)
+            drop_schedules(evaluation, made.apply())
+            due = f"next on {time:%A %Y-%m-%d at %H:%M} ({time.tzinfo})" if time else "without a schedule"
+            lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
+    return lines

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from flows.config import Tracking
-from flows.environment import artifact_directory, prepare, tracking_uri
+from flows.environment import artifact_directory, prepare, tracking_uri, uploading
 from flows.errors import InputError, TrackingError
 from flows.outcome import Outcome
 from flows.report import comparison_table, note
@@ -29,7 +29,7 @@ prepare()
 import mlflow  # noqa: E402  (it reads its settings when it is imported)
 from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
 from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
-from mlflow.entities import DatasetInput, InputTag, Metric, Param, ViewType  # noqa: E402
+from mlflow.entities import DatasetInput, InputTag, LoggedModelStatus, Metric, Param, ViewType  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 
 COMPLETE = "published"  # tag of a parent run whose children and files are all there
@@ -71,21 +71,40 @@ def log_once(bundle: Bundle) -> Published:
     try:
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment_id = experiment(client, bundle, uri)
-        found = client.search_runs(
-            [experiment_id], f"tags.bundle_key = '{bundle.key}' and tags.kind = 'comparison'", max_results=1
-        )
-        if found and COMPLETE in found[0].data.tags:
-            return published(uri, experiment_id, found[0].info.run_id, new=False)
-        for stale in client.search_runs([experiment_id], f"tags.bundle_key = '{bundle.key}'", ViewType.ACTIVE_ONLY):
-            client.delete_run(stale.info.run_id)
+        runs = runs_of(client, experiment_id, bundle)
+        complete = [run_id for run_id, is_complete in runs.items() if is_complete]
+        if complete:
+            return published(uri, experiment_id, complete[0], new=False)
+        for stale in runs:
+            client.delete_run(stale)
         run_id = log_evaluation(client, experiment_id, bundle)
         return published(uri, experiment_id, run_id, new=True)
-    except (MlflowException, OSError) as error:
+    except InputError:
+        raise
+    except Exception as error:  # MLflow passes on what its database and its HTTP client raise
         raise TrackingError(f"{uri}: {first_sentence(error)}") from error
 
 
+def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, bool]:
+    """Every run of a bundle, and whether it is a parent that was published whole.
+
+    Bundles of two output directories may share a key; their content tells them apart.
+    """
+    which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
+    found: dict[str, bool] = {}
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, page_token=token)
+        found |= {run.info.run_id: COMPLETE in run.data.tags for run in page}
+        token = page.token
+        if not token:
+            return found
+
+
 def first_sentence(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:300]
+    """Of SQLAlchemy's several lines the one that says what happened."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("(raised as a result")]
+    return (lines or [type(error).__name__])[0].strip()[:300]
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
@@ -108,7 +127,12 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
     if found is None:
         directory = artifact_directory(uri)
         location = (directory / name).resolve().as_uri() if directory else None
-        return str(client.create_experiment(name, artifact_location=location))
+        try:
+            return str(client.create_experiment(name, artifact_location=location))
+        except MlflowException:
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise  # else another process has made it meanwhile
     if found.lifecycle_stage != "active":
         raise InputError(f"mlflow: experiment {name!r} is deleted in {uri}; restore it, or name another one")
     return str(found.experiment_id)
@@ -118,7 +142,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     """The parent run with its children; the id of the parent."""
     outcome = bundle.outcome
     moment = int(bundle.finished.timestamp() * 1000)
-    common = {"bundle_key": bundle.key, "evaluation": str(bundle.ordinal)}
+    common = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
     tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
     for row in outcome.main:
         tags[f"verdict/{tag_name(row.candidate)}/{parse(row.metric).tracker_name}"] = row.verdict
@@ -138,11 +162,14 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     )
     client.log_inputs(parent, datasets(bundle))
     log_files(client, parent, bundle)
+    ours = {parent}
     for system in bundle.evaluation.systems:
-        log_system(client, experiment_id, parent, bundle, system.name, common)
+        ours.add(log_system(client, experiment_id, parent, bundle, system.name, common))
     provision_views(client, experiment_id, bundle)
-    client.set_tag(parent, COMPLETE, "true")
+    for doubled in set(runs_of(client, experiment_id, bundle)) - ours:
+        client.delete_run(doubled)  # a request that was repeated since its answer was late
     client.set_terminated(parent, "FINISHED", moment)
+    client.set_tag(parent, COMPLETE, "true")
     return str(parent)
 
 
@@ -155,35 +182,40 @@ def tag_name(text: str) -> str:
     return re.sub(r"[^\w. \-/]", "_", text)
 
 
-def datasets(bundle: Bundle, name: str | None = None) -> list[DatasetInput]:
-    """The inputs with our digests, as MLflow's datasets; with `name` the judgments and that system's ranking."""
+def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
+    """The inputs and the configuration with our digests, as MLflow's datasets: judgments first.
+
+    With `system` only that system's ranking among the rankings.
+    """
+    name = bundle.evaluation.name
+    configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
+    rows = [row for row in bundle.inputs if system is None or row["kind"] != "ranking" or row["name"] == system]
+    rows += [configuration | {"digest": bundle.configuration_key}]
     found = []
-    for row in bundle.inputs:
-        if name is None or row["name"] == name or row["kind"] == "judgments":
-            source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
-            dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
-                source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
-            )
-            context = [InputTag("mlflow.data.context", row["kind"])]
-            found.append(DatasetInput(dataset._to_mlflow_entity(), context))
+    for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
+        source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
+        dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
+            source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
+        )
+        context = [InputTag("mlflow.data.context", row["kind"])]
+        found.append(DatasetInput(dataset._to_mlflow_entity(), context))
     return found
 
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
     """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
-    for name in (PAGE, BUNDLE, SCORES):
-        client.log_artifact(parent, str(bundle.folder / name))
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, uploading():
         path = Path(directory) / "comparison.json"
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
-        client.log_artifact(parent, str(path))
+        for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
+            client.log_artifact(parent, str(file))
     client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
 
 
 def log_system(
     client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str, common: dict[str, str]
-) -> None:
-    """The child run of one system; MLflow's charts draw one line per system from these."""
+) -> str:
+    """The child run of one system, and its id; MLflow's charts draw one line per system from these."""
     outcome = bundle.outcome
     moment = int(bundle.finished.timestamp() * 1000)
     role = "baseline" if name == outcome.baseline else "candidate"
@@ -203,6 +235,7 @@ def log_system(
     client.log_inputs(run_id, datasets(bundle, name))
     log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
     client.set_terminated(run_id, "FINISHED", moment)
+    return str(run_id)
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
@@ -239,17 +272,17 @@ def log_version(
     found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
     if found:
         model = found[0]
-        if judgments.digest in {metric.dataset_digest for metric in model.metrics or []}:
-            return
     else:
         tags = {"system": system, "version": version}
         model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
+    if model.status != LoggedModelStatus.READY:
         client.finalize_logged_model(model.model_id, "READY")
-    for key, value in values.items():
+    known = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
+    for key in (key for key in values if key not in known):
         client.log_metric(
             run_id,
             key,
-            value,
+            values[key],
             timestamp=int(bundle.finished.timestamp() * 1000),
             step=bundle.ordinal,
             dataset_name=judgments.name,

@@ -8,12 +8,17 @@ from ndcg_core.descriptive import Descriptive
 from ndcg_core.metric import Metric
 
 
+LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
+
+
 def signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
+    if value is None:
+        return "–"
+    return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
 
 
 def plain(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+    return signed(value).removeprefix("+") if value is not None and value >= 0 else signed(value)
 
 
 def percent(value: float | None) -> str:
@@ -30,7 +35,7 @@ def probability(value: float | None) -> str:
 def interval(comparison: Comparison) -> str:
     if comparison.low is None or comparison.high is None:
         return "–"
-    return f"{comparison.low:+.4f} … {comparison.high:+.4f}"
+    return f"{signed(comparison.low)} … {signed(comparison.high)}"
 
 
 def wins_ties_losses(comparison: Comparison) -> str:
@@ -64,13 +69,31 @@ def family_text(outcome: Outcome, family: str) -> str:
     return text + (" (exploratory: shows where to look, decides nothing)" if row.exploratory else "")
 
 
+def shared_text(outcome: Outcome, comparison: Comparison) -> str:
+    """How many queries a comparison is over, where that is not the number that a system's mean is over; else empty.
+
+    They differ where a metric leaves out the queries that a system did not answer.
+    """
+    pair = (comparison.baseline, comparison.candidate)
+    counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
+    return "" if counts <= {comparison.queries} else f"over {queries_text(comparison.queries, 'shared')}"
+
+
+def queries_text(count: int, kind: str = "") -> str:
+    """``1 judged query``, ``2 judged queries``."""
+    return f"{count:,} {kind} quer{'y' if count == 1 else 'ies'}".replace("  ", " ")
+
+
 def weighted_text(outcome: Outcome) -> str | None:
-    """Whether means are weighted, and what the weights leave of the number of queries."""
-    counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
-    queries = max((row.queries for row in outcome.systems), default=0)
+    """Whether means are weighted, and what the weights leave of the number of queries, where they leave the least."""
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
-    tail = f": {queries} queries settle as much as {min(counts):.0f} of equal weight" if counts else ""
+    counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
+    tail = ""
+    if counts:
+        effective, queries = min(counts)
+        settle = "settles" if queries == 1 else "settle"
+        tail = f": {queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
     return f"means and differences are weighted by the queries' weights{tail}"
 
 
@@ -78,7 +101,7 @@ def together(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
     if comparison.simultaneous_low is None or comparison.simultaneous_high is None:
         return "–"
-    return f"{comparison.simultaneous_low:+.4f} … {comparison.simultaneous_high:+.4f}"
+    return f"{signed(comparison.simultaneous_low)} … {signed(comparison.simultaneous_high)}"
 
 
 def change(descriptive: Descriptive | None) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
 from ndcg_core.estimates import Differences, Interval, moments, relative_weights
-from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED, TIE_TOLERANCE
+from ndcg_core.flips import DEFAULT_RESAMPLES, DEFAULT_SEED, TIE_TOLERANCE
 
 _BATCH = 2**19  # queries drawn together: 4 MB for each array of them
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.estimates import Differences, relative_weights
-from ndcg_core.signflip import settle_ties
+from ndcg_core.flips import TIE_TOLERANCE, settle_ties
 
 FloatArray = NDArray[np.float64]
 QueryIds = tuple[str, ...]
@@ -79,6 +79,11 @@ def by_query(columns: Sequence[Column]) -> list[Paired]:
         flippable = differences if shares is None else differences * shares
         paired.append(Paired(column, rising, differences, baseline, shares, flippable))
     return paired
+
+
+def flippable_count(pairs: Paired) -> int:
+    """How many queries the test can flip: those with a difference, unless its weight makes next to nothing of it."""
+    return int(np.count_nonzero(np.abs(pairs.flippable) > TIE_TOLERANCE))
 
 
 def union(paired: Sequence[Paired]) -> QueryIds:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from ndcg_core.bootstrap import bca_interval
-from ndcg_core.columns import Column, Paired, by_query
+from ndcg_core.columns import Column, Paired, by_query, flippable_count
 from ndcg_core.descriptive import Descriptive, describe, is_skewed
 from ndcg_core.estimates import (
     Interval,
@@ -25,11 +25,8 @@ from ndcg_core.estimates import (
     moments,
     not_worse_p_value,
 )
+from ndcg_core.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.procedures import false_discovery, max_t, preview
-from ndcg_core.signflip import (
-    DEFAULT_RESAMPLES,
-    DEFAULT_SEED,
-)
 from ndcg_core.verdict import POWER, SMALL_SAMPLE, Facts, Tested, guardrail_verdict, notes, verdict
 
 __all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
@@ -212,7 +209,7 @@ def _comparison(
     mde = _detectable(of, settings.alpha) if of and of.deviation > 0 else None
     facts = Facts(
         n,
-        wins + losses,
+        flippable_count(pairs) or min(1, wins + losses),
         of,
         between,
         test,

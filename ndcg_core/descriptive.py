@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, ndtr  # type: ignore[import-untyped]
 
 from ndcg_core.estimates import Differences, Moments, chances, interval, moments, relative_weights, t_test_of
-from ndcg_core.signflip import TIE_TOLERANCE, settle_ties
+from ndcg_core.flips import TIE_TOLERANCE, settle_ties
 
 CARRIERS = 10
 """So many queries are named that carry the effect."""
@@ -49,7 +49,7 @@ class Descriptive:
     relative: mean difference / mean of the baseline's values; relative_low, relative_high: its interval (delta method,
         t distribution). None without baseline values and where their mean is 0.
     p_t, p_wilcoxon, p_sign: two-sided, in [0, 1], of the t test, `wilcoxon` and `sign_test`; the latter two unweighted.
-    skewness: of the differences, unweighted: m3 / m2^1.5; None where they do not vary.
+    skewness: of the differences, or with weights of the residuals: m3 / m2^1.5; None where they do not vary.
     above, within, below: `ndcg_core.estimates.chances` with the smallest effect; None without one.
     top_share: share of the sum of (weighted) differences that one query in a hundred (rounded up) carries: those with
         the largest parts of the effect's sign. > 0, can exceed 1; None where the mean is 0.
@@ -93,6 +93,8 @@ def describe(
     if not len(query_ids) == len(values) == of.n:
         raise ValueError(f"{len(query_ids)} query_ids and {len(values)} differences, must be {of.n} as in the moments")
     share = None if weights is None else relative_weights(weights, of.n)
+    if share is not None and np.ptp(share) == 0:
+        share = None
     wins, losses = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
     relative, low, high = _relative(values, of, baseline_values, share, level)
     above, within, below = (None, None, None) if smallest_effect is None else chances(of, smallest_effect)
@@ -170,6 +172,7 @@ def _relative(
 
 def _skewness(values: NDArray[np.float64]) -> float:
     centred = values - values.mean()
+    centred = centred / np.abs(centred).max()  # so that cubes of large values are no infinity
     squares = centred * centred
     return float((squares * centred).mean() / squares.mean() ** 1.5)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
-from ndcg_core.signflip import TIE_TOLERANCE
+from ndcg_core.flips import TIE_TOLERANCE
 
 Differences = Sequence[float] | NDArray[np.float64]
 
@@ -109,7 +109,9 @@ def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
     if wrong.any():
         place = int(np.argmax(wrong))
         raise ValueError(f"weights[{place}] == {values[place]}, must be above 0 and finite")
-    return values / (math.fsum(values.tolist()) / n)
+    values = np.ldexp(values, -int(np.frexp(values.max())[1]))  # so that the sum of large weights is no infinity
+    shares: NDArray[np.float64] = values / (math.fsum(values.tolist()) / n)
+    return shares
 
 
 def effective_number(weights: Differences) -> float:
@@ -236,8 +238,9 @@ def minimal_detectable_effect(
 ) -> float:
     """The mean difference that a two-sided t test at level alpha finds with the given power.
 
-    (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s; within 0.2 % of the value from the
-    noncentral t distribution for n >= 10. n: queries, >= 2. standard_deviation: of the differences, >= 0.
+    (t(1 - alpha / 2, n - 1) + t(power, n - 1)) * s / sqrt(n), in the unit of s. For n >= 10 it is within 0.2 % of
+    the value from the noncentral t distribution at alpha .05 and power .8; at alpha .001 it is 4 % too small for n = 10
+    and .6 % for n = 50. n: queries, >= 2. standard_deviation: of the differences, >= 0.
     alpha, power: in (0, 1). freedom: degrees of freedom > 0 where weights leave fewer than n - 1. Raises ValueError
     for values out of range. (H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19, 1995.)
     """

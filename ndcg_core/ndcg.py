@@ -258,5 +258,7 @@ def tie_bounds(
     expected = None
     if metric.measure not in ("rr", "accuracy"):
         averaged = dataclasses.replace(metric, ties="average")
-        expected = score_query(averaged, results, judgments, highest_grade) or 0.0
+        by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
+        tied = by_rank if metric.ties == "given" else results
+        expected = score_query(averaged, tied, judgments, highest_grade) or 0.0
     return TieBounds(ordered(-1.0), expected, ordered(1.0))

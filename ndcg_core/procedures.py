@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndcg_core.adjust import benjamini_hochberg, holm
-from ndcg_core.columns import FloatArray, Paired, table, union
+from ndcg_core.columns import FloatArray, Paired, flippable_count, table, union
 from ndcg_core.estimates import Moments, simultaneous_interval, t_test_of
-from ndcg_core.signflip import raise_down_the_order, sign_flip, sign_flip_p_values, simultaneous_quantile
+from ndcg_core.flips import ENUMERABLE
+from ndcg_core.signflip import raise_down_the_order, sign_flip, sign_flip_p_values
+from ndcg_core.simultaneous import simultaneous_quantile
 from ndcg_core.verdict import Tested
 
 
@@ -47,6 +49,7 @@ def max_t(
     quantile = simultaneous_quantile(
         table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], query_ids),
         level=1 - alpha,
+        shares=_shares(paired, query_ids),
         resamples=resamples,
         seed=seed,
         workers=workers,
@@ -73,9 +76,17 @@ def _residuals(pairs: Paired, of: Moments) -> FloatArray:
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
 
+def _shares(paired: Sequence[Paired], query_ids: tuple[str, ...]) -> FloatArray | None:
+    """The weights over their mean as a table; None where no column has any."""
+    if all(pairs.shares is None for pairs in paired):
+        return None
+    shares = [np.ones(len(pairs.query_ids)) if pairs.shares is None else pairs.shares for pairs in paired]
+    return table(paired, shares, query_ids)
+
+
 def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
-    exact = [np.count_nonzero(pairs.differences) <= 16 for pairs in paired]
+    exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
     return [
         Tested(
             p_value,

@@ -150,8 +150,9 @@ def _size(between: Interval, margin: float | None) -> str:
 
 
 def _at_floor(test: Tested, facts: Facts) -> bool:
-    """Whether no flip reached the difference, and the adjustment still lifts p above alpha."""
-    return test.p_adjusted > facts.alpha and test.p_value <= 1.5 / (facts.resamples + 1)
+    """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
+    floor = 1 / (facts.resamples + 1)
+    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
 
 
 def _near_alpha(test: Tested, facts: Facts) -> bool:

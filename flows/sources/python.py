@@ -4,6 +4,7 @@
 
 `queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order; a query
 that finds nothing may be left out.  Any search engine can be pulled from this way.
+An OSError that the function raises (ConnectionError, TimeoutError, …) may pass: the flow tries again.
 """
 
 import importlib
@@ -17,8 +18,11 @@ from typing import Any
 import pyarrow as pa
 
 from flows.config import PythonSource
-from flows.errors import InputError
+from flows.errors import InputError, SilentError
 from flows.sources.layout import RANKING, shown
+
+# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
+FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
@@ -54,7 +58,8 @@ def pull_function(source: PythonSource, queries: Mapping[str, str], directory: P
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(f"python = {source.python!r} failed: {in_one_line(error)}") from error
+        kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
+        raise kind(f"python = {source.python!r} failed: {in_one_line(error)}") from error
     if not rows:
         raise InputError(f"python = {source.python!r} returned no document for any of {len(queries)} queries")
     query_ids, doc_ids, scores = zip(*rows, strict=True)

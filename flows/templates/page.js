@@ -36,7 +36,7 @@
 
   const names = () => ({
     metric: data.metrics[state.metric],
-    candidate: data.systems[state.candidate],
+    candidate: data.systems[state.candidate] || "–",
     baseline: data.systems[data.baseline],
     attribute: state.attribute,
   });
@@ -144,9 +144,9 @@
     if (!known) return;
     const [docs, grades, rankings] = known;
     const before = rankings[data.baseline];
-    const after = rankings[state.candidate] || [];
+    const after = state.candidate < 0 ? before : rankings[state.candidate];
     holder.append(rankingTable(baseline, docs, grades, before, after, true));
-    holder.append(rankingTable(candidate, docs, grades, after, before, false));
+    if (state.candidate >= 0) holder.append(rankingTable(candidate, docs, grades, after, before, false));
   }
 
   function rankingTable(system, docs, grades, ranking, other, isBaseline) {
@@ -410,8 +410,7 @@
   async function start() {
     data = await unpack(byId("data").textContent);
     const candidates = data.systems.map((name, place) => [place, name]).filter(([place]) => place !== data.baseline);
-    if (!candidates.length) candidates.push([data.baseline, data.systems[data.baseline]]);
-    state.candidate = candidates[0][0];
+    state.candidate = candidates.length ? candidates[0][0] : -1; // one system alone
     const attributes = [...new Set(data.slices.map((row) => row.attribute))];
     state.attribute = attributes[0] || "";
     fill("metric", data.metrics.map((name, place) => [place, name]));

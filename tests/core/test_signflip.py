@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ndcg_core import signflip
+from ndcg_core import flips, signflip
 from ndcg_core.signflip import sign_flip
 
 Exact = list[list[Fraction]]  # (queries x comparisons), like the table given to sign_flip
@@ -303,7 +303,7 @@ def test_workers_and_tiles_leave_p_bit_equal(monkeypatch: pytest.MonkeyPatch, re
     for workers in (2, 3, 50, None):
         assert sign_flip(table, resamples=resamples, workers=workers) == expected
     for tile in (1, 7, 199, 200):
-        monkeypatch.setattr(signflip, "_TILE", tile)
+        monkeypatch.setattr(flips, "_TILE", tile)
         assert sign_flip(table, resamples=resamples, workers=2) == expected
 
 

@@ -252,9 +252,14 @@ def test_simultaneous_intervals_by_all_patterns_of_signs(
         columns.append(dataclasses.replace(each, weights=weights if weighted else None))
         mean, v, n = np.average(each.differences, weights=weights), weights / weights.mean(), len(own)
         residual = (each.differences - mean) * v
-        largest = np.maximum(largest, np.abs(patterns[:, own] @ residual) / np.linalg.norm(residual))
         s2, s3 = (v**2).sum(), (v**3).sum()
-        error = math.sqrt(residual @ residual * s2 / (n * (s2 - 2 * s3 / n + (s2 / n) ** 2)) / n)
+        unbiased = n * (s2 - 2 * s3 / n + (s2 / n) ** 2)
+        error = math.sqrt(residual @ residual * s2 / unbiased / n)
+        flipped = patterns[:, own] * (residual / v)  # every pattern's differences, their mean and its error
+        means = flipped @ v / n
+        errors = np.sqrt((((flipped - means[:, np.newaxis]) * v) ** 2).sum(axis=1) * s2 / unbiased / n)
+        t = np.divide(means, errors, out=np.full(len(means), np.inf), where=errors > 1e-9)
+        largest = np.maximum(largest, np.sqrt(n / (1 + (n - 1) / t**2)))
         expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error))
     c = np.sort(largest)[math.ceil((1 - alpha) * len(patterns)) - 1]
     for row, (mean, n, error, alone) in zip(compare_family(columns, alpha=alpha), expected, strict=True):

@@ -9,7 +9,7 @@ import yaml
 from flows.config import Evaluation, FileSource, PythonSource
 from flows.config_file import read_config
 from flows.errors import InputError
-from ndcg_core.signflip import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.conftest import ROOT
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]

@@ -60,7 +60,7 @@ def shop(folder: Path) -> Evaluation:
         judgments += [{"query_id": query, "doc_id": doc, "grade": grade} for doc, grade in grades.items()]
         for system, noise in (("old", 2.0), ("new", 1.0), (HOSTILE_SYSTEM, 6.0)):
             order = sorted(docs, key=lambda doc: -grades.get(doc, 0) + chance.gauss(0, noise))
-            if number == 7:
+            if number == 7 and system == "old":
                 order = [HOSTILE_DOC, *docs[:-1]]
             if number == 1:
                 order = list(OLD if system == "old" else NEW)

@@ -199,6 +199,23 @@ def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
     page.close()
 
 
+def test_one_system_alone(browser: Any, tmp_path: Path) -> None:
+    scores = {"system_id": ["old"], "query_id": ["q"], "metric": ["ndcg@10"], "value": [1.0]}
+    rankings = {"system_id": ["old"], "query_id": ["q"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
+    queries = pa.table({"query_id": ["q"], "text": pa.array([None], pa.string())})
+    about = ABOUT | {"inputs": []}
+    alone = PageData(small_outcome(["old"]), about, queries, pa.table(scores), pa.table(rankings))
+    write_page(tmp_path / "r.html", alone)
+    page = browser.new_page()
+    page.goto((tmp_path / "r.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert (column(page, "baseline"), column(page, "candidate")) == (["1.0000"], ["–"])
+    page.get_by_role("button", name="q", exact=True).click()
+    assert ranking(page, "baseline") == [["1", "a", "1", "–", "= same"]]
+    assert page.locator("#detail table").count() == 1 and not page.locator("figure:visible").count()
+    page.close()
+
+
 NO_RANKINGS = pa.table(
     {name: pa.array([], pa.string()) for name in ("system_id", "query_id", "rank", "doc_id", "grade")}
 )
@@ -270,8 +287,12 @@ class TestFigures:
         assert "difference" in tip.inner_text() and "query" in tip.inner_text()
 
     def test_texts_from_data_are_no_placeholders(self, page: Any) -> None:
-        page.locator("#search").fill("q07")
-        assert column(page, "text") == [HOSTILE_TEXT]
+        place = column(page, "id").index(HOSTILE_QUERY)
+        assert column(page, "text")[place] == HOSTILE_TEXT
+        page.locator("#figure-differences .mark-rect.role-mark path").nth(place).hover(force=True)
+        tip = page.locator("#vg-tooltip-element")
+        tip.wait_for(state="visible")
+        assert HOSTILE_TEXT in tip.inner_text() and HOSTILE_QUERY in tip.inner_text()
 
 
 class TestInert:

@@ -1,0 +1,181 @@
+"""serve and deploy: what is registered, what is refused in one sentence, and all of it against a real server."""
+
+import os
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from flows.config import Evaluation, PythonSource
+from flows.environment import prepare
+from flows.errors import InputError, SilentError
+from flows.sources import RANKING, pull
+from tests.conftest import ROOT
+
+prepare()
+
+CONFIG = """
+name: {name}
+judgments: {root}/tests/data/judgments.qrels
+systems: [{{name: old, file: {root}/tests/data/old.run}}, {{name: new, file: {root}/tests/data/new.run}}]
+guardrails: {{recall@5: 0.02}}
+{more}
+"""
+
+
+def config(folder: Path, name: str = "t", more: str = "") -> str:
+    path = folder / f"{name}.yaml"
+    path.write_text(CONFIG.format(root=ROOT, name=name, more=more))
+    return str(path)
+
+
+def invoke(*words: str) -> Result:
+    from flows.cli import app
+
+    return CliRunner().invoke(app, list(words))
+
+
+def evaluation(**schedule: str) -> Evaluation:
+    systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}]
+    content: dict[str, object] = {"name": "t", "judgments": {"file": "q"}, "systems": systems}
+    return Evaluation.model_validate(content | ({"schedule": schedule} if schedule else {}))
+
+
+@pytest.mark.parametrize("command", ["serve", "deploy"])
+@pytest.mark.parametrize("cron", ["99 2 * * *", "0 2 31 2 *", "a b c d e", "0 25 * * *"])
+def test_a_cron_that_never_comes_is_told_in_one_sentence(command: str, cron: str, tmp_path: Path) -> None:
+    found = invoke(command, config(tmp_path, more=f"schedule: {{cron: {cron!r}}}"))
+    assert found.exit_code == 2
+    assert found.stderr.startswith(f"ndcg-ab: t: schedule.cron = {cron!r}: no moment fits it")
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "deploy"])
+def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
+    found = invoke(command, config(tmp_path))
+    assert found.exit_code == 2
+    assert "this needs a Prefect server: start one with `prefect server start`" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "deploy"])
+def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: Path) -> None:
+    path = config(tmp_path, more="prefect: {api_url: 'http://127.0.0.1:9/api'}")
+    words = [sys.executable, "-m", "flows.cli", command, path]
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    found = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=60, check=False)
+    assert found.returncode == 2
+    assert found.stderr.startswith("ndcg-ab: Prefect server: http://127.0.0.1:9/api does not answer")
+    assert found.stderr.count("\n") == 1
+
+
+def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = config(tmp_path)
+    found = invoke("deploy", path, path)
+    assert found.exit_code == 2
+    assert "another configuration has it too" in found.stderr
+
+
+def test_two_servers_are_refused(tmp_path: Path) -> None:
+    more = "prefect: {{api_url: 'http://127.0.0.1:{}/api'}}"
+    found = invoke("serve", config(tmp_path, "a", more.format(9)), config(tmp_path, "b", more.format(10)))
+    assert found.exit_code == 2
+    assert "name different servers" in found.stderr
+
+
+def test_what_is_deployed() -> None:
+    from flows.schedules import deployment
+
+    made = deployment(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"), "local")
+    (schedule,) = made.schedules or ()
+    assert (schedule.schedule.cron, schedule.schedule.timezone) == ("0 2 * * *", "Europe/Berlin")
+    assert schedule.slug, "Prefect refuses to change a schedule without"
+    assert (made.name, made.work_pool_name, made.entrypoint) == ("t", "local", "flows.evaluation.evaluate")
+    assert made.tags == ["ndcg-ab", "baseline:old"]
+    assert (made.concurrency_limit, made.concurrency_options.collision_strategy) == (1, "CANCEL_NEW")
+    assert Evaluation.model_validate(made.parameters["evaluation"]) == evaluation(
+        cron="0 2 * * *", timezone="Europe/Berlin"
+    )
+    assert "new against old" in (made.description or "")
+    assert not deployment(evaluation()).schedules
+
+
+def test_when_it_is_due_next() -> None:
+    from flows.schedules import next_time
+
+    time = next_time(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"))
+    now = datetime.now(ZoneInfo("Europe/Berlin"))
+    assert time is not None
+    assert now < time < now + timedelta(days=1, hours=2)
+    assert (time.hour, time.minute, str(time.tzinfo)) == (2, 0, "Europe/Berlin")
+    assert next_time(evaluation()) is None
+
+
+def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parameters as Prefect fills them in, against the configuration; and what `deploy` makes of it."""
+    from prefect.utilities.templating import apply_values
+
+    from flows.config_file import read_config
+    from flows.schedules import deployment
+
+    monkeypatch.setenv("PWD", str(ROOT))
+    content = yaml.safe_load((ROOT / "configs" / "prefect.yaml").read_text())
+    (written,) = apply_values(content, os.environ)["deployments"]
+    demo = read_config(ROOT / "configs" / "demo.yaml")
+    given = Evaluation.model_validate(written["parameters"]["evaluation"])
+    assert given == demo
+    made = deployment(demo)
+    assert (written["name"], set(written["tags"])) == (made.name, set(made.tags))
+    assert written["concurrency_limit"] == {"limit": made.concurrency_limit, "collision_strategy": "CANCEL_NEW"}
+    module, _, function = written["entrypoint"].partition(":")
+    assert made.entrypoint == f"{module.removesuffix('.py').replace('/', '.')}.{function}"
+
+
+# what a function raises: whether the flow should ask again
+RAISED = {
+    "TimeoutError('nobody there')": True,
+    "ConnectionResetError('gone')": True,
+    "OSError('gone')": True,
+    "__import__('urllib.error').error.URLError('gone')": True,
+    "FileNotFoundError('index.bin')": False,
+    "PermissionError('index.bin')": False,
+    "KeyError('title')": False,
+    "ValueError('title')": False,
+}
+
+
+@pytest.mark.parametrize("error", RAISED)
+def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path) -> None:
+    from prefect.states import Failed
+
+    from flows.evaluation import is_worth_retrying
+
+    name = f"silent{list(RAISED).index(error)}"
+    (tmp_path / f"{name}.py").write_text(f"def search(queries):\n    raise {error}\n")
+    with pytest.raises(InputError) as caught:
+        pull(PythonSource(python=f"{name}:search"), RANKING, tmp_path, {"q": "text"})
+    assert isinstance(caught.value, SilentError) == RAISED[error]
+    assert str(caught.value).startswith(f"python = '{name}:search' failed: ")
+    assert is_worth_retrying(None, None, Failed(data=caught.value)) == RAISED[error]
+
+
+def test_what_breaks_a_rule_is_not_read_again() -> None:
+    from prefect.states import Failed
+
+    from flows.evaluation import is_worth_retrying
+
+    assert not is_worth_retrying(None, None, Failed(data=InputError("grade = 'three'")))
+    assert is_worth_retrying(None, None, Failed(data=ConnectionError("MLflow")))
+
+
+def test_end_to_end() -> None:
+    """A server, a worker, `deploy`, `serve`: tests/end_to_end.py, which also runs on its own."""
+    script = ROOT / "tests" / "end_to_end.py"
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "all as expected" in found.stdout
