@@ -2,27 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
+from flows.config import Evaluation
 from flows.errors import InputError
 from flows.outcome import SEVERITIES, Finding, SystemSummary
 from flows.rules import deepest_cutoff
 from flows.sources import Pulled
 from flows.warehouse import Warehouse
+from flows.wording import queries_text
 from ndcg_core.metric import Metric, number
 
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 
 SENTENCES = {
-    "no_shared_query": "system {subject} answers none of the {count} judged queries (the first is {example!r},"
+    "no_shared_query": "system {subject} answers none of the {count} judged {queries} (the first is {example!r},"
     " the first of its own {own!r}): its query ids and those of the judgments must be the same",
     "unanswered_query": "system {subject} returned nothing for {count} of the judged queries (such as {example!r}):"
     " {unanswered}",
-    "unjudged_query": "system {subject} answers {count} queries that nobody judged (such as {example!r}):"
-    " they are not scored",
-    "repeated_rank": "system {subject} gives {count} results a rank that another result of the query has (such as"
-    " in query {example!r}): they are ordered by document id",
-    "no_relevant_query": "{count} judged queries have no grade above 0 (such as {example!r}): {no_relevant}",
-    "negative_grade": "{count} judgments have a grade below 0 (such as in query {example!r}): they gain nothing",
-    "repeated_judgment": "{count} judgments stand in the file more than once with the same grade (such as in query"
+    "unjudged_query": "system {subject} answers {count} {queries} that nobody judged (such as {example!r}):"
+    " {they_are} not scored",
+    "repeated_rank": "system {subject} gives {count} {results} a rank that another result of the query has (such as"
+    " in query {example!r}): {they_are} ordered by document id",
+    "no_relevant_query": "{count} judged {queries} {have} no grade above 0 (such as {example!r}): {no_relevant}",
+    "negative_grade": "{count} {judgments} {have} a grade below 0 (such as in query {example!r}): {they_gain} nothing",
+    "repeated_judgment": "{count} {judgments} {stand} in the file more than once with the same grade (such as in query"
     " {example!r}): each counts once",
 }
 
@@ -51,7 +53,8 @@ def check(
         "select code, severity, subject, count, example from finding order by code, subject"
     ):
         own = rankings[subject].table["query_id"][0].as_py() if subject in rankings else None
-        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **policies(metrics))
+        words = numerus(count) | policies(metrics, count)
+        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **words)
         found.append(Finding(code, severity, message, count))
         if severity == "error":
             errors.append(f"{rankings[subject].origin}: {message}")
@@ -60,14 +63,22 @@ def check(
     return by_severity([*found, *left_out(found, metrics)])
 
 
-def policies(metrics: Sequence[Metric]) -> dict[str, str]:
+def numerus(count: int) -> dict[str, str]:
+    """Nouns and verbs that agree with a count."""
+    plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "stand": "stands"}
+    plural |= {"they_are": "it is", "they_gain": "it gains"}
+    return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
+
+
+def policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
     """What the metrics do with queries that nobody answered, or that have nothing to find, in words."""
+    they_are, each = numerus(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
-    scores = "each scores 0" if "zero" in unanswered else "they are left out"
+    scores = f"{each} scores 0" if "zero" in unanswered else f"{they_are} left out"
     if len(unanswered) > 1:
         scores += ", or is left out by metrics with unanswered = exclude"
     no_relevant = {metric.no_relevant for metric in metrics}
-    words = {"exclude": "they are left out", "zero": "each scores 0", "one": "each scores 1"}
+    words = {"exclude": f"{they_are} left out", "zero": f"{each} scores 0", "one": f"{each} scores 1"}
     value = " or ".join(words[policy] for policy in words if policy in no_relevant) + ", for every system"
     return {"unanswered": scores, "no_relevant": value + (", by the metric" if len(no_relevant) > 1 else "")}
 
@@ -83,7 +94,8 @@ def check_scored(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Findin
     ):
         policy = next(metric.no_relevant for metric in metrics if metric.name == name)
         message = (
-            f"{name}: {count} queries have grades above 0, but none that this metric counts (such as {example!r});"
+            f"{name}: {queries_text(count)} {numerus(count)['have']} grades above 0, but none that this metric counts"
+            f" (such as {example!r});"
             f" no_relevant = {policy}"
         )
         found.append(Finding("nothing_counted", "note", message, count))
@@ -184,9 +196,33 @@ def check_duplicates(warehouse: Warehouse, rankings: Mapping[str, Pulled], metri
     return found
 
 
+def check_queries(warehouse: Warehouse, evaluation: Evaluation) -> list[Finding]:
+    """Warns where the file of queries is used, and names none of the judged ones: the two spell their ids otherwise."""
+    weighted = evaluation.statistics.weighted is not False
+    weighed = weighted and warehouse.rows("select count(*) from pulled_query where weight is not null")[0][0]
+    if evaluation.queries is None or not (evaluation.slices.by or weighed):
+        return []
+    judged, named, example, own = warehouse.rows(
+        "select count(*), count(pulled_query.query_id), min(query.query_id),"
+        " (select min(query_id) from pulled_query)"
+        " from query left join pulled_query using (query_id) where query.is_judged"
+    )[0]
+    if named or not judged:
+        return []
+    message = (
+        f"queries: {evaluation.queries.file.name} names none of the {judged} judged {numerus(judged)['queries']}"
+        f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
+    )
+    return [Finding("queries_unmatched", "warning", message, judged)]
+
+
 def refuse_missing_gains(warehouse: Warehouse, metrics: Sequence[Metric]) -> None:
     """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
-    beyond = "select gain_rule, min(grade) from gain where gain > 1e300 group by gain_rule"
+    # The tests take cubes of differences; those of dcg and cg are as large as the gains.
+    beyond = (
+        "select gain_rule, min(grade) from gain where gain > 1e300 or (gain > 1e90 and gain_rule in"
+        " (select gain_rule from metric where measure in ('dcg', 'cg'))) group by gain_rule"
+    )
     for gain_rule, grade in warehouse.rows(beyond):
         raise InputError(
             f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"

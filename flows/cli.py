@@ -237,6 +237,10 @@ def power(
     scores: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Or per-query values, as `compare --per-query` writes them.")
     ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Queries with the weights of that comparison: CSV, TSV, JSONL, Parquet."),
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
     ] = None,
@@ -272,11 +276,11 @@ def power(
         from flows.power import asked_of, draw, plans_of, print_plans, to_json
 
         asked = asked_of(effect, queries, alpha, power)
-        inputs = [scores] if scores else []
+        inputs = [file for file in (scores, weights) if file]
         json_path = writable("--json", json, inputs) if json and json != "-" else None
         drawing = picture_path(picture, inputs) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        plans = plans_of(deviation, scores, baseline, candidate, metric, asked)
+        plans = plans_of(deviation, scores, baseline, candidate, metric, asked, weights)
         if drawing:
             draw(plans, asked, drawing)
         write_or_print(lambda: to_json(plans, asked), json_path, to_standard_output=json == "-")

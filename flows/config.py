@@ -83,7 +83,7 @@ class System(Model):
 class Statistics(Model):
     """How the differences are tested."""
 
-    alpha: float = Field(0.05, strict=True, gt=0, lt=0.5, description="Threshold of the adjusted p-value.")
+    alpha: float = Field(0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value.")
     resamples: int = Field(
         DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
     )
@@ -306,6 +306,8 @@ class Evaluation(Model):
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
             raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
+        if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
+            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes in slices.by")
         if self.queries is None:
             for system in self.systems:
                 if system.python is not None:

@@ -13,6 +13,7 @@ from flows.config import Evaluation
 from flows.errors import InputError
 from flows.outcome import GATE, PAIRS, PRIMARY, SECONDARY, Finding
 from flows.warehouse import Warehouse
+from flows.wording import queries_text
 from ndcg_core.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
 
 Weights = Mapping[str, float] | None
@@ -94,9 +95,12 @@ def weights_of(warehouse: Warehouse, evaluation: Evaluation) -> dict[str, float]
     )
     for example, count in lacking:
         if count:
+            matched = warehouse.rows("select count(*) from query where is_judged and weight is not null")[0][0]
+            ids = "" if matched or not rows else f"; the first of the file's own is {min(rows)[0]!r}"
             raise InputError(
-                f"queries: {count} judged queries have no weight (such as {example!r}):"
-                " give every judged query one, or set statistics.weighted to false (compare: --unweighted)"
+                f"queries: {queries_text(count, 'judged')} {'has' if count == 1 else 'have'} no weight"
+                f" (such as {example!r}{ids}): give every judged query one, or set statistics.weighted to false"
+                " (compare: --unweighted)"
             )
     return dict(rows)
 

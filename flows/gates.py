@@ -48,7 +48,10 @@ def margins(name: str, outcome: Outcome, family: str) -> GateResult:
     """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin."""
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [described(row) for row in rows if not row.verdict.startswith(("not worse", "identical"))]
-    return result(name, failed, f"all {len(rows)} comparisons are shown to be not worse than their margin")
+    shown = "the one comparison is shown to be not worse than its margin"
+    if len(rows) != 1:
+        shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
+    return result(name, failed, shown)
 
 
 def described(row: Comparison) -> str:

@@ -65,7 +65,9 @@ class Grid:
         if None in names:
             return None
         taken = sum(name + 3 for name in names if name is not None) - 1
-        columns = [max(map(cell_len, (head, *column))) for head, column in zip(self.numbers, self._columns(), strict=True)]
+        columns = [
+            max(map(cell_len, (head, *column))) for head, column in zip(self.numbers, self._columns(), strict=True)
+        ]
         if self.verdicts:
             columns.append(min(VERDICT_WIDTH, max(cell_len(row.verdict.plain) for row in self.rows)))
         tables: list[list[int]] = [[]]

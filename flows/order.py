@@ -9,9 +9,10 @@ import pyarrow as pa
 from flows.outcome import Finding
 from flows.rules import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from flows.warehouse import Warehouse
+from flows.wording import queries_text
 from ndcg_core.metric import Metric
 from ndcg_core.ndcg import Result, score_query, tie_bounds
-from ndcg_core.summary import mean
+from ndcg_core.summary import mean, weighted_mean
 
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
@@ -34,17 +35,26 @@ class _Sensitive:
 
 @dataclasses.dataclass(frozen=True)
 class _Judged:
-    """The judgments of the sensitive queries, and the highest grade of all."""
+    """The judgments of the sensitive queries, the highest grade of all, and what queries weigh (None: all alike)."""
 
     grades: Mapping[str, Mapping[str, float]]
     highest: float
+    weights: Mapping[str, float] | None
+
+    def mean(self, values: Mapping[str, float]) -> float:
+        """The mean over queries, weighted as the tables' means are; 0 of nothing."""
+        if self.weights is None:
+            return mean(list(values.values())) or 0.0
+        return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
 
 
-def check_order(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Finding]:
+def check_order(
+    warehouse: Warehouse, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None
+) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 
     Looks as deep as the deepest metric that orders by score, and states the effect on it; that of the ranks on
-    the metric that they would move most.
+    the metric that they would move most. weights: of the queries, where the means are weighted.
     """
     scored = [metric for metric in metrics if metric.ties != "given"]
     if not scored:
@@ -67,7 +77,7 @@ def check_order(warehouse: Warehouse, metrics: Sequence[Metric]) -> list[Finding
         return []
     warehouse.build("sensitive_doc", everything=any(map(looks_beyond, scored[:TRIED])), places=cutoff)
     too_many = warehouse.rows("select count(*) from sensitive_doc where is_tied")[0][0] > BOUNDED
-    judged = judgments_of(warehouse)
+    judged = judgments_of(warehouse, weights)
     answers = sensitive_answers(warehouse, everything=not too_many)
     values = {metric.name: values_of(warehouse, metric) for metric in {deepest, *scored[:TRIED]}}
     found = []
@@ -105,13 +115,13 @@ def sensitive_answers(warehouse: Warehouse, *, everything: bool) -> dict[Key, _S
     return found
 
 
-def judgments_of(warehouse: Warehouse) -> _Judged:
+def judgments_of(warehouse: Warehouse, weights: Mapping[str, float] | None) -> _Judged:
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in warehouse.rows(
         "select query_id, doc_id, grade from judgment where query_id in (select query_id from sensitive_doc)"
     ):
         grades[query_id][doc_id] = grade
-    return _Judged(grades, warehouse.rows("select max(grade) from judgment")[0][0])
+    return _Judged(grades, warehouse.rows("select max(grade) from judgment")[0][0], weights)
 
 
 def rank_finding(
@@ -133,11 +143,11 @@ def rank_finding(
         for query in queries:
             if query in moved:
                 moved[query] = score_query(by_rank, answers[query].results, judged.grades[query], judged.highest) or 0.0
-        here, there = mean(list(values.values())) or 0.0, mean(list(moved.values())) or 0.0
+        here, there = judged.mean(values), judged.mean(moved)
         moves.append((abs(there - here), metric, here, there))
     _, metric, here, there = max(moves, key=lambda move: move[0])
     message = (
-        f"system {system_id}: its rank column disagrees with its scores in {len(queries)} queries (such as"
+        f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
         f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
         f" If the ranks are right, ask for {dataclasses.replace(metric, ties='given').name}"
     )
@@ -154,9 +164,9 @@ def tie_finding(
 ) -> Finding:
     """Says how many places equal scores decide, and between which values their order could move the mean."""
     decided = sum(places.values())
-    where = f"top-{metric.cutoff} places" if metric.cutoff else "places"
+    where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
     message = (
-        f"system {system_id}: equal scores decide {decided} {where} in {len(places)} queries (such as"
+        f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
         f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
     own_ideal = metric.measure == "ndcg" and metric.ideal in ("local", "recall")
@@ -168,11 +178,11 @@ def tie_finding(
         bounds = tie_bounds(metric, answers[query].results, judged.grades[query], judged.highest)
         worst[query], best[query] = bounds.worst, bounds.best
         expected[query] = known[query] if bounds.expected is None else bounds.expected
-    low, high = mean(list(worst.values())) or 0.0, mean(list(best.values())) or 0.0
-    middle = "" if metric.measure in ("rr", "accuracy") else f", expected {mean(list(expected.values())):.4f}"
+    low, high = judged.mean(worst), judged.mean(best)
+    middle = "" if metric.measure in ("rr", "accuracy") else f", expected {judged.mean(expected):.4f}"
     message += (
         f"; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
-        f" (here {mean(list(known.values())):.4f})"
+        f" (here {judged.mean(known):.4f})"
     )
     severity = "warning" if high - low > WORTH_A_WARNING else "note"
     return Finding("tied_places", severity, message, decided)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from flows.checks import by_severity, check, check_coverage, check_scored, refuse_missing_gains
+from flows.checks import by_severity, check, check_coverage, check_queries, check_scored, refuse_missing_gains
 from flows.config import Evaluation
 from flows.families import check_slices, families, weights_of
 from flows.order import check_order
@@ -17,6 +17,7 @@ from flows.parity import verify
 from flows.rules import depth_of, metric_tables
 from flows.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from flows.warehouse import Warehouse
+from flows.wording import queries_text
 from ndcg_core.metric import Metric
 from ndcg_core.summary import mean, median, weighted_mean
 
@@ -122,8 +123,8 @@ def conclude(warehouse: Warehouse, evaluation: Evaluation, findings: Sequence[Fi
     weights = weights_of(warehouse, evaluation)
     systems = summaries(warehouse, weights)
     compared = families(warehouse, evaluation, weights)
-    noticed = [*findings, *check_order(warehouse, metrics), *check_scored(warehouse, metrics), *check_coverage(systems)]
-    noticed += check_slices(compared)
+    noticed = [*findings, *check_queries(warehouse, evaluation), *check_order(warehouse, metrics, weights)]
+    noticed += [*check_scored(warehouse, metrics), *check_coverage(systems), *check_slices(compared)]
     return Outcome(
         baseline=evaluation.baseline_name,
         metrics=tuple(metrics),
@@ -192,9 +193,11 @@ def check_only(evaluation: Evaluation, warehouse: Warehouse, say: Say = lambda s
     say("checking the data")
     load(warehouse, judgments, queries, rankings, evaluation)
     findings = check(warehouse, judgments, rankings, evaluation.metric_list)
+    findings = by_severity([*findings, *check_queries(warehouse, evaluation)])
     judged, pairs = warehouse.rows("select count(*) filter (where is_judged), sum(judged) from query")[0]
     results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
-    return findings, f"{judged} judged queries, {pairs} judgments; {results}; metrics {', '.join(evaluation.metrics)}"
+    counted = f"{queries_text(judged, 'judged')}, {pairs} judgment{'s' * (pairs != 1)}"
+    return findings, f"{counted}; {results}; metrics {', '.join(evaluation.metrics)}"
 
 
 def extremes(warehouse: Warehouse, places: int = 5) -> list[dict[str, Any]]:

@@ -3,33 +3,33 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from flows.errors import InputError
+from flows.grid import plain_table
 from flows.outcome import replacing
-from flows.sources.files import format_of, read_file
-from flows.sources.layout import Field, Layout, shown
-from flows.tables import plain_table
+from flows.power_scores import LARGEST, Scores, canonical, read_scores
+from flows.sources.layout import shown
+from flows.sources.queries import pull_weights
 from flows.wording import signed
-from ndcg_core.estimates import minimal_detectable_effect, moments
+from ndcg_core.estimates import effective_number, minimal_detectable_effect, moments
 from ndcg_core.flips import TIE_TOLERANCE
-from ndcg_core.metric import MetricError, parse
-from ndcg_core.power import MOST, Detectable, power_curve, queries_needed
+from ndcg_core.power import FEWEST, MOST, Detectable, queries_needed
 
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
 FEW_DIFFERING = 6  # below, a standard deviation says little about other queries
 LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
-LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
 BAR = 40  # characters of the longest bar
+Weights = Mapping[str, float] | None
 ALONE = "for one two-sided comparison alone; each one of a family needs more queries"
 
 
@@ -56,8 +56,10 @@ class Plan:
 
     baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
     queries: that both systems have a value for. unpaired: that only one has, and that are left out.
-    difference: mean, candidate - baseline; None without queries. deviation: of the differences, with n - 1; None for
-        fewer than two queries. mde: what the present queries detect.
+    effective_queries: how many queries of equal weight settle as much as they; None without weights.
+    difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: of the
+        differences, with n - 1, or that of `ndcg_core.estimates.moments` with weights; None for fewer than two queries.
+    mde: what the present queries detect.
     obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
     """
 
@@ -66,6 +68,7 @@ class Plan:
     metric: str | None = None
     queries: int | None = None
     unpaired: int = 0
+    effective_queries: float | None = None
     differing: int | None = None
     difference: float | None = None
     deviation: float | None = None
@@ -79,6 +82,30 @@ class Plan:
         if self.candidate is None:
             return f"standard deviation {self.deviation:g}"
         return f"{self.candidate} against {self.baseline}, {self.metric}"
+
+    def freedom(self, n: int) -> float | None:
+        """Degrees of freedom of n queries that weigh as the present ones do; None for n - 1, where all weigh alike.
+
+        Their effective number grows with n: at the present number it is the comparison's own.
+        """
+        if self.effective_queries is None or self.queries is None or self.effective_queries == self.queries:
+            return None
+        return max(1.0, n * self.effective_queries / self.queries - 1)
+
+    def detectable(self, n: int, asked: Asked) -> float:
+        """The mean difference that n queries like these detect."""
+        assert self.deviation is not None
+        return minimal_detectable_effect(n, self.deviation, asked.alpha, asked.power, self.freedom(n))
+
+    def needed_for(self, effect: float, asked: Asked) -> Need:
+        """The fewest queries like these that detect the effect."""
+        assert self.deviation is not None
+        if self.detectable(MOST, asked) > effect:
+            return Need(effect, None)
+        if self.freedom(MOST) is None:
+            return Need(effect, queries_needed(effect, self.deviation, asked.alpha, asked.power))
+        counts = range(FEWEST, MOST + 1)
+        return Need(effect, counts[bisect_left(counts, True, key=lambda n: self.detectable(n, asked) <= effect)])
 
 
 # ---- what the options say
@@ -106,16 +133,23 @@ def plans_of(
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
     asked: Asked,
+    weights: Path | None = None,
 ) -> list[Plan]:
-    """One plan from a deviation, or one for each candidate and metric of a file of per-query values."""
+    """One plan from a deviation, or one for each candidate and metric of a file of per-query values.
+
+    weights: a file of queries with the weights of the comparison that the values come from.
+    """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
         raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
     if scores is not None:
-        return plans_of_scores(read_scores(scores), baseline, candidates, metrics, asked)
+        known = pull_weights(weights) if weights else None
+        return plans_of_scores(read_scores(scores), baseline, candidates, metrics, asked, known)
     for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
         if value:
             raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")
+    if weights:
+        raise InputError("--weights: weighs the queries of the file of --scores; leave it out with --deviation")
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
         raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
@@ -127,83 +161,13 @@ def plans_of(
 # ---- per-query values
 
 
-class ScoresLayout(Layout):
-    """The columns of per-query values; they have no other names."""
-
-    def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
-        missing = [field.name for field in self.fields if field.required and field.name not in found]
-        if missing:
-            raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
-                " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
-            )
-        return super().check_columns(where, found, columns)
-
-
-LAYOUT = ScoresLayout(
-    "value",
-    (
-        *(Field(name, pa.string()) for name in ("system_id", "query_id", "metric")),
-        Field("value", pa.float64()),
-        Field("metric_hash", pa.string(), required=False),
-    ),
-)
-
-
-class Scores(NamedTuple):
-    """Per-query values, (system_id, metric) -> query_id -> value; metrics by their canonical names."""
-
-    path: Path
-    values: dict[tuple[str, str], dict[str, float]]
-
-    @property
-    def systems(self) -> list[str]:
-        """In the order of the file."""
-        return list(dict.fromkeys(system for system, _ in self.values))
-
-    @property
-    def metrics(self) -> list[str]:
-        return list(dict.fromkeys(metric for _, metric in self.values))
-
-
-def read_scores(path: Path) -> Scores:
-    """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
-    table = read_file(path, LAYOUT, "parquet" if format_of(path) == "parquet" else "csv", {})
-    columns = [table[field.name].to_pylist() for field in LAYOUT.fields]
-    spelt = {text: canonical(text) for text in set(columns[2])}
-    values: dict[tuple[str, str], dict[str, float]] = {}
-    hashes: dict[str, str | None] = {}
-    for row, (system, query, text, value, metric_hash) in enumerate(zip(*columns, strict=True), start=1):
-        metric = spelt[text]
-        queries = values.setdefault((system, metric), {})
-        problem = None
-        if query in queries:
-            problem = "stands here again; it must stand once"
-        elif abs(value) > LARGEST:
-            problem = f"is {value:g}; must be from {-LARGEST:g} to {LARGEST:g}"
-        elif hashes.setdefault(metric, metric_hash) != metric_hash:
-            problem = f"has metric_hash {metric_hash}, rows before it {hashes[metric]}; one definition is needed"
-        if problem:
-            where = f"{path}, row {row} (without the header)"
-            raise InputError(f"{where}: {metric} of system {shown(system)} on query {shown(query)} {problem}")
-        queries[query] = value
-    return Scores(path, values)
-
-
-def canonical(text: str) -> str:
-    """The metric's canonical name; a file may hold measures that are not ours, and they keep their names."""
-    try:
-        return parse(text).name
-    except MetricError:
-        return text
-
-
 def plans_of_scores(
     scores: Scores,
     baseline: str | None,
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
     asked: Asked,
+    weights: Weights = None,
 ) -> list[Plan]:
     """Candidates and metrics in the order given; InputError for a name that is not in the file."""
     if len(scores.systems) < 2:
@@ -215,7 +179,7 @@ def plans_of_scores(
         raise InputError(f"--candidate {shown(base)}: is the baseline{first}; name another one")
     names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
     return [
-        plan_of_differences(scores, base, candidate, metric, asked)
+        plan_of_differences(scores, base, candidate, metric, asked, weights)
         for candidate in chosen or [name for name in scores.systems if name != base]
         for metric in dict.fromkeys(names or scores.metrics)
     ]
@@ -232,17 +196,22 @@ def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
 # ---- answers
 
 
-def plan_of_differences(scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked) -> Plan:
+def plan_of_differences(
+    scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, weights: Weights = None
+) -> Plan:
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
-    values = np.array([ours[query] - theirs[query] for query in ours if query in theirs])
+    queries = sorted(query for query in ours if query in theirs)
+    values = np.array([ours[query] - theirs[query] for query in queries])
+    weighing = None if weights is None else weights_of(queries, weights)
     unpaired = len(ours) + len(theirs) - 2 * len(values)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
-    plan = Plan(baseline, candidate, metric, n, unpaired, differing)
+    effective = effective_number(weighing) if weighing else None
+    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing)
     if n < 2:
         mean = float(values[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
         return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
-    found = moments(values)
+    found = moments(values, weighing)
     plan = dataclasses.replace(plan, difference=found.mean, deviation=found.deviation)
     if differing == 0:
         return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
@@ -255,18 +224,22 @@ def plan_of_differences(scores: Scores, baseline: str, candidate: str, metric: s
     return with_answers(plan, asked)
 
 
+def weights_of(queries: Sequence[str], weights: Mapping[str, float]) -> list[float]:
+    """The weights of the queries; InputError where one has none."""
+    lacking = [query for query in queries if query not in weights]
+    if lacking:
+        have = "query has" if len(lacking) == 1 else "queries have"
+        raise InputError(f"--weights: {len(lacking):,} {have} a value and no weight (such as {shown(lacking[0])})")
+    return [weights[query] for query in queries]
+
+
 def with_answers(plan: Plan, asked: Asked) -> Plan:
-    assert plan.deviation is not None
-    settings = (plan.deviation, asked.alpha, asked.power)
     queries = sorted({*asked.queries, *([plan.queries] if plan.queries else [])})
-    least = minimal_detectable_effect(MOST, *settings)
     return dataclasses.replace(
         plan,
-        mde=minimal_detectable_effect(plan.queries, *settings) if plan.queries else None,
-        needed=tuple(
-            Need(effect, queries_needed(effect, *settings) if effect >= least else None) for effect in asked.effects
-        ),
-        curve=tuple(power_curve(queries, *settings)),
+        mde=plan.detectable(plan.queries, asked) if plan.queries else None,
+        needed=tuple(plan.needed_for(effect, asked) for effect in asked.effects),
+        curve=tuple(Detectable(n, plan.detectable(n, asked)) for n in queries),
     )
 
 
@@ -300,18 +273,22 @@ def sentence(plan: Plan, asked: Asked) -> str:
 
 def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
     for plan in plans:
-        console.print(f"[bold]{escape(plan.name)}[/]", highlight=False)
+        console.print(Text(plan.name, style="bold"), highlight=False)
         if plan.queries is not None:
             console.print(", ".join(facts(plan)), highlight=False)
         if not plan.obstacle:
             print_tables(console, plan)
-        console.print(f"[bold]→[/] {escape(sentence(plan, asked))}\n", highlight=False)
+        console.print(Text.assemble(("→", "bold"), f" {sentence(plan, asked)}\n"), highlight=False)
     console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {ALONE}[/]", highlight=False)
 
 
 def facts(plan: Plan) -> Iterator[str]:
     yield f"{plan.queries:,} quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
-    yield f"mean difference {signed(plan.difference)}"
+    weighted = ""
+    if plan.effective_queries is not None:
+        weighted = "weighted "
+        yield f"that settle as much as {plan.effective_queries:.0f} of equal weight"
+    yield f"{weighted}mean difference {signed(plan.difference)}"
     yield f"standard deviation {figure(plan.deviation)}"
     yield f"detectable now {figure(plan.mde)}"
     if plan.unpaired:
@@ -330,9 +307,11 @@ def print_tables(console: Console, plan: Plan) -> None:
         curve.add_column(name, justify="right", no_wrap=True)
     curve.add_column("", no_wrap=True)
     longest = max(row.effect for row in plan.curve)
+    here = " ← here"
+    room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + here) - 8
     for row in plan.curve:
-        bar = "█" * max(1, round(BAR * row.effect / longest))
-        curve.add_row(f"{row.n:,}", figure(row.effect), bar + " ← here" * (row.n == plan.queries))
+        bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
+        curve.add_row(f"{row.n:,}", figure(row.effect), bar + here * (row.n == plan.queries))
     console.print(curve)
 
 
@@ -373,8 +352,7 @@ def draw(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
         if plan.obstacle or plan.deviation is None:
             axis.plot([], [], " ", label=f"{label}: {plan.obstacle}")
             continue
-        curve = power_curve(grid, plan.deviation, asked.alpha, asked.power)
-        (line,) = axis.plot([row.n for row in curve], [row.effect for row in curve], label=label)
+        (line,) = axis.plot(grid, [plan.detectable(n, asked) for n in grid], label=label)
         met = {need.effect: need.queries for need in plan.needed if need.queries}
         axis.plot(list(met.values()), list(met), "o", color=line.get_color())
         if plan.queries and plan.mde:

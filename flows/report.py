@@ -37,10 +37,20 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
     return {"columns": columns, "data": data}
 
 
+def headline(outcome: Outcome) -> str:
+    """Who regressed (▼) or improved (▲) on the first metric, for a list of evaluations: `` ▼ new``; else nothing."""
+    rows = [row for row in outcome.main if row.metric == outcome.metrics[0].name]
+    named = [f"▼ {row.candidate}" for row in rows if row.verdict.startswith("regressed")]
+    named += [f"▲ {row.candidate}" for row in rows if row.verdict.startswith("improved")]
+    more = f" and {len(named) - 4} more" if len(named) > 4 else ""
+    return f" {' '.join(named[:4])}{more}" if named else ""
+
+
 def note(outcome: Outcome) -> str:
     """The comparison as Markdown, for the description of a tracker's run."""
     first = outcome.metrics[0].name
     lines = [f"- {cell_text(sentence(row, outcome.alpha))}" for row in outcome.main if row.metric == first]
+    lines += [f"- gate {gate.name} **failed**: {cell_text(gate.message)}" for gate in outcome.gates if not gate.passed]
     lines += ["", f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
         lines += [f"#### {metric.name} (definition {metric.hash})", ""]

@@ -24,6 +24,7 @@ import pyarrow.parquet as papq
 from flows import __version__, history
 from flows.config import Evaluation
 from flows.errors import InputError
+from flows.figures import figures_of, save_figure
 from flows.outcome import Outcome, write_text
 from flows.page import gather, write_page
 from flows.warehouse import Warehouse
@@ -31,6 +32,7 @@ from flows.warehouse import Warehouse
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 PAGE = "report.html"
+FIGURES = "figures"
 TABLES = "evaluation.duckdb"
 PUBLISHED = "published.json"
 LOCK = ".lock"
@@ -241,7 +243,12 @@ JUDGED_QUERIES = "select query_id from query where is_judged order by query_id"
 
 def write_report(folder: Path, outcome: Outcome, content: dict[str, Any], nights: pa.Table) -> None:
     with Warehouse(folder / TABLES) as warehouse:
-        write_page(folder / PAGE, gather(warehouse, outcome, content, nights))
+        data = gather(warehouse, outcome, content, nights)
+    write_page(folder / PAGE, data)
+    (folder / FIGURES).mkdir(exist_ok=True)
+    for name, chart in figures_of(data).items():
+        if name in ("intervals", "nights"):
+            save_figure(chart, folder / FIGURES / f"{name}.png")
 
 
 def adopt(past: Warehouse, parent: Path) -> None:

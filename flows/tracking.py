@@ -19,8 +19,8 @@ from flows.config import Tracking
 from flows.environment import artifact_directory, prepare, tracking_uri, uploading
 from flows.errors import InputError, TrackingError
 from flows.outcome import Outcome
-from flows.report import comparison_table, note
-from flows.store import BUNDLE, PAGE, SCORES, Bundle, alone, mark_published, read_bundle
+from flows.report import comparison_table, headline, note
+from flows.store import BUNDLE, FIGURES, PAGE, SCORES, Bundle, alone, mark_published, read_bundle
 from flows.views import view_id, views
 from ndcg_core.metric import parse
 
@@ -146,7 +146,9 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
     for row in outcome.main:
         tags[f"verdict/{tag_name(row.candidate)}/{parse(row.metric).tracker_name}"] = row.verdict
-    name = f"{bundle.evaluation.name} {bundle.ordinal}"
+    if outcome.gate:
+        tags["gate"] = outcome.gate
+    name = f"{bundle.evaluation.name} {bundle.ordinal}{headline(outcome)}"
     parent = client.create_run(experiment_id, int(bundle.began.timestamp() * 1000), tags, name).info.run_id
     verdicts = [row.verdict for row in outcome.main]
     counts: dict[str, float] = {
@@ -209,6 +211,8 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
         for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
             client.log_artifact(parent, str(file))
+        if (bundle.folder / FIGURES).is_dir():
+            client.log_artifacts(parent, str(bundle.folder / FIGURES), FIGURES)
     client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
 
 

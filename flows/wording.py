@@ -7,7 +7,6 @@ from ndcg_core.comparison import Comparison
 from ndcg_core.descriptive import Descriptive
 from ndcg_core.metric import Metric
 
-
 LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
 
 
@@ -18,7 +17,9 @@ def signed(value: float | None) -> str:
 
 
 def plain(value: float | None) -> str:
-    return signed(value).removeprefix("+") if value is not None and value >= 0 else signed(value)
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
 
 
 def percent(value: float | None) -> str:
@@ -81,7 +82,7 @@ def shared_text(outcome: Outcome, comparison: Comparison) -> str:
 
 def queries_text(count: int, kind: str = "") -> str:
     """``1 judged query``, ``2 judged queries``."""
-    return f"{count:,} {kind} quer{'y' if count == 1 else 'ies'}".replace("  ", " ")
+    return f"{count} {kind and kind + ' '}quer{'y' if count == 1 else 'ies'}"
 
 
 def weighted_text(outcome: Outcome) -> str | None:

@@ -232,7 +232,7 @@ def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
 
     spaces: that white space in a text is suspicious too.
     """
-    optional = ("score", "rank", "text", "weight")
+    optional = ("score", "rank", "text", "weight", "metric_hash")
     absent = [name for name in optional if name in table.column_names and is_null(table[name])]
     if {"score", "rank"} <= set(absent):
         return True

@@ -56,11 +56,12 @@ class Layout:
             elif field.required or field.name in columns:
                 near = get_close_matches(name, found, n=1)
                 hint = f"did you mean {field.name}={near[0]}?" if near else f"else say {field.name}=COLUMN"
+                purpose = f"for {field.name}"
                 if field.blank is not None:
+                    purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
                     hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
                 raise InputError(
-                    f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'});"
-                    f" {hint}"
+                    f"{where}: there is no column {name!r} {purpose} (columns: {', '.join(found) or 'none'}); {hint}"
                 )
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
             raise InputError(

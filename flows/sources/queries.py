@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from flows.config import Evaluation
+from flows.config import Evaluation, FileSource
 from flows.errors import InputError
 from flows.sources.layout import query_layout
 from flows.sources.pull import Pulled, pull
 
 TEXT_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64())])
+LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
 
 
@@ -61,10 +62,25 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     pulled = pull(source, layout, evaluation.directory)
     rows = distinct(pulled)
     if evaluation.statistics.weighted is not False:
-        for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
-            if weight is not None and weight <= 0:
-                raise InputError(f"{Path(pulled.origin)}: query {query_id!r}: weight = {weight:g}: must be above 0")
+        refuse_weights(rows, pulled.origin)
     return Queries(Pulled(rows, layout, source, pulled.origin), tuple(evaluation.slices.by))
+
+
+def pull_weights(path: Path) -> dict[str, float]:
+    """query_id -> weight, of a file of queries, read as `pull_queries` reads it; the weights must be there."""
+    layout = query_layout((), needs_text=False, needs_weight=True)
+    pulled = pull(FileSource(file=path), layout, Path())
+    rows = distinct(pulled)
+    refuse_weights(rows, pulled.origin)
+    return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
+
+
+def refuse_weights(rows: pa.Table, origin: str) -> None:
+    """Weights that are not above 0, or too far from 1 to compute with."""
+    for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
+        if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
+            rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
+            raise InputError(f"{Path(origin)}: query {query_id!r}: weight = {weight:g}: {rule}")
 
 
 def distinct(pulled: Pulled) -> pa.Table:
@@ -76,5 +92,12 @@ def distinct(pulled: Pulled) -> pa.Table:
         _, known = first.setdefault(query_id, (row, tuple(values)))
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
-                raise InputError(f"{pulled.origin}: query {query_id!r} has two {name}s: {before!r} and {now!r}")
+                raise InputError(
+                    f"{pulled.origin}: query {query_id!r} has two {words_of(name)}: {before!r} and {now!r}"
+                )
     return pulled.table.take([row for row, _ in first.values()])
+
+
+def words_of(name: str) -> str:
+    """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
+    return f"{name}s" if name in ("text", "weight") else f"values of {name!r}"

@@ -50,7 +50,7 @@ def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
 
 
 NOBODY = "no candidate regressed on a primary metric"
-SHOWN = "all 1 comparisons are shown to be not worse than their margin"
+SHOWN = "the one comparison is shown to be not worse than its margin"
 
 # name: (the gate, the outcome, what is said)
 ROWS = {

@@ -29,7 +29,7 @@ def test_ties_are_counted_and_bounded() -> None:
     assert found.severity == "warning"
     # q1: a or b at place 1, so 0, 1/2 or 1; q2: 1.
     assert "lies between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found.message
-    assert "1 top-1 places in 1 queries (such as 'q1')" in found.message
+    assert "1 top-1 place in 1 query (such as 'q1')" in found.message
 
 
 def test_ties_below_the_cutoff_do_not_matter() -> None:

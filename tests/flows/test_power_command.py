@@ -14,9 +14,12 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as papq
 import pytest
 import scipy.stats
+from rich.console import Console
 from typer.testing import CliRunner
 
 from flows.cli import app
+from ndcg_core.estimates import moments
+from tests.conftest import ROOT
 
 RUNNER = CliRunner()
 Rows = list[tuple[str, str, str, float]]
@@ -147,6 +150,88 @@ def test_what_compare_writes_can_be_planned_with(shared_data: Path, tmp_path: Pa
     }
     assert len(compared) == 4
     assert planned == {key: pytest.approx(row, rel=1e-12) for key, row in compared.items()}
+
+
+@pytest.fixture
+def weighted(scores: Path) -> tuple[Path, dict[str, float]]:
+    """A file of queries with weights, one of them of a query that has no values."""
+    weights = {f"q{place:03d}": float(1 + place**2 % 11) for place in range(41)}
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\n" + "".join(f"{query},{weight}\n" for query, weight in weights.items()))
+    return path, weights
+
+
+def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]]) -> None:
+    path, weights = weighted
+    (plan,) = plans("--scores", scores, "--weights", path, "--candidate", "dense", "--metric", "ndcg@10")
+    differences = values()["dense"] - values()["bm25"]
+    share = np.array([weights[f"q{place:03d}"] for place in range(40)])
+    found = moments(differences, share)
+    effective = share.sum() ** 2 / (share**2).sum()
+    assert plan["difference"] == pytest.approx(np.average(differences, weights=share), rel=1e-12)
+    assert plan["deviation"] == pytest.approx(found.deviation, rel=1e-12)
+    assert plan["effective_queries"] == pytest.approx(effective, rel=1e-12)
+
+    def detected(n: int) -> float:
+        t = scipy.stats.t(df=max(1.0, n * effective / 40 - 1))
+        return (t.ppf(0.975) + t.ppf(0.8)) * found.deviation / math.sqrt(n)
+
+    assert plan["mde"] == pytest.approx(detected(40), rel=1e-9)
+    assert [row["effect"] for row in plan["curve"]] == [
+        pytest.approx(detected(row["queries"]), rel=1e-9) for row in plan["curve"]
+    ]
+    for row in plan["needed"]:
+        assert detected(row["queries"]) <= row["effect"] < detected(row["queries"] - 1)
+    shown = invoke("--scores", scores, "--weights", path).stdout
+    assert f"40 queries (40 differing), that settle as much as {effective:.0f} of equal weight, weighted mean" in shown
+    assert "of equal weight" not in invoke("--scores", scores).stdout
+
+
+def test_equal_weights_are_no_weights(scores: Path) -> None:
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\n" + "".join(f"q{place:03d},3\n" for place in range(40)))
+    plain, equal = plans("--scores", scores), plans("--scores", scores, "--weights", path)
+    for before, after in zip(plain, equal, strict=True):
+        assert after.pop("effective_queries") == 40
+        assert before.pop("effective_queries") is None
+        assert after == before
+
+
+def test_a_query_without_a_weight_is_refused(scores: Path) -> None:
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\nq000,1\nq001,2\n")
+    found = invoke("--scores", scores, "--weights", path)
+    assert found.exit_code == 2
+    assert "--weights: 38 queries have a value and no weight (such as 'q002')" in found.stderr
+
+
+def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
+    data = ROOT / "tests" / "data"
+    queries = ["--queries", f"{data}/queries.tsv"]
+    command = ["compare", "--judgments", f"{data}/judgments.qrels", "--quiet", "--json", str(tmp_path / "c.json")]
+    command += ["--system", f"old={data}/old.run", "--system", f"new={data}/new.run", *queries]
+    command += ["--metric", "ndcg@10", "--metric", "rr", "--metric", "ndcg(unanswered=exclude)@5"]
+    found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / "s.csv")])
+    assert found.exit_code == 0, found.output
+    names = ("candidate", "metric", "queries", "differing", "difference", "mde", "effective_queries")
+    compared = [[row[name] for name in names] for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]]
+    planned = plans("--scores", tmp_path / "s.csv", "--weights", f"{data}/queries.tsv")
+    assert [[row[name] for name in names] for row in planned] == compared
+    assert len(compared) == 3
+
+
+def test_files_without_hashes_are_read_the_fast_way(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.sources.files.read_rows", None)
+    assert len(plans("--scores", scores)) == 4
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_cuts_no_number(scores: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.cli.output_console", lambda: Console(width=width))
+    shown = invoke("--scores", scores).stdout
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.count("← here") == 4
 
 
 def test_baseline_candidates_and_metrics_are_chosen(scores: Path) -> None:
@@ -303,6 +388,7 @@ def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
     assert (content["schema"], content["alpha"], content["power"]) == (1, 0.05, 0.8)
     assert len(content["comparisons"]) == 4
     fields = "baseline candidate metric queries unpaired differing difference deviation mde needed curve obstacle"
+    fields += " effective_queries"
     for row in content["comparisons"]:
         assert set(row) == {*fields.split(), "sentence"}
         assert all(set(cell) == {"effect", "queries"} for cell in (*row["needed"], *row["curve"]))
@@ -377,6 +463,8 @@ def test_its_help_shows_an_example() -> None:
         (["--deviation", "inf"], "--deviation inf: must be from 0"),
         (["--deviation", "1", "--metric", "rr"], "--metric: chooses from the file of --scores"),
         (["--deviation", "1", "--candidate", "a"], "--candidate: chooses from the file of --scores"),
+        (["--deviation", "1", "--weights", "scores.csv"], "--weights: weighs the queries of the file of --scores"),
+        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: there is no column 'weight' for weight"),
         (["--deviation", "1", "--baseline", "a"], "--baseline: chooses from the file of --scores"),
         (["--deviation", "1", "--effect", "0"], "--effect 0: must be above 0 and finite"),
         (["--deviation", "1", "--effect", "0.1", "--effect", "nan"], "--effect nan: must be above 0 and finite"),
