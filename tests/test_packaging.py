@@ -26,7 +26,7 @@ def test_it_holds_the_packages_and_the_sql_and_nothing_else(wheel: Path) -> None
     assert {name.partition("/")[0] for name in names} == {"flows", "ndcg_core"}
     packed = {Path(name).name for name in names if name.startswith("flows/sql/")}
     assert packed == {path.name for path in (ROOT / "sql").iterdir()}
-    assert "flows/templates/report.html" in names
+    assert {"flows/templates/page.html", "flows/templates/page.css", "flows/templates/page.js"} <= set(names)
 
 
 def test_the_command_works_from_the_wheel(wheel: Path, tmp_path: Path) -> None:

@@ -202,11 +202,11 @@ def test_findings_follow_the_policies(tmp_path: Path) -> None:
         return {row["code"]: row["message"] for row in json.loads(run(*command, metric))["findings"]}
 
     found = messages("precision(relevant_from=2)@1")
-    assert found["no_relevant_query"].endswith("they are left out, for every system")
+    assert found["no_relevant_query"].endswith("it is left out, for every system")
     assert "1 query has grades above 0, but none that this metric counts (such as 'low')" in found["nothing_counted"]
     assert found["unanswered_query"].endswith("each scores 0")
     found = messages("ndcg(no_relevant=zero, unanswered=exclude)@1")
-    assert found["no_relevant_query"].endswith("each scores 0, for every system")
+    assert found["no_relevant_query"].endswith("it scores 0, for every system")
     assert found["unanswered_query"].endswith("they are left out")
     assert "nothing_counted" not in found
 

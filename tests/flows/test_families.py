@@ -332,13 +332,62 @@ def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     assert [row.family for row in outcome.main] == ["primary"] * 3 + ["secondary"] * 3 + ["guardrails"] * 3
 
 
+# ---- queries that are not the judged ones
+
+
+def test_queries_that_are_others_are_warned_of(folder: Path) -> None:
+    (folder / "upper.csv").write_text((folder / "plain.csv").read_text().replace("\nq", "\nQ"))
+    content = compare(folder, "--queries", "queries:upper.csv", "--slice", "language")
+    (found,) = [row for row in content["findings"] if row["code"] == "queries_unmatched"]
+    assert (found["severity"], found["count"]) == ("warning", 60)
+    assert (
+        "upper.csv names none of the 60 judged queries (the first is 'q00', the first of its own 'Q00')"
+        in (found["message"])
+    )
+    for options in (["--queries", "queries:plain.csv", "--slice", "language"], ["--queries", "queries:upper.csv"]):
+        content = compare(folder, *options)
+        assert "queries_unmatched" not in {row["code"] for row in content["findings"]}
+
+
+def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path) -> None:
+    for name, lightest in (("far", "1e-100"), ("near", "1e99")):
+        rows = [f"{query},{'1e100' if place % 3 else lightest}\n" for place, query in enumerate(QUERIES)]
+        (folder / f"{name}.csv").write_text("query_id,weight\n" + "".join(rows))
+        for options in ([], ["--interval", "bca"]):
+            for row in compare(folder, "--queries", f"queries:{name}.csv", "--resamples", "200", *options)[
+                "comparisons"
+            ]:
+                assert row["low"] < row["difference"] < row["high"]
+
+
+@pytest.mark.parametrize("metric", ["dcg@3", "cg@3"])
+def test_gains_that_statistics_cannot_take_are_refused(folder: Path, metric: str, recwarn: Any) -> None:
+    for grade in ("1e91", "1e90"):
+        (folder / "large").write_text((folder / "qrels").read_text().replace(" 2\n", f" {grade}\n"))
+        options = ["--judgments", str(folder / "large"), "--metric", metric, "--json", "-", "--interval", "bca"]
+        found = RUNNER.invoke(app, command(folder, *options, "--resamples", "200"))
+        if grade == "1e91":
+            assert (found.exit_code, found.stdout) == (2, "")
+            assert "grade = 1e+91: its gain by the rule linear is too large to add up" in found.stderr
+            assert RUNNER.invoke(app, command(folder, *options[:2], "--metric", "ndcg@3")).exit_code == 0
+        else:
+            assert found.exit_code == 0, found.output
+            assert json.loads(found.stdout)["comparisons"][0]["low"] is not None
+    assert not [each for each in recwarn if issubclass(each.category, RuntimeWarning)]
+
+
 # ---- bad input
 
 
 BAD: dict[str, tuple[list[str], list[str]]] = {
     "an unknown attribute": (
         ["--queries", "queries:queries.csv", "--slice", "langage"],
-        ["queries.csv: there is no column 'langage'", "query_id, weight, language", "did you mean", "language"],
+        [
+            "queries.csv: there is no column 'langage' to slice by (columns",
+            "query_id, weight, language",
+            "did you mean",
+            "language",
+        ],
     ),
     "no attribute": (["--queries", "queries:plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
     "an attribute twice": (
@@ -348,6 +397,16 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "no queries": (["--slice", "language"], ["--queries: missing; --slice needs a file of queries"]),
     "a weight of 0": (["--queries", "queries:zero.csv"], ["zero.csv: query 'q01': weight = 0: must be above 0"]),
     "a weight below 0": (["--queries", "queries:minus.csv"], ["minus.csv: query 'q01': weight = -2: must be above 0"]),
+    "a weight that is too small": (["--queries", "queries:tiny.csv"], ["weight = 1e-101: must be", "from 1e-100 to"]),
+    "a weight that is too large": (["--queries", "queries:huge.csv"], ["weight = 1e+101: must be", "1e-100 to 1e+100"]),
+    "weights of others": (
+        ["--queries", "queries:others.csv"],
+        ["queries: 60 judged queries have no weight (such as 'q00'; the first of the file's own is 'Q00')"],
+    ),
+    "two values of an attribute": (
+        ["--queries", "queries:two.csv", "--slice", "k", "--unweighted"],
+        ["two.csv: query 'q00' has two values of 'k': 'a' and 'b'"],
+    ),
     "a weight missing": (
         ["--queries", "queries:few.csv"],
         ["queries: 58 judged queries have no weight (such as 'q02')", "--unweighted"],
@@ -380,6 +439,9 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
     for name, lines in {
+        "tiny": "q00,1e-101\n",
+        "huge": "q00,1e101\n",
+        "others": "Q00,1\n",
         "zero": "q00,1\nq01,0\n",
         "minus": "q01,-2\n",
         "few": "q00,1\nq01,2\n",
@@ -387,6 +449,7 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
         "twice": "q00,1\nq00,2\n",
     }.items():
         (folder / f"{name}.csv").write_text("query_id,weight\n" + lines)
+    (folder / "two.csv").write_text("query_id,k\nq00,a\nq00,b\n")
     options, words = BAD[case]
     found = RUNNER.invoke(app, command(folder, *options))
     assert (found.exit_code, found.stdout) == (2, ""), found.output

@@ -1,10 +1,15 @@
 """Findings about ties and about ranks that disagree with scores, by hand."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from flows import order
+from flows.cli import app
 from ndcg_core.ndcg import Result
 from tests.conftest import in_order, outcome_of
 
@@ -143,3 +148,31 @@ def test_a_metric_that_orders_by_rank_is_content() -> None:
 def test_rankings_without_scores_cannot_disagree() -> None:
     rows = {"q1": [Result("a", None, 2), Result("b", None, 1)]}
     assert findings({"new": rows}, "rank_disagrees") == []
+
+
+def test_the_findings_quote_weighted_means_where_the_table_does(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\nq3 0 a 1\n")
+    # q1: a is tied for the first place; q2: a is first by its score, b by its rank; q3: a is first.
+    rows = ["q1 Q0 a 1 2 t", "q1 Q0 b 2 2 t", "q2 Q0 a 2 2 t", "q2 Q0 b 1 1 t", "q3 Q0 a 1 1 t"]
+    (tmp_path / "new.run").write_text("\n".join(rows))
+    (tmp_path / "queries.csv").write_text("query_id,weight\nq1,5\nq2,3\nq3,2\n")
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--metric"]
+    command += ["precision@1", "--queries", f"{tmp_path}/queries.csv", "--json", "-"]
+    content = json.loads(CliRunner().invoke(app, command).stdout)
+    (system,) = content["systems"]
+    assert system["mean"] == pytest.approx(0.5)  # the ties put b before a
+    found = {row["code"]: row["message"] for row in content["findings"]}
+    assert "between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found["tied_places"]
+    assert "precision@1 is 0.5000; by its ranks it would be 0.2000" in found["rank_disagrees"]
+
+
+def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
+    """A tie in a query of hardly any weight moves the mean by less than is worth a warning."""
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    (tmp_path / "new.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 2 t\nq2 Q0 a 1 1 t\n")
+    (tmp_path / "queries.csv").write_text("query_id,weight\nq1,0.001\nq2,3\n")
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--json", "-"]
+    for options, severity in (["--queries", f"{tmp_path}/queries.csv"], "note"), ([], "warning"):
+        content = json.loads(CliRunner().invoke(app, [*command, "--metric", "precision@1", *options]).stdout)
+        (found,) = [row for row in content["findings"] if row["code"] == "tied_places"]
+        assert found["severity"] == severity
