@@ -146,7 +146,9 @@ class Prefect(Model):
     """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
 
     api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
-    retries: int = Field(2, strict=True, ge=0, le=20, description="How often a pull or the publishing is tried again.")
+    retries: int = Field(
+        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
+    )
     retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
     timeout_seconds: float | None = Field(
         None, gt=0, description="Seconds after which one attempt is given up; by default never."

@@ -125,7 +125,10 @@ def tasks(evaluation: Evaluation) -> steps.Steps:
         verify=step(steps.verify_sample, "verify"),
         test_differences=step(steps.test_differences, "test differences"),
         keep=step(steps.keep, "keep"),
-        publish=io_step(steps.publish, "publish", evaluation, run_name="publish to MLflow"),
+        # MLflow's client has tried again by itself, and the next night delivers what is pending: one more attempt.
+        publish=io_step(steps.publish, "publish", evaluation, run_name="publish to MLflow").with_options(
+            retries=min(1, evaluation.prefect.retries)
+        ),
     )
 
 
