@@ -61,6 +61,13 @@ class System(Model):
     python: str | None = Field(None, description="module:function that returns the rankings.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
 
+    @field_validator("name")
+    @classmethod
+    def _on_one_line(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("must be printable text on one line")
+        return value
+
     @model_validator(mode="after")
     def _one_place(self) -> "System":
         if (self.file is None) == (self.python is None):

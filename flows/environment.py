@@ -53,6 +53,8 @@ def prepare(evaluation: Evaluation | None = None) -> None:
     """Call before importing prefect or mlflow."""
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
+    if not os.environ.get("PREFECT_API_URL"):
+        os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
     if evaluation is not None and evaluation.prefect.api_url:
         os.environ["PREFECT_API_URL"] = evaluation.prefect.api_url
 

@@ -17,5 +17,9 @@ class TrackingError(Exception):
     """MLflow could not be reached or refused; the bundle can be published later. Exit code 75."""
 
 
+class RefusedError(TrackingError):
+    """MLflow answered, and does not take the bundle: trying again will not help. Exit code 75."""
+
+
 class ParityError(Exception):
     """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""

@@ -22,7 +22,9 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.not_worse:
         yield margins("not worse", outcome, GATE)
     if gate.judged is not None:
-        primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {outcome.metrics[0].name}
+        primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
+            row.metric for row in outcome.systems
+        }
         few = [
             f"{row.system_id} {100 * (row.judged or 0.0):.0f} % on {row.metric}"
             for row in outcome.systems
@@ -49,7 +51,9 @@ def margins(name: str, outcome: Outcome, family: str) -> GateResult:
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [described(row) for row in rows if not row.verdict.startswith(("not worse", "identical"))]
     shown = "the one comparison is shown to be not worse than its margin"
-    if len(rows) != 1:
+    if not rows:
+        shown = "there is no candidate to compare"
+    elif len(rows) > 1:
         shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
     return result(name, failed, shown)
 

@@ -12,7 +12,7 @@ from flows.options import ConfigFile, JsonFile, Quiet
 from flows.terminal import Progress, output_console, user_errors, write_or_print
 
 if TYPE_CHECKING:
-    from flows.config import Evaluation, Tracking
+    from flows.config import Evaluation
 
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
 GATE_FAILED = 1
@@ -90,7 +90,13 @@ def moment_of(text: str | None) -> datetime | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise InputError(f"--at {text!r}: must be a date and time, as 2026-11-20T02:00 (UTC) or with a zone") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        moment = datetime.min.replace(tzinfo=UTC)
+    if not 1970 <= moment.year < 9999:
+        raise InputError(f"--at {text!r}: must lie in 1970 or later")
+    return moment
 
 
 def complain(text: str) -> None:
@@ -144,14 +150,14 @@ def publish(
 
         with Progress(quiet) as say:
             say("starting MLflow")
-            folders, tracking = pending_of(bundle)
+            folders, current = pending_of(bundle)
             from flows.tracking import publish as deliver
 
             lines = []
             try:
                 for folder in folders:
                     say(f"publishing {folder.name}")
-                    published = deliver(folder, tracking)
+                    published = deliver(folder, current)
                     lines.append(("logged: " if published.new else "already there: ") + published.url)
             except TrackingError as error:
                 left = len(folders) - len(lines)
@@ -161,7 +167,7 @@ def publish(
             print("\n".join(lines) or "nothing is pending")
 
 
-def pending_of(path: Path) -> "tuple[list[Path], Tracking | None]":
+def pending_of(path: Path) -> "tuple[list[Path], Evaluation | None]":
     """The folders to publish, and where to: a folder names itself, a configuration all that are pending."""
     if path.is_dir():
         return [path], None
@@ -169,7 +175,7 @@ def pending_of(path: Path) -> "tuple[list[Path], Tracking | None]":
     from flows.store import unpublished
 
     evaluation = read_config(path)
-    return unpublished(evaluation), evaluation.mlflow
+    return unpublished(evaluation), evaluation
 
 
 def serve(configs: ConfigFiles) -> None:

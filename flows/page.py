@@ -231,15 +231,15 @@ def fitting_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     bare = len(packed(content | {"rankings": []}))
     if bare <= 0.9 * limit:
         kept = len(queries)
-        while len(block) > limit:
-            kept = int(kept * min(0.97, (limit - bare) / (len(block) - bare)))
+        while len(block) > limit and kept > 0:
+            kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
             chosen = set(order[:kept])
             some = [ranking if place in chosen else None for place, ranking in enumerate(rankings)]
             block = packed(content | {"rankings": some})
         return block, {"rankings": len(queries) - kept, "queries": 0}
     kept, block = len(queries), packed(content | {"rankings": []})
-    while len(block) > limit:
-        kept = int(kept * min(0.97, limit / len(block)))
+    while len(block) > limit and kept > 0:
+        kept = max(0, int(kept * min(0.97, limit / len(block))))
         places = sorted(order[:kept])
         block = packed(only(content, places) | {"rankings": []})
     return block, {"rankings": kept, "queries": len(queries) - kept}

@@ -3,8 +3,8 @@
 `perform` is the night: with Prefect every step is a task, without it a function call.
 """
 
-import contextlib
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ import pyarrow.parquet as papq
 from flows import pipeline, store
 from flows.checks import check
 from flows.config import Evaluation, PythonSource
-from flows.errors import InputError, TrackingError
+from flows.errors import InputError, RefusedError, TrackingError
 from flows.gates import check_gates
 from flows.outcome import Finding, Outcome, write_text
 from flows.parity import verify
@@ -189,9 +189,13 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
     new = 0
     for folder in store.unpublished(evaluation):
         if folder != bundle:
-            with contextlib.suppress(InputError):  # a bundle that cannot be read must not keep the others back
-                new += deliver(folder, evaluation.mlflow).new
-    found = deliver(bundle, evaluation.mlflow)
+            try:
+                new += deliver(folder, evaluation).new
+            except InputError:  # said already, where it was read; it must not keep the others back
+                continue
+            except RefusedError as error:
+                print(f"ndcg-ab: {folder}: MLflow does not take it: {error}", file=sys.stderr)
+    found = deliver(bundle, evaluation)
     links = {"url": found.url, "trend_url": found.trend_url, "dashboard": dashboard_command(found.uri)}
     return links | {"delivered": new}
 

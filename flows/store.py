@@ -18,21 +18,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-import pyarrow as pa
 import pyarrow.parquet as papq
 
 from flows import __version__, history
 from flows.config import Evaluation
 from flows.errors import InputError
-from flows.figures import figures_of, save_figure
 from flows.outcome import Outcome, write_text
-from flows.page import gather, write_page
+from flows.report_files import PAGE, write_report, write_stub
 from flows.warehouse import Warehouse
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
-PAGE = "report.html"
-FIGURES = "figures"
 TABLES = "evaluation.duckdb"
 PUBLISHED = "published.json"
 LOCK = ".lock"
@@ -77,6 +73,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
     """
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
+    ours = [path for path in (parent, parent.parent) if not path.exists()]
     folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
     with lock:
         try:
@@ -89,8 +86,8 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
             if folder.exists():
                 shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):
-                parent.rmdir()
-                parent.parent.rmdir()
+                for path in ours:
+                    path.rmdir()
 
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
@@ -127,6 +124,8 @@ def is_full(error: Exception) -> bool:
     """Whether the output directory takes no more: Python's word for it or DuckDB's."""
     if isinstance(error, OSError):
         return error.errno in FULL
+    if isinstance(error.__cause__, Exception) and is_full(error.__cause__):
+        return True
     return history.is_duckdbs(error) and ("ould not write" in str(error) or "No space left" in str(error))
 
 
@@ -219,7 +218,12 @@ def keep(
             history.enter(past, content, outcome, scores)
             content["comparisons_so_far"] = history.comparisons_so_far(past, content["query_set"])
             write_text(folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-            write_report(folder, outcome, content, history.nights(past))
+            try:
+                write_report(folder, folder / TABLES, outcome, content, history.nights(past))
+            except Exception as error:  # costs the page, never the night
+                if is_full(error):
+                    raise
+                write_stub(folder, error)
             shutil.rmtree(folder / "pulled", ignore_errors=True)
             folder.rename(final)
             (final / LOCK).unlink(missing_ok=True)
@@ -239,16 +243,6 @@ def query_set(tables: Path) -> str:
 
 
 JUDGED_QUERIES = "select query_id from query where is_judged order by query_id"
-
-
-def write_report(folder: Path, outcome: Outcome, content: dict[str, Any], nights: pa.Table) -> None:
-    with Warehouse(folder / TABLES) as warehouse:
-        data = gather(warehouse, outcome, content, nights)
-    write_page(folder / PAGE, data)
-    (folder / FIGURES).mkdir(exist_ok=True)
-    for name, chart in figures_of(data).items():
-        if name in ("intervals", "nights"):
-            save_figure(chart, folder / FIGURES / f"{name}.png")
 
 
 def adopt(past: Warehouse, parent: Path) -> None:

@@ -15,12 +15,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flows.config import Tracking
+from flows.config import Evaluation
 from flows.environment import artifact_directory, prepare, tracking_uri, uploading
-from flows.errors import InputError, TrackingError
+from flows.errors import InputError, RefusedError, TrackingError
 from flows.outcome import Outcome
 from flows.report import comparison_table, headline, note
-from flows.store import BUNDLE, FIGURES, PAGE, SCORES, Bundle, alone, mark_published, read_bundle
+from flows.report_files import FIGURES, PAGE
+from flows.store import BUNDLE, SCORES, Bundle, alone, mark_published, read_bundle
 from flows.views import view_id, views
 from ndcg_core.metric import parse
 
@@ -49,15 +50,17 @@ class Published:
     new: bool
 
 
-def publish(folder: Path, tracking: Tracking | None = None) -> Published:
+def publish(folder: Path, current: Evaluation | None = None) -> Published:
     """Logs the bundle in `folder`, once; runs left incomplete by an earlier attempt are replaced.
 
-    tracking: where to; by default where the bundle's own configuration says.
+    current: the evaluation as it is configured now, which says where to; by default what the bundle says, with its
+    output where the folder is now.
     Raises InputError where there is no bundle, TrackingError where MLflow cannot take it.
     """
     bundle = read_bundle(folder)
-    if tracking is not None:
-        bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update={"mlflow": tracking}))
+    output = folder.resolve().parent.parent if current is None else current.output_directory
+    place = {"mlflow": (current or bundle.evaluation).mlflow, "output": output}
+    bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
     with alone(folder):
         found = log_once(bundle)
         mark_published(folder, {"uri": found.uri, "run_id": found.run_id, "url": found.url})
@@ -81,6 +84,9 @@ def log_once(bundle: Bundle) -> Published:
         return published(uri, experiment_id, run_id, new=True)
     except InputError:
         raise
+    except MlflowException as error:
+        refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
+        raise (RefusedError if refused else TrackingError)(f"{uri}: {first_sentence(error)}") from error
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
         raise TrackingError(f"{uri}: {first_sentence(error)}") from error
 
@@ -126,7 +132,8 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         directory = artifact_directory(uri)
-        location = (directory / name).resolve().as_uri() if directory else None
+        inside = re.sub(r"[^\w. -]+", "_", name).strip("._ ") or "experiment"  # a name may hold slashes and dots
+        location = (directory / inside).resolve().as_uri() if directory else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:

@@ -232,7 +232,11 @@ class Metric:
             plain = isinstance(value, str) and value != "none" and choice in ("gain", "discount", "ideal")
             text = re.sub(r"[^A-Za-z0-9.\-]+", "_", written(value).replace(":", "-")).strip("_")
             parts.append(text if plain else f"{choice}_{text}")
-        return "_".join(parts) + (f"_at_{self.cutoff}" if self.cutoff else "")
+        depth = f"_at_{self.cutoff}" if self.cutoff else ""
+        name = "_".join(parts) + depth
+        return (
+            name if len(name) <= 200 else f"{self.measure}_{self.hash}{depth}"
+        )  # MLflow ends at 250, prefixes and all
 
 
 def parse(text: str) -> Metric:

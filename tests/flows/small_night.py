@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from flows import history, steps, store
+from flows import history, report_files, steps, store
 from flows.config import Evaluation
 from flows.warehouse import Warehouse
 from tests.conftest import ROOT
@@ -57,7 +57,7 @@ def no_tracker(*_: object) -> dict[str, Any]:
 
 def plain_page(folder: Path, *_: object) -> None:
     """In place of the page, which takes most of a small night's time."""
-    (folder / store.PAGE).write_text("page\n")
+    (folder / report_files.PAGE).write_text("page\n")
 
 
 def quiet_steps() -> steps.Steps:

@@ -251,7 +251,8 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(TrackingError, match="readonly database"):
         publish(second.bundle)
     (tmp_path / "words.db").write_text("no database\n" * 1000)
-    elsewhere = evaluation.mlflow.model_copy(update={"tracking_uri": f"sqlite:///{tmp_path / 'words.db'}"})
+    tracking = evaluation.mlflow.model_copy(update={"tracking_uri": f"sqlite:///{tmp_path / 'words.db'}"})
+    elsewhere = evaluation.model_copy(update={"mlflow": tracking})
     with pytest.raises(TrackingError, match=r"words\.db: "):
         publish(night.bundle, elsewhere)
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
