@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,9 +19,9 @@ from flows.power_scores import LARGEST, Scores, canonical, read_scores
 from flows.sources.layout import shown
 from flows.sources.queries import pull_weights
 from flows.wording import signed
-from ndcg_core.estimates import effective_number, minimal_detectable_effect, moments
+from ndcg_core.estimates import effective_number, moments
 from ndcg_core.flips import TIE_TOLERANCE
-from ndcg_core.power import FEWEST, MOST, Detectable, queries_needed
+from ndcg_core.power import MOST, Detectable, power_curve, queries_needed
 
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
@@ -92,20 +91,21 @@ class Plan:
             return None
         return max(1.0, n * self.effective_queries / self.queries - 1)
 
+    def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
+        """The mean differences that numbers of queries like these detect."""
+        assert self.deviation is not None
+        return power_curve(queries, self.deviation, asked.alpha, asked.power, self.freedom)
+
     def detectable(self, n: int, asked: Asked) -> float:
         """The mean difference that n queries like these detect."""
-        assert self.deviation is not None
-        return minimal_detectable_effect(n, self.deviation, asked.alpha, asked.power, self.freedom(n))
+        return self.curve_over([n], asked)[0].effect
 
     def needed_for(self, effect: float, asked: Asked) -> Need:
         """The fewest queries like these that detect the effect."""
         assert self.deviation is not None
         if self.detectable(MOST, asked) > effect:
             return Need(effect, None)
-        if self.freedom(MOST) is None:
-            return Need(effect, queries_needed(effect, self.deviation, asked.alpha, asked.power))
-        counts = range(FEWEST, MOST + 1)
-        return Need(effect, counts[bisect_left(counts, True, key=lambda n: self.detectable(n, asked) <= effect)])
+        return Need(effect, queries_needed(effect, self.deviation, asked.alpha, asked.power, self.freedom))
 
 
 # ---- what the options say
@@ -239,7 +239,7 @@ def with_answers(plan: Plan, asked: Asked) -> Plan:
         plan,
         mde=plan.detectable(plan.queries, asked) if plan.queries else None,
         needed=tuple(plan.needed_for(effect, asked) for effect in asked.effects),
-        curve=tuple(Detectable(n, plan.detectable(n, asked)) for n in queries),
+        curve=tuple(plan.curve_over(queries, asked)),
     )
 
 

@@ -11,7 +11,7 @@ Abuse of Power, The American Statistician 55 (2001) (against observed power).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ndcg_core.estimates import minimal_detectable_effect
@@ -28,12 +28,19 @@ class Detectable(NamedTuple):
     effect: float
 
 
-def queries_needed(effect: float, standard_deviation: float, alpha: float = 0.05, power: float = 0.8) -> int:
+def queries_needed(
+    effect: float,
+    standard_deviation: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    freedom: Callable[[int], float | None] = lambda n: None,
+) -> int:
     """The smallest n >= 2 whose minimal detectable effect is not above `effect`; exact, by bisection.
 
     effect: > 0, chosen beforehand, in the metric's unit. standard_deviation: of the differences of queries like those
     to come, >= 0 (0 gives 2). alpha: in (0, 1), of the two-sided test. power: in (alpha, 1); at alpha the test is
-    there without any effect. Raises ValueError for values out of range, or where 10^12 queries are not enough.
+    there without any effect. freedom: n -> degrees of freedom, not falling with n, where weights leave under n - 1.
+    Raises ValueError for values out of range, or where 10^12 queries are not enough.
     """
     if not 0 < effect < math.inf:
         raise ValueError(f"effect == {effect}, must be above 0 and finite")
@@ -41,7 +48,8 @@ def queries_needed(effect: float, standard_deviation: float, alpha: float = 0.05
         raise ValueError(f"power == {power}, must be above alpha == {alpha}")
 
     def enough(n: int) -> bool:
-        return standard_deviation == 0 or minimal_detectable_effect(n, standard_deviation, alpha, power) <= effect
+        detected = minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))
+        return standard_deviation == 0 or detected <= effect
 
     minimal_detectable_effect(FEWEST, standard_deviation, alpha, power)  # refuses what is out of range
     if enough(FEWEST):
@@ -58,10 +66,15 @@ def queries_needed(effect: float, standard_deviation: float, alpha: float = 0.05
 
 
 def power_curve(
-    queries: Sequence[int], standard_deviation: float, alpha: float = 0.05, power: float = 0.8
+    queries: Sequence[int],
+    standard_deviation: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    freedom: Callable[[int], float | None] = lambda n: None,
 ) -> list[Detectable]:
     """What each number of queries detects, in the order given; it falls as 1 / sqrt(n).
 
-    queries: each >= 2. The other arguments, and ValueError, as for `estimates.minimal_detectable_effect`.
+    queries: each >= 2. freedom: as for `queries_needed`. The other arguments, and ValueError, as for
+    `estimates.minimal_detectable_effect`.
     """
-    return [Detectable(n, minimal_detectable_effect(n, standard_deviation, alpha, power)) for n in queries]
+    return [Detectable(n, minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))) for n in queries]
