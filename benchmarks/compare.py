@@ -49,7 +49,17 @@ def timed(command: list[str]) -> tuple[float, float, str]:
 
 def commands(directory: Path) -> dict[str, list[str]]:
     judgments = str(directory / "judgments.qrels")
-    ours = [sys.executable, "-m", "flows.cli", "compare", "--judgments", judgments, "--json", "-", "--quiet"]
+    ours = [
+        sys.executable,
+        "-m",
+        "ndcg_ab.flows.cli.app",
+        "compare",
+        "--judgments",
+        judgments,
+        "--json",
+        "-",
+        "--quiet",
+    ]
     for name in SYSTEMS:
         ours += ["--system", f"{name}={directory / name}.run"]
     theirs = [sys.executable, "-c", PEER, judgments, *(str(directory / f"{name}.run") for name in SYSTEMS)]

@@ -144,7 +144,7 @@ def run_night(config: Path, night: int, plan: Plan, prefect_url: str | None) -> 
     at = FIRST_NIGHT + timedelta(days=night - 1)
     start = time.monotonic()
     found = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "run", str(chosen), "--quiet", "--at", at.isoformat()],
+        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(chosen), "--quiet", "--at", at.isoformat()],
         capture_output=True,
         text=True,
         env=environment,
@@ -199,7 +199,7 @@ def account(directory: Path, config: Path, plan: Plan, nights: list[Night], trac
     """Prints the nights; what is not as it should be."""
     results = directory / "results" / "month"
     told = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "history", str(config), "--json", "-"],
+        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "history", str(config), "--json", "-"],
         capture_output=True,
         text=True,
         check=True,

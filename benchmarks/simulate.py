@@ -23,10 +23,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.adjust import benjamini_hochberg, holm
-from ndcg_core.bootstrap import bca_interval
-from ndcg_core.comparison import Column, Comparison, check_guardrails, compare_family
-from ndcg_core.estimates import (
+from ndcg_core.statistics.bootstrap import bca_interval
+from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.estimates import (
     equivalence_p_value,
     interval,
     minimal_detectable_effect,
@@ -34,7 +33,8 @@ from ndcg_core.estimates import (
     relative_weights,
     t_test,
 )
-from ndcg_core.signflip import sign_flip
+from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
+from ndcg_core.statistics.sign_flip import sign_flip
 
 FloatArray = NDArray[np.float64]
 Rng = np.random.Generator
@@ -118,7 +118,7 @@ def _ranked(rng: Rng, grades: FloatArray, noise: float, bonus: Sequence[float]) 
 
 
 def _values(ranked: FloatArray) -> FloatArray:
-    """The METRICS of grades in rank order, as `ndcg_core.ndcg` has them, along a last axis."""
+    """The METRICS of grades in rank order, as `ndcg_core.measures.score` has them, along a last axis."""
     discount = 1 / np.log2(np.arange(2, DOCUMENTS + 2))
     ideal = -np.sort(-ranked, axis=-1)
 

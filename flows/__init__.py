@@ -1,8 +1,1 @@
-"""Everything that touches the world: configuration, sources, the warehouse, reports, tracking, the command line."""
-
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("ndcg-ab")
-except PackageNotFoundError:  # a bare checkout
-    __version__ = "0"
+"""How an evaluation is run: from the command line, as a Prefect flow, on a schedule."""

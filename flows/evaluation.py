@@ -1,6 +1,6 @@
 """The evaluation as a Prefect flow: every step a task, its state, artifacts and events where a team looks for them.
 
-The work and its order stand in `flows.steps`.  Tasks pass paths and small values, never tables or connections.
+The work and its order stand in `ndcg_ab.flows.steps`.  Tasks pass paths and small values, never tables or connections.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
@@ -30,49 +30,32 @@ from prefect.settings import PREFECT_API_URL
 from prefect.states import Failed
 from prefect.task_engine import TaskRunTimeoutError
 
-from flows import steps, store
-from flows.config import Evaluation
-from flows.errors import InputError, ParityError, SilentError, SqlError
-from flows.outcome import Outcome
-from flows.report import comparison_table, findings_note
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.history.bundles import Finished, read_bundle
+from ndcg_ab.report.markdown import comparison_table, findings_note
+from ndcg_core.statistics.verdict import Verdict
+
+from . import steps
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
 OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
-
-
-@dataclasses.dataclass(frozen=True)
-class Finished:
-    """A finished run: its bundle, where MLflow has it, or why logging is pending.
-
-    reused: an earlier evaluation with the same inputs and configuration stands for it.
-    unobserved: why Prefect has no record of it, where it has none.
-    """
-
-    bundle: Path
-    outcome: Outcome
-    extremes: tuple[dict[str, Any], ...]
-    comparisons_so_far: int
-    reused: bool
-    url: str | None
-    trend_url: str | None
-    dashboard: str | None
-    delivered: int
-    pending: str | None
-    unobserved: str | None
 
 
 @dataclasses.dataclass
 class Watch:
     """What the caller of a flow in this process must know, whatever becomes of Prefect.
 
-    say: told what begins.  bundle, reused: as soon as the evaluation is safe on disk.  night: when all is done.
+    say: told what begins.  bundle, reused: as soon as the evaluation is safe on disk.  performed: when all is
+    done.
     error: what a step raised.
     """
 
     say: Callable[[str], None] = lambda step: None
     bundle: Path | None = None
     reused: bool = False
-    night: steps.Night | None = None
+    performed: steps.Performed | None = None
     error: Exception | None = None
 
     def kept(self, bundle: Path, reused: bool) -> None:
@@ -88,48 +71,30 @@ def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return isinstance(error, SilentError) or not isinstance(error, OURS)
 
 
-def step(work: Callable[..., Any], name: str, **settings: Any) -> Any:
-    made: Any = task(
-        name=name,
-        task_run_name=settings.pop("run_name", name),
-        cache_policy=NO_CACHE,
-        persist_result=False,
-        **settings,
-    )
-    return made(work)
+def as_task(step: steps.Step, evaluation: Evaluation) -> Any:
+    """A step as a task; one that talks to the outside world is tried again when it fails, and given up after a time."""
+    settings: dict[str, Any] = {}
+    if step.outside:
+        prefect = evaluation.prefect
+        settings = {
+            "retries": min(prefect.retries, prefect.retries if step.most_retries is None else step.most_retries),
+            "retry_delay_seconds": prefect.retry_seconds,
+            "retry_condition_fn": is_worth_retrying,
+            "timeout_seconds": prefect.timeout_seconds,
+        }
+    name = step.name.replace("{name}", "ranking")
+    made: Any = task(name=name, task_run_name=step.name, cache_policy=NO_CACHE, persist_result=False, **settings)
+    return made(step.work)
 
 
-def io_step(work: Callable[..., Any], name: str, evaluation: Evaluation, **settings: Any) -> Any:
-    """A step that talks to the outside world: tried again when it fails, and given up after a time."""
-    prefect = evaluation.prefect
-    return step(
-        work,
-        name,
-        retries=prefect.retries,
-        retry_delay_seconds=prefect.retry_seconds,
-        retry_condition_fn=is_worth_retrying,
-        timeout_seconds=prefect.timeout_seconds,
-        **settings,
-    )
+def by_task(evaluation: Evaluation) -> steps.Call:
+    """Calls every step as a task."""
+    tasks = {step: as_task(step, evaluation) for step in steps.STEPS}
 
+    def call(step: steps.Step, *arguments: Any) -> Any:
+        return tasks[step](*arguments)
 
-def tasks(evaluation: Evaluation) -> steps.Steps:
-    """Every step as a task."""
-    return steps.Steps(
-        pull_judgments=io_step(steps.pull_judgments, "pull judgments", evaluation),
-        pull_ranking=io_step(steps.pull_ranking, "pull ranking", evaluation, run_name="pull {name}"),
-        pull_queries=io_step(steps.about_queries, "pull queries", evaluation),
-        find_same=step(store.find_same, "look for the same content"),
-        load_and_check=step(steps.load_and_check, "load and check"),
-        score=step(steps.score, "score"),
-        verify=step(steps.verify_sample, "verify"),
-        test_differences=step(steps.test_differences, "test differences"),
-        keep=step(steps.keep, "keep"),
-        # MLflow's client has tried again by itself, and the next night delivers what is pending: one more attempt.
-        publish=io_step(steps.publish, "publish", evaluation, run_name="publish to MLflow").with_options(
-            retries=min(1, evaluation.prefect.retries)
-        ),
-    )
+    return call
 
 
 def run_name() -> str:
@@ -143,7 +108,7 @@ def run_name() -> str:
 
 
 @flow(name="ndcg-ab", flow_run_name=run_name, validate_parameters=True, persist_result=False)
-def evaluate(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
+def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
     """Compares the systems of one evaluation and keeps what was found.
 
     evaluation: what is compared, and how.  force: compute anew even if inputs and configuration are those of an
@@ -151,19 +116,20 @@ def evaluate(evaluation: Evaluation, force: bool = False, at: datetime | None = 
     """
     watch = WATCH.get(Watch())
     try:
-        with progress(f"{slug(evaluation.name)}-progress", len(evaluation.systems) + 9) as further:
-            announced = steps.announced(watch.say, tasks(evaluation), further)
-            night = steps.perform(evaluation, announced, force=force, at=at, kept=watch.kept)
+        count = len(evaluation.systems) + len(steps.STEPS) - 1
+        with progress(f"{slug(evaluation.name)}-progress", count) as further:
+            call = steps.announced(watch.say, by_task(evaluation), further)
+            performed = steps.perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
     except Exception as error:
         watch.error = error
         raise
-    watch.night = night
-    outcome = store.read_bundle(night.bundle).outcome
-    show(evaluation, night, outcome)
+    watch.performed = performed
+    outcome = read_bundle(performed.bundle).outcome
+    show(evaluation, performed, outcome)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.gates if not gate.passed)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
-    return {"bundle": str(night.bundle), "reused": night.reused, **night.published}
+    return {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
 
 
 @contextlib.contextmanager
@@ -186,7 +152,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def show(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
+def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name = get_run_logger(), slug(evaluation.name)
     table = comparison_table(outcome)
@@ -196,18 +162,18 @@ def show(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
         description=f"{evaluation.name}: every candidate against {outcome.baseline}",
     )
     create_markdown_artifact(findings_note(outcome), key=f"{name}-findings", description="data check and gates")
-    if night.published["url"]:
-        create_link_artifact(night.published["url"], link_text="MLflow run", key=f"{name}-mlflow")
-    if night.reused:
-        logger.info("same inputs and configuration as before: %s", night.bundle)
-    if night.published["pending"]:
-        logger.warning("logging to MLflow is pending: %s", night.published["pending"])
-    tell(evaluation, night, outcome)
+    if performed.published["url"]:
+        create_link_artifact(performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow")
+    if performed.reused:
+        logger.info("same inputs and configuration as before: %s", performed.bundle)
+    if performed.published["pending"]:
+        logger.warning("logging to MLflow is pending: %s", performed.published["pending"])
+    tell(evaluation, performed, outcome)
 
 
-def tell(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
+def tell(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
     """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed."""
-    common = {"evaluation": evaluation.name, "bundle": str(night.bundle), "url": night.published["url"]}
+    common = {"evaluation": evaluation.name, "bundle": str(performed.bundle), "url": performed.published["url"]}
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.gates if not gate.passed}
         resource = {
@@ -216,7 +182,7 @@ def tell(evaluation: Evaluation, night: steps.Night, outcome: Outcome) -> None:
         }
         emit_event("ndcg-ab.gate.failed", resource, payload={**common, "gates": failures})
     for row in outcome.main:
-        if not row.exploratory and row.verdict.startswith("regressed"):
+        if not row.exploratory and row.conclusion is Verdict.REGRESSED:
             resource = {
                 "prefect.resource.id": f"ndcg-ab.system.{evaluation.name}.{row.candidate}",
                 "prefect.resource.name": row.candidate,
@@ -235,15 +201,15 @@ def run_evaluation(
 ) -> Finished:
     """Runs the flow here and now; raises what the failing step raised.
 
-    A Prefect server that is away, or goes away on the way, does not stop the night: it goes on without.
+    A Prefect server that is away, or goes away on the way, does not stop the run: it goes on without.
     """
     watch = Watch(say)
     WATCH.set(watch)
     trouble = silence(PREFECT_API_URL.value())
     if trouble is None:
         try:
-            state: Any = evaluate(evaluation, force, at, return_state=True)
-            if watch.night is None:
+            state: Any = evaluation_flow(evaluation, force, at, return_state=True)
+            if watch.performed is None:
                 state.result()
         except Exception as error:
             if watch.bundle is None and isinstance(watch.error, OURS):
@@ -254,13 +220,13 @@ def run_evaluation(
             if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
                 raise
             trouble = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    night = watch.night
-    if night is None and watch.bundle is not None:
-        night = steps.deliver(evaluation, watch.bundle, watch.reused)
-    if night is None:
+    performed = watch.performed
+    if performed is None and watch.bundle is not None:
+        performed = steps.finish(evaluation, watch.bundle, watch.reused)
+    if performed is None:
         say(f"going on without Prefect ({trouble})")
-        night = steps.perform(evaluation, steps.announced(say), force=force, at=at)
-    return finished(night, trouble)
+        performed = steps.perform(evaluation, steps.announced(say), force=force, at=at)
+    return finished(performed, trouble)
 
 
 def silence(api_url: str | None) -> str | None:
@@ -282,14 +248,14 @@ def is_prefects(error: BaseException) -> bool:
     return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
 
 
-def finished(night: steps.Night, trouble: str | None) -> Finished:
-    bundle = store.read_bundle(night.bundle)
+def finished(performed: steps.Performed, trouble: str | None) -> Finished:
+    bundle = read_bundle(performed.bundle)
     return Finished(
         bundle=bundle.folder,
         outcome=bundle.outcome,
         extremes=bundle.extremes,
         comparisons_so_far=bundle.comparisons_so_far,
-        reused=night.reused,
+        reused=performed.reused,
         unobserved=trouble,
-        **night.published,
+        **performed.published,
     )

@@ -18,13 +18,14 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
-from flows.config import Evaluation
-from flows.errors import InputError
-from flows.evaluation import evaluate, is_prefects, silence
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError
+
+from .evaluation import evaluation_flow, is_prefects, silence
 
 GRACE = 30.0  # seconds that an orderly end may take
 SLUG = "nightly"  # names the schedule, so that deploying again changes it
-# One run at a time: a night that is still at work when the next one is due is not overtaken by it.
+# One run at a time: one that is still at work when the next is due is not overtaken by it.
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
 
@@ -37,7 +38,7 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
     if evaluation.schedule is not None:
         cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
         settings["schedule"] = Cron(cron, timezone=zone, slug=SLUG)
-    made = evaluate.to_deployment(
+    made = evaluation_flow.to_deployment(
         name=evaluation.name,
         parameters={"evaluation": evaluation.model_dump(mode="json")},
         description=described(evaluation),

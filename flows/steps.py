@@ -1,10 +1,10 @@
 """The steps of a kept evaluation as plain functions over its working folder, and their order.
 
-`perform` is the night: with Prefect every step is a task, without it a function call.
+`STEPS` is the one list of them: with Prefect every step is a task, without it a function call.  `perform` is the run.
 """
 
 import dataclasses
-import sys
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -12,40 +12,50 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from flows import pipeline, store
-from flows.checks import check
-from flows.config import Evaluation, PythonSource
-from flows.errors import InputError, RefusedError, TrackingError
-from flows.gates import check_gates
-from flows.outcome import Finding, Outcome, write_text
-from flows.parity import verify
-from flows.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries
-from flows.warehouse import Warehouse
+from ndcg_ab.config.model import Evaluation, PythonSource
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError, TrackingError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.codec import decode, encode
+from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
+from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.files import write_text
+from ndcg_ab.history import bundles
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources.queries import layout_of
 
 Inputs = list[dict[str, Any]]
+PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 OUTCOME = "outcome.json"
-Publish = Callable[[Evaluation, Path], dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Steps:
-    """What `perform` calls, step by step."""
+class Step:
+    """One step.
 
-    pull_judgments: Callable[[Evaluation, Path], dict[str, Any]]
-    pull_ranking: Callable[[Evaluation, str, Path], dict[str, Any]]
-    pull_queries: Callable[[Evaluation], Inputs]
-    find_same: Callable[[Evaluation, Inputs], Path | None]
-    load_and_check: Callable[[Evaluation, Path], list[dict[str, Any]]]
-    score: Callable[[Evaluation, Path], None]
-    verify: Callable[[Evaluation, Path], int]
-    test_differences: Callable[[Evaluation, Path, list[dict[str, Any]], int], list[dict[str, Any]]]
-    keep: Callable[[Evaluation, Path, Inputs, list[dict[str, Any]]], Path]
-    publish: Callable[[Evaluation, Path], dict[str, Any]]
+    name: what people see of it; ``{name}`` in it stands for the system.  work: what it does.
+    outside: whether it talks to the outside world: then it is tried again when it fails, and given up after a time.
+    most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    """
+
+    name: str
+    work: Callable[..., Any]
+    outside: bool = False
+    most_retries: int | None = None
+
+    def shown(self, *arguments: Any) -> str:
+        """``pull bm25``: the name of this step with these arguments."""
+        return self.name.format_map(inspect.signature(self.work).bind(*arguments).arguments)
+
+
+Call = Callable[..., Any]  # called with a step and its arguments
 
 
 @dataclasses.dataclass(frozen=True)
-class Night:
-    """What a night came to: its bundle, whether that is an earlier one with the same content, and the tracker's word.
+class Performed:
+    """What a run came to: its bundle, whether that is an earlier one with the same content, and the tracker's word.
 
     published: url, trend_url and dashboard, delivered (earlier bundles that were pending), or pending: why not.
     """
@@ -55,79 +65,184 @@ class Night:
     published: Mapping[str, Any]
 
 
-def perform(
-    evaluation: Evaluation,
-    steps: Steps,
-    *,
-    force: bool = False,
-    at: datetime | None = None,
-    kept: Callable[[Path, bool], None] = lambda bundle, reused: None,
-) -> Night:
-    """The whole night.
-
-    force: compute anew what an earlier evaluation has already.  at: the moment that it stands for; by default now.
-    kept: told the bundle as soon as it is safe, before anything else can fail.
-    """
-    with store.working(evaluation, at) as folder:
-        (folder / "pulled").mkdir()
-        inputs = [steps.pull_judgments(evaluation, folder)]
-        inputs += [steps.pull_ranking(evaluation, system.name, folder) for system in evaluation.systems]
-        inputs += steps.pull_queries(evaluation)
-        same = None if force else steps.find_same(evaluation, inputs)
-        if same is None:
-            findings = steps.load_and_check(evaluation, folder)
-            steps.score(evaluation, folder)
-            parity_queries = steps.verify(evaluation, folder)
-            extremes = steps.test_differences(evaluation, folder, findings, parity_queries)
-            bundle = steps.keep(evaluation, folder, inputs, extremes)
-        else:
-            bundle = same
-    kept(bundle, same is not None)
-    return deliver(evaluation, bundle, same is not None, steps.publish)
-
-
-def deliver(
-    evaluation: Evaluation,
-    bundle: Path,
-    reused: bool,
-    publish: Publish | None = None,
-) -> Night:
-    """The end of the night, when the bundle is safe: the tracker is told, and what is too old goes."""
-    try:
-        published = {"pending": None, **(publish or PLAIN.publish)(evaluation, bundle)}
-    except Exception as error:  # whatever the tracker does, the night's work is done
-        reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
-        published = {"pending": reason, "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
-    store.retain(evaluation)
-    return Night(bundle, reused, published)
-
-
-def keep_pulled(pulled: Pulled, name: str, kind: str, path: Path | None, version: str | None = None) -> dict[str, Any]:
-    """Puts a pulled table on disk; what is known about it, for the bundle."""
-    if path:
-        papq.write_table(pulled.table, path, compression="zstd")
-    about = {"name": name, "kind": kind, "version": version, "origin": pulled.origin}
-    return about | {"rows": pulled.table.num_rows, "digest": pulled.digest}
+# ---- what the steps do
 
 
 def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
     pulled = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
-    return keep_pulled(pulled, evaluation.judgments.file.name, "judgments", folder / "pulled" / "judgments.parquet")
+    return kept(pulled, evaluation.judgments.file.name, "judgments", folder / PULLED / "judgments.parquet")
 
 
-def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
-    place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    queries = pull_queries(evaluation) if system.python else Queries()
-    pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
-    return keep_pulled(pulled, name, "ranking", folder / "pulled" / f"ranking{place}.parquet", system.version)
-
-
-def about_queries(evaluation: Evaluation) -> Inputs:
+def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
     """One row where a file names the queries, none where none does."""
     pulled = pull_queries(evaluation).pulled
     if pulled is None or evaluation.queries is None:
         return []
-    return [keep_pulled(pulled, evaluation.queries.file.name, "queries", None)]
+    return [kept(pulled, evaluation.queries.file.name, "queries", folder / PULLED / "queries.parquet")]
+
+
+def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
+    place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
+    queries = queries_from(evaluation, folder) if system.python else Queries()
+    pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
+    return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
+
+
+def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
+    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments, evaluation)
+    rankings = {
+        system.name: pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation)
+        for place, system in enumerate(evaluation.systems)
+    }
+    with opened(evaluation, folder) as engine:
+        pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
+        found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation.metric_list))
+        return found
+
+
+def score(evaluation: Evaluation, folder: Path) -> None:
+    with opened(evaluation, folder) as engine:
+        pipeline.score(engine, evaluation.metric_list)
+        pipeline.write_query_scores(engine, folder / bundles.SCORES)
+
+
+def verify_sample(evaluation: Evaluation, folder: Path) -> int:
+    with opened(evaluation, folder) as engine:
+        return verify(engine, evaluation.metric_list)
+
+
+def test_differences(
+    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int
+) -> list[dict[str, Any]]:
+    with opened(evaluation, folder) as engine:
+        noticed = decode(tuple[Finding, ...], findings)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries)
+        outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
+        write_text(folder / OUTCOME, outcome.to_json())
+        return pipeline.extremes(engine)
+
+
+def keep(evaluation: Evaluation, folder: Path, inputs: Inputs, extremes: list[dict[str, Any]]) -> Path:
+    outcome = Outcome.read(folder / OUTCOME)
+    (folder / OUTCOME).unlink()
+    return bundles.keep(folder, evaluation, outcome, inputs, extremes)
+
+
+def draw_page(bundle: Path) -> None:
+    from ndcg_ab.report.bundle_files import render
+
+    render(bundle)
+
+
+def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
+    """Delivers the bundle, and before it those that are still pending, in their order."""
+    from ndcg_ab.tracking import tracker
+
+    found, new = tracker().publish_pending(evaluation, bundle)
+    return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
+
+
+PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True)
+PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
+PULL_RANKING = Step("pull {name}", pull_ranking, outside=True)
+FIND_SAME = Step("look for the same content", bundles.find_same)
+LOAD_AND_CHECK = Step("load and check", load_and_check)
+SCORE = Step("score", score)
+VERIFY = Step("verify", verify_sample)
+TEST_DIFFERENCES = Step("test differences", test_differences)
+KEEP = Step("keep", keep)
+DRAW_PAGE = Step("draw the page", draw_page)
+# A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
+PUBLISH = Step("publish to MLflow", publish, outside=True, most_retries=1)
+
+STEPS = (
+    PULL_JUDGMENTS,
+    PULL_QUERIES,
+    PULL_RANKING,
+    FIND_SAME,
+    LOAD_AND_CHECK,
+    SCORE,
+    VERIFY,
+    TEST_DIFFERENCES,
+    KEEP,
+    DRAW_PAGE,
+    PUBLISH,
+)
+
+
+# ---- the run
+
+
+def plain(step: Step, *arguments: Any) -> Any:
+    """A step as a function call."""
+    return step.work(*arguments)
+
+
+def announced(say: Callable[[str], None], call: Call = plain, done: Callable[[], None] = lambda: None) -> Call:
+    """The same call; `say` is told what begins, `done` that it ended."""
+
+    def announcing(step: Step, *arguments: Any) -> Any:
+        say(step.shown(*arguments))
+        found = call(step, *arguments)
+        done()
+        return found
+
+    return announcing
+
+
+def perform(
+    evaluation: Evaluation,
+    call: Call = plain,
+    *,
+    force: bool = False,
+    at: datetime | None = None,
+    when_kept: Callable[[Path, bool], None] = lambda bundle, reused: None,
+) -> Performed:
+    """The whole run.
+
+    call: how a step is called; see `plain`.  force: compute anew what an earlier evaluation has already.
+    at: the moment that it stands for; by default now.  when_kept: told the bundle as soon as it is safe, before
+    anything else can fail.
+    """
+    with bundles.working(evaluation, at) as folder:
+        (folder / PULLED).mkdir()
+        judgments = call(PULL_JUDGMENTS, evaluation, folder)
+        queries = call(PULL_QUERIES, evaluation, folder)
+        rankings = [call(PULL_RANKING, evaluation, system.name, folder) for system in evaluation.systems]
+        inputs = [judgments, *rankings, *queries]
+        same = None if force else call(FIND_SAME, evaluation, inputs)
+        if same is None:
+            findings = call(LOAD_AND_CHECK, evaluation, folder)
+            call(SCORE, evaluation, folder)
+            parity_queries = call(VERIFY, evaluation, folder)
+            extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries)
+            bundle = call(KEEP, evaluation, folder, inputs, extremes)
+        else:
+            bundle = same
+    when_kept(bundle, same is not None)
+    return finish(evaluation, bundle, same is not None, call)
+
+
+def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plain) -> Performed:
+    """The end of a run, when the bundle is safe: its page is drawn, the tracker is told, and what is too old goes."""
+    call(DRAW_PAGE, bundle)
+    try:
+        published = {"pending": None, **call(PUBLISH, evaluation, bundle)}
+    except Exception as error:  # whatever the tracker does, the work is done
+        reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
+        published = {"pending": reason, "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+    bundles.retain(evaluation)
+    return Performed(bundle, reused, published)
+
+
+# ---- what was pulled, on disk
+
+
+def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
+    """Puts a pulled table on disk; what is known about it, for the bundle."""
+    papq.write_table(pulled.table, path, compression="zstd")
+    found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.table.num_rows, pulled.digest))
+    return found
 
 
 def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
@@ -136,110 +251,14 @@ def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation)
     return Pulled(papq.read_table(path, schema=layout.schema), layout, source, origin)
 
 
-def opened(evaluation: Evaluation, folder: Path) -> Warehouse:
-    return Warehouse(folder / store.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)
+def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
+    """The queries as they were pulled; nothing where no file names them."""
+    if evaluation.queries is None:
+        return Queries()
+    path = folder / PULLED / "queries.parquet"
+    pulled = pulled_from(path, layout_of(evaluation), evaluation.queries, evaluation)
+    return Queries(pulled, tuple(evaluation.slices.by))
 
 
-def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
-    judgments = pulled_from(folder / "pulled" / "judgments.parquet", JUDGMENT, evaluation.judgments, evaluation)
-    rankings = {
-        system.name: pulled_from(folder / "pulled" / f"ranking{place}.parquet", RANKING, system.source, evaluation)
-        for place, system in enumerate(evaluation.systems)
-    }
-    with opened(evaluation, folder) as warehouse:
-        pipeline.load(warehouse, judgments, pull_queries(evaluation), rankings, evaluation)
-        return [
-            dataclasses.asdict(finding) for finding in check(warehouse, judgments, rankings, evaluation.metric_list)
-        ]
-
-
-def score(evaluation: Evaluation, folder: Path) -> None:
-    with opened(evaluation, folder) as warehouse:
-        pipeline.score(warehouse, evaluation.metric_list)
-        pipeline.write_query_scores(warehouse, folder / store.SCORES)
-
-
-def verify_sample(evaluation: Evaluation, folder: Path) -> int:
-    with opened(evaluation, folder) as warehouse:
-        return verify(warehouse, evaluation.metric_list)
-
-
-def test_differences(
-    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int
-) -> list[dict[str, Any]]:
-    with opened(evaluation, folder) as warehouse:
-        noticed = [Finding(**finding) for finding in findings]
-        outcome = pipeline.conclude(warehouse, evaluation, noticed, parity_queries)
-        outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
-        write_text(folder / OUTCOME, outcome.to_json())
-        return pipeline.extremes(warehouse)
-
-
-def keep(evaluation: Evaluation, folder: Path, inputs: Inputs, extremes: list[dict[str, Any]]) -> Path:
-    outcome = Outcome.read(folder / OUTCOME)
-    (folder / OUTCOME).unlink()
-    return store.keep(folder, evaluation, outcome, inputs, extremes)
-
-
-def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
-    """Delivers the bundle, and before it those that are still pending, in their order."""
-    from flows.tracking import dashboard_command
-    from flows.tracking import publish as deliver
-
-    new = 0
-    for folder in store.unpublished(evaluation):
-        if folder != bundle:
-            try:
-                new += deliver(folder, evaluation).new
-            except InputError:  # said already, where it was read; it must not keep the others back
-                continue
-            except RefusedError as error:
-                print(f"ndcg-ab: {folder}: MLflow does not take it: {error}", file=sys.stderr)
-    found = deliver(bundle, evaluation)
-    links = {"url": found.url, "trend_url": found.trend_url, "dashboard": dashboard_command(found.uri)}
-    return links | {"delivered": new}
-
-
-PLAIN = Steps(
-    pull_judgments=pull_judgments,
-    pull_ranking=pull_ranking,
-    pull_queries=about_queries,
-    find_same=store.find_same,
-    load_and_check=load_and_check,
-    score=score,
-    verify=verify_sample,
-    test_differences=test_differences,
-    keep=keep,
-    publish=publish,
-)
-
-
-NAMES = {
-    "pull_judgments": "pull judgments",
-    "pull_ranking": "pull ranking",
-    "pull_queries": "pull queries",
-    "find_same": "look for the same content",
-    "load_and_check": "load and check",
-    "score": "score",
-    "verify": "verify",
-    "test_differences": "test differences",
-    "keep": "keep",
-    "publish": "publish to MLflow",
-}
-
-
-def announced(say: Callable[[str], None], steps: Steps = PLAIN, done: Callable[[], None] = lambda: None) -> Steps:
-    """The same steps; `say` is told what begins, `done` that it ended."""
-
-    def announcing(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def announced_work(*arguments: Any) -> Any:
-            of = f" {arguments[1]}" if name == "pull_ranking" else ""
-            say(NAMES[name].removesuffix(" ranking" if of else "") + of)
-            found = work(*arguments)
-            done()
-            return found
-
-        return announced_work
-
-    names = [field.name for field in dataclasses.fields(Steps)]
-    return Steps(**{name: announcing(name, getattr(steps, name)) for name in names})
+def opened(evaluation: Evaluation, folder: Path) -> DuckDBEngine:
+    return DuckDBEngine(folder / bundles.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)

@@ -1,0 +1,83 @@
+"""The mathematics of comparing rankers: measures of one query, and what differences over queries show.
+
+>>> from ndcg_core import Result, parse, score_query
+>>> score_query(parse("ndcg@10"), [Result("a", 2.0), Result("b", 1.0)], {"a": 0, "b": 1})
+0.6309297535714575
+
+A name is imported when it is first asked for: importing this package alone loads neither numpy nor scipy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ndcg_core.measures.explain import Explanation, Place, Step, explain, steps
+    from ndcg_core.measures.metric import Metric, MetricError
+    from ndcg_core.measures.notation import PRESETS, from_mapping, parse
+    from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
+    from ndcg_core.measures.score import Result, score_query
+    from ndcg_core.measures.ties import TieBounds, tie_bounds
+    from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
+    from ndcg_core.statistics.descriptive import Carrier, Descriptive
+    from ndcg_core.statistics.power import Detectable, power_curve, queries_needed
+    from ndcg_core.statistics.verdict import Obstacle, Size, Verdict
+
+__all__ = [
+    "DISCOUNTS",
+    "GAINS",
+    "IDEALS",
+    "MEASURES",
+    "PRESETS",
+    "Carrier",
+    "Column",
+    "Comparison",
+    "Descriptive",
+    "Detectable",
+    "Explanation",
+    "Metric",
+    "MetricError",
+    "Obstacle",
+    "Place",
+    "Result",
+    "Size",
+    "Step",
+    "TieBounds",
+    "Verdict",
+    "check_guardrails",
+    "compare_family",
+    "explain",
+    "from_mapping",
+    "parse",
+    "power_curve",
+    "queries_needed",
+    "score_query",
+    "steps",
+    "tie_bounds",
+]
+
+_PUBLIC = {
+    "measures.explain": ("Explanation", "Place", "Step", "explain", "steps"),
+    "measures.metric": ("Metric", "MetricError"),
+    "measures.notation": ("PRESETS", "from_mapping", "parse"),
+    "measures.registry": ("DISCOUNTS", "GAINS", "IDEALS", "MEASURES"),
+    "measures.score": ("Result", "score_query"),
+    "measures.ties": ("TieBounds", "tie_bounds"),
+    "statistics.comparison": ("Column", "Comparison", "check_guardrails", "compare_family"),
+    "statistics.descriptive": ("Carrier", "Descriptive"),
+    "statistics.power": ("Detectable", "power_curve", "queries_needed"),
+    "statistics.verdict": ("Obstacle", "Size", "Verdict"),
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """The public name from its module (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

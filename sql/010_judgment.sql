@@ -2,7 +2,8 @@
 -- grain:  one row per (query_id, doc_id)
 -- reads:  pulled_judgment
 -- params: -
--- Judgments that contradict each other were refused before this step (contradicting judgments).
+-- Of judgments that contradict each other the higher would stand here; the data check refuses them by
+-- contradicting_judgment before anything is scored.
 select
     query_id,
     doc_id,

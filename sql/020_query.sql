@@ -2,7 +2,7 @@
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
--- is_judged: has any judgment at all. judged: how many of its documents have one.
+-- is_judged: has any judgment at all. judged: how many of its documents have one. is_named: stands in the queries.
 with judged_query as (
     select
         query_id,
@@ -26,5 +26,6 @@ select
     asked_query.weight,
     judged_query.query_id is not null as is_judged,
     coalesce(judged_query.judged, 0) as judged,
+    asked_query.query_id is not null as is_named,
 from judged_query
 full outer join asked_query on judged_query.query_id = asked_query.query_id

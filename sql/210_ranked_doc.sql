@@ -7,7 +7,7 @@
 -- first_rank: the first rank of the group of equal scores that a document stands in; ties = average needs it,
 -- and the whole of a group that begins within the depth. Condensed rankings hold judged documents only.
 -- 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
-with scored_query as (
+with judged_query as (
     select query_id,
     from query
     where is_judged
@@ -28,7 +28,7 @@ whole_result as (
     cross join rank_rule
     where
         rank_rule.unjudged = 'zero'
-        and ranking.query_id in (select scored_query.query_id, from scored_query)
+        and ranking.query_id in (select judged_query.query_id, from judged_query)
 ),
 
 condensed_result as (

@@ -4,7 +4,7 @@
 -- params: -
 -- linear r; exponential 2^r - 1 (Burges et al. 2005); binary 1 from a grade on; judged 1 for every judged
 -- document; table as listed. A grade of 0 or below gains nothing, except under judged. A null gain is a
--- grade that a table lacks: an error, refused by the caller.
+-- grade that a table lacks: an error (impossible_gain).
 with wanted_grade as (
     select
         rule.gain_rule,

@@ -1,6 +1,6 @@
 -- discount: the factor of every rank under every rule that the metrics use.
 -- grain:  one row per (discount_rule, rank)
--- reads:  pulled_discount_rule, pulled_place
+-- reads:  place, pulled_discount_rule
 -- params: -
 -- log2 1/log2(i + 1); jarvelin_kekalainen 1/max(1, log_b i) (Järvelin and Kekäläinen 2002: no discount
 -- before rank b); reciprocal 1/i; none 1.
@@ -14,4 +14,4 @@ select
         when rule.kind = 'none' then 1.0
     end as discount,
 from pulled_discount_rule as rule
-cross join pulled_place as place
+cross join place

@@ -1,23 +1,32 @@
 -- system_summary: how many queries stand behind a system's value, and how many it left unanswered.
 -- grain:  one row per (system_id, metric_id)
--- reads:  query_score, scored_query, system
+-- reads:  metric, query_score, scored_query, system
 -- params: -
 -- Unanswered queries are among the queries, unless the metric leaves them out. Mean and median are taken
 -- outside, with an exact sum.
 with expected_query as (
     select
         system.system_id,
-        scored_query.metric_id,
+        system.place as system_place,
+        metric.metric_id,
+        metric.name as metric,
+        metric.place as metric_place,
         scored_query.query_id,
-    from scored_query
+    from metric
     cross join system
+    left join scored_query on metric.metric_id = scored_query.metric_id
 )
 
 select
     expected_query.system_id,
+    expected_query.system_place,
     expected_query.metric_id,
+    expected_query.metric,
+    expected_query.metric_place,
     count(query_score.query_id) as queries,
-    count(*) filter (where not coalesce(query_score.is_answered, false)) as unanswered,
+    count(*) filter (
+        where expected_query.query_id is not null and not coalesce(query_score.is_answered, false)
+    ) as unanswered,
 from expected_query
 left join query_score
     on
@@ -26,4 +35,7 @@ left join query_score
         and expected_query.query_id = query_score.query_id
 group by
     expected_query.system_id,
-    expected_query.metric_id
+    expected_query.system_place,
+    expected_query.metric_id,
+    expected_query.metric,
+    expected_query.metric_place

@@ -1,5 +1,6 @@
 """Fixtures, and a small laboratory: judgments and rankings as dictionaries, scored by the SQL and by the core."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,15 +8,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from flows import pipeline
-from flows.config import Evaluation, FileSource
-from flows.outcome import Outcome
-from flows.parity import verify
-from flows.rules import deepest_cutoff
-from flows.sources import JUDGMENT, RANKING, Pulled, Queries
-from flows.warehouse import Warehouse
-from ndcg_core.metric import Metric, parse
-from ndcg_core.ndcg import Result, score_query
+from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.engines import base
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.sql_files import pipeline_files
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
 
 ROOT = Path(__file__).parent.parent
 Judgments = Mapping[str, Mapping[str, float]]
@@ -70,23 +73,28 @@ def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
     return Pulled(table, RANKING, FileSource(file=f"{name}.run"), f"{name}.run")
 
 
-def fill(warehouse: Warehouse, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:
-    """Loads and scores in the warehouse, without the data check."""
+def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:
+    """Loads and scores in the engine, without the data check."""
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
-    pipeline.load(warehouse, pulled_judgments(judgments), Queries(), tables, evaluation)
-    warehouse.build("answered_query", cutoff=deepest_cutoff(evaluation.metric_list))
-    pipeline.score(warehouse, evaluation.metric_list)
+    pipeline.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+    pipeline.score(engine, evaluation.metric_list)
 
 
 def sql_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
     """(system_id, query_id, metric name) -> value, as the SQL computes it."""
-    with Warehouse() as warehouse:
-        fill(warehouse, judgments, rankings, metrics)
-        rows = warehouse.rows(
-            "select system_id, query_id, metric.name, value from query_score inner join metric using (metric_id)"
-        )
+    with DuckDBEngine() as engine:
+        fill(engine, judgments, rankings, metrics)
+        rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
+    """Puts a fault into a SQL file, for every engine made from here on."""
+    files = pipeline_files()
+    assert right in files[table].text, "the fault has nowhere to go: mend this test"
+    faulty = dataclasses.replace(files[table], text=files[table].text.replace(right, wrong))
+    monkeypatch.setattr(base, "pipeline_files", lambda: files | {table: faulty})
 
 
 def core_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
@@ -115,6 +123,6 @@ def both(judgments: Judgments, results: Sequence[Result], metric: str | Metric) 
 def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
     """The whole evaluation without files."""
     evaluation = evaluation_of(list(rankings), metrics)
-    with Warehouse() as warehouse:
-        fill(warehouse, judgments, rankings, metrics)
-        return pipeline.conclude(warehouse, evaluation, [], verify(warehouse, evaluation.metric_list))
+    with DuckDBEngine() as engine:
+        fill(engine, judgments, rankings, metrics)
+        return pipeline.conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))

@@ -2,8 +2,9 @@
 
 from hypothesis import strategies as st
 
-from ndcg_core.metric import MEASURES, POLICIES, VALUES, Metric
-from ndcg_core.ndcg import Result
+from ndcg_core.measures.metric import POLICIES, VALUES, Metric
+from ndcg_core.measures.registry import MEASURES
+from ndcg_core.measures.score import Result
 
 DOCUMENTS = [f"d{number}" for number in range(8)] + ["D1", "é", "€", "𝄞", "007", "with space", "'quoted'"]
 QUERIES = ["q1", "q2", "q10", "Q1", "q é", "q3", "q4", "q5"]

@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from flows.cli import app
-from flows.config import Evaluation
-from flows.config_file import read_config
+from ndcg_ab.config.file import read_config
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.flows.cli.app import app
 from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "configs" / "demo.md"]
@@ -68,7 +68,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def keys(model: type, found: set[str]) -> set[str]:
-    from flows.config_file import inner_types
+    from ndcg_ab.config.file import inner_types
 
     for name, field in model.model_fields.items():
         found.add(name)

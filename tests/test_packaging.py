@@ -39,7 +39,7 @@ def test_the_command_works_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     data = ROOT / "tests" / "data"
-    where = [binaries / "python", "-c", "import flows.warehouse; print(flows.warehouse.sql_directory())"]
+    where = [binaries / "python", "-c", "import ndcg_ab.engines.duckdb; print(ndcg_ab.engines.duckdb.sql_directory())"]
     found = subprocess.run(where, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     assert found.stdout.strip() == str(packages / "flows" / "sql")
     command = [binaries / "ndcg-ab", "compare", "--judgments", data / "judgments.qrels"]

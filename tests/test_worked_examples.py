@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import pytest
 
-from ndcg_core.comparison import Column, Comparison, check_guardrails, compare_family
-from ndcg_core.metric import MEASURES, PRESETS, VALUES, Metric, parse
+from ndcg_core.measures.metric import VALUES, Metric
+from ndcg_core.measures.notation import PRESETS, parse
+from ndcg_core.measures.registry import MEASURES
+from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
 from tests.conftest import ROOT, both, in_order
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from flows.config import Evaluation, PythonSource
-from flows.environment import prepare
-from flows.errors import InputError, SilentError
-from flows.sources import RANKING, pull
+from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.model import Evaluation, PythonSource
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.sources import RANKING, pull
 from tests.conftest import ROOT
 
 prepare()
@@ -35,7 +35,7 @@ def config(folder: Path, name: str = "t", more: str = "") -> str:
 
 
 def invoke(*words: str) -> Result:
-    from flows.cli import app
+    from ndcg_ab.flows.cli.app import app
 
     return CliRunner().invoke(app, list(words))
 
@@ -66,7 +66,7 @@ def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["serve", "deploy"])
 def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: Path) -> None:
     path = config(tmp_path, more="prefect: {api_url: 'http://127.0.0.1:9/api'}")
-    words = [sys.executable, "-m", "flows.cli", command, path]
+    words = [sys.executable, "-m", "ndcg_ab.flows.cli.app", command, path]
     environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
     found = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=60, check=False)
     assert found.returncode == 2
@@ -89,13 +89,17 @@ def test_two_servers_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_deployed() -> None:
-    from flows.schedules import deployment
+    from ndcg_ab.flows.schedules import deployment
 
     made = deployment(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"), "local")
     (schedule,) = made.schedules or ()
     assert (schedule.schedule.cron, schedule.schedule.timezone) == ("0 2 * * *", "Europe/Berlin")
     assert schedule.slug, "Prefect refuses to change a schedule without"
-    assert (made.name, made.work_pool_name, made.entrypoint) == ("t", "local", "flows.evaluation.evaluate")
+    assert (made.name, made.work_pool_name, made.entrypoint) == (
+        "t",
+        "local",
+        "ndcg_ab.flows.evaluation.evaluation_flow",
+    )
     assert made.tags == ["ndcg-ab", "baseline:old"]
     assert (made.concurrency_limit, made.concurrency_options.collision_strategy) == (1, "CANCEL_NEW")
     assert Evaluation.model_validate(made.parameters["evaluation"]) == evaluation(
@@ -106,7 +110,7 @@ def test_what_is_deployed() -> None:
 
 
 def test_when_it_is_due_next() -> None:
-    from flows.schedules import next_time
+    from ndcg_ab.flows.schedules import next_time
 
     time = next_time(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"))
     now = datetime.now(ZoneInfo("Europe/Berlin"))
@@ -120,8 +124,8 @@ def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -
     """The parameters as Prefect fills them in, against the configuration; and what `deploy` makes of it."""
     from prefect.utilities.templating import apply_values
 
-    from flows.config_file import read_config
-    from flows.schedules import deployment
+    from ndcg_ab.config.file import read_config
+    from ndcg_ab.flows.schedules import deployment
 
     monkeypatch.setenv("PWD", str(ROOT))
     content = yaml.safe_load((ROOT / "configs" / "prefect.yaml").read_text())
@@ -153,7 +157,7 @@ RAISED = {
 def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path) -> None:
     from prefect.states import Failed
 
-    from flows.evaluation import is_worth_retrying
+    from ndcg_ab.flows.evaluation import is_worth_retrying
 
     name = f"silent{list(RAISED).index(error)}"
     (tmp_path / f"{name}.py").write_text(f"def search(queries):\n    raise {error}\n")
@@ -167,15 +171,15 @@ def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path)
 def test_what_breaks_a_rule_is_not_read_again() -> None:
     from prefect.states import Failed
 
-    from flows.evaluation import is_worth_retrying
+    from ndcg_ab.flows.evaluation import is_worth_retrying
 
     assert not is_worth_retrying(None, None, Failed(data=InputError("grade = 'three'")))
     assert is_worth_retrying(None, None, Failed(data=ConnectionError("MLflow")))
 
 
 def test_end_to_end() -> None:
-    """A server, a worker, `deploy`, `serve`: tests/end_to_end.py, which also runs on its own."""
-    script = ROOT / "tests" / "end_to_end.py"
+    """A server, a worker, `deploy`, `serve`: tests/slow/end_to_end.py, which also runs on its own."""
+    script = ROOT / "tests" / "slow" / "end_to_end.py"
     found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
     assert found.returncode == 0, found.stdout + found.stderr
     assert "all as expected" in found.stdout

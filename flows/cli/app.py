@@ -1,0 +1,43 @@
+"""The command line: its commands, each of which parses, and calls plain functions elsewhere."""
+
+from typing import Annotated
+
+import typer
+
+from ndcg_ab import __version__
+
+from . import comparing, planning, running, scheduling
+
+app = typer.Typer(
+    name="ndcg-ab",
+    help="Is this ranker version better than that one, by how much, and can the data settle it?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+
+
+def show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"ndcg-ab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for group in (comparing, planning, running, scheduling):
+    for command, example in group.COMMANDS.items():
+        app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,197 @@
+"""The commands over files alone: compare, explain, sensitivity."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .console import Progress, output_console, user_errors, write_or_print
+from .options import (
+    Alpha,
+    BaselineName,
+    Exploratory,
+    Guardrails,
+    IntervalMethod,
+    JsonFile,
+    JudgmentsColumns,
+    JudgmentsFile,
+    JudgmentsFormat,
+    MetricNames,
+    QueriesFile,
+    Quiet,
+    RankingsColumns,
+    RankingsFormat,
+    Resamples,
+    SecondaryMetrics,
+    Seed,
+    SliceAttributes,
+    SmallestEffects,
+    SmallestSlice,
+    SystemFiles,
+    Threads,
+)
+from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, writable
+
+
+def compare(
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    baseline: BaselineName = None,
+    metric: MetricNames = None,
+    json: JsonFile = None,
+    per_query: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page with figures and every query, as HTML.")
+    ] = None,
+    seed: Seed = None,
+    resamples: Resamples = None,
+    alpha: Alpha = None,
+    smallest_effect: SmallestEffects = None,
+    secondary: SecondaryMetrics = None,
+    guardrail: Guardrails = None,
+    queries: QueriesFile = None,
+    slice_by: SliceAttributes = None,
+    smallest_slice: SmallestSlice = None,
+    unweighted: Annotated[bool, typer.Option("--unweighted", help="Ignore the queries' weights.")] = False,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every two systems too.")] = False,
+    interval: IntervalMethod = None,
+    exploratory: Exploratory = None,
+    preview: Annotated[bool, typer.Option("--preview", help="A quick look: t tests and Holm, no flips.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print what describes the differences as well.")] = False,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare systems from files: no configuration, nothing written but what you ask for."""
+    with user_errors():
+        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.evaluation.pipeline import evaluate, write_query_scores
+
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
+        statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
+        statistics["weighted"] = False if unweighted else None
+        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice)
+        evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
+        inputs = inputs_of(evaluation)
+        json_path = json_file(json, inputs)
+        scores_path = writable("--per-query", per_query, inputs) if per_query else None
+        report_path = page_path(report, inputs) if report else None
+        refuse_one_file_twice("--per-query", json_path, scores_path)
+        refuse_one_file_twice("--report", json_path, report_path)
+        refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
+        with DuckDBEngine(None, threads) as engine:
+            with Progress(quiet) as say:
+                outcome = evaluate(evaluation, engine, say)
+            if scores_path:
+                write_query_scores(engine, scores_path)
+            if report_path:
+                from ndcg_ab.report.page.data import about_files, gather
+                from ndcg_ab.report.page.render import write_page
+
+                write_page(report_path, gather(engine, outcome, about_files(evaluation)))
+        write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            from ndcg_ab.report.terminal import print_details, print_outcome
+
+            console = output_console()
+            print_outcome(console, outcome)
+            if details:
+                print_details(console, outcome)
+
+
+def explain(
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
+    metric: MetricNames = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+) -> None:
+    """Explain one query's value place by place; with two metrics, which choice moves the number."""
+    with user_errors():
+        from ndcg_ab.config.from_options import Files, evaluation_of
+        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.report.explained import print_explained
+        from ndcg_ab.studies.explain import explain_query
+
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        evaluation = evaluation_of(files, None, metric, {}, None)
+        with DuckDBEngine() as engine:
+            explained = explain_query(evaluation, query, engine)
+        print_explained(output_console(), explained, query)
+
+
+def sensitivity(
+    judgments: JudgmentsFile,
+    system: SystemFiles,
+    baseline: BaselineName = None,
+    gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
+    discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
+    ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
+    cutoff: Annotated[list[int] | None, typer.Option(metavar="K", help="Cutoffs. (default 5, 10, 20)")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the matrices: PNG, SVG or PDF by the name.")
+    ] = None,
+    json: JsonFile = None,
+    seed: Seed = None,
+    resamples: Resamples = None,
+    alpha: Alpha = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
+    with user_errors():
+        from ndcg_ab.config.from_options import Files, evaluation_of
+        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.studies.sensitivity import (
+            CUTOFFS,
+            DISCOUNTS,
+            GAINS,
+            IDEALS,
+            grid,
+            measure_sensitivity,
+            sensitivity_json,
+        )
+
+        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        metrics = [each.name for each in grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)]
+        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
+        evaluation = evaluation_of(files, baseline, metrics, statistics, threads, least_systems=2)
+        json_path = json_file(json, inputs_of(evaluation))
+        drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        refuse_one_file_twice("--picture", json_path, drawing)
+        with DuckDBEngine(None, threads) as engine, Progress(quiet) as say:
+            found = measure_sensitivity(evaluation, engine, say)
+        if drawing:
+            from ndcg_ab.report.plots import draw_sensitivity
+
+            draw_sensitivity(found, drawing)
+        write_or_print(lambda: sensitivity_json(found), json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            from ndcg_ab.report.sensitivity_tables import print_sensitivity
+
+            print_sensitivity(output_console(), found)
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    compare: "--judgments qrels.txt --system old=old.run --system new=new.run.gz"
+    " --metric ndcg@10 --metric recall@100 --json result.json",
+    explain: "--judgments qrels.txt --system new=new.run --query q17"
+    " --metric 'ndcg(preset=elasticsearch)@10' --metric ndcg@10",
+    sensitivity: "--judgments qrels.txt --system old=old.run --system new=new.run"
+    " --cutoff 5 --cutoff 10 --picture sensitivity.png",
+}

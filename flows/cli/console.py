@@ -1,0 +1,90 @@
+"""What the commands share of the terminal: errors in a sentence, progress, where results are printed."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ndcg_ab.errors import InputError, ParityError, SqlError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe
+
+
+@contextlib.contextmanager
+def user_errors() -> Iterator[None]:
+    """Bad input in one sentence and exit code 2; a failed check likewise with exit code 1."""
+    try:
+        yield
+    except (InputError, ValueError, OSError) as error:
+        if isinstance(error, ValueError) and not is_metric_error(error):
+            raise
+        for line in str(error).splitlines():
+            complain(line)
+        raise typer.Exit(2) from None
+    except (ParityError, SqlError) as error:
+        complain(str(error))
+        raise typer.Exit(1) from None
+
+
+def complain(text: str) -> None:
+    print(f"ndcg-ab: {text}", file=sys.stderr)
+
+
+def is_metric_error(error: Exception) -> bool:
+    from ndcg_core.measures.metric import MetricError
+
+    return isinstance(error, MetricError)
+
+
+class Progress:
+    """Says on standard error what is being done: a spinner on a terminal, else lines after the first second."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.console import Console
+
+        self.quiet = quiet
+        self.start = time.monotonic()
+        self.status = None
+        if not quiet and sys.stderr.isatty():
+            self.status = Console(stderr=True).status("starting")
+
+    def __enter__(self) -> "Progress":
+        if self.status:
+            self.status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.status:
+            self.status.stop()
+
+    def __call__(self, step: str) -> None:
+        seconds = time.monotonic() - self.start
+        if self.status:
+            self.status.update(f"{step} …")
+        elif not self.quiet and seconds > 1:
+            print(f"{seconds:5.1f} s  {step}", file=sys.stderr)
+
+
+def output_console() -> "Console":
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(emoji=False)
+    return Console(width=NOT_A_TERMINAL, highlight=False, emoji=False)
+
+
+def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
+    """JSON to a file, to standard output, or nowhere."""
+    if path:
+        from ndcg_ab.files import write_text
+
+        write_text(path, text())
+    if to_standard_output:
+        sys.stdout.write(text())

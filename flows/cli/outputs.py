@@ -1,0 +1,52 @@
+"""Where a command writes: refused before any work where a file cannot be written or would overwrite an input."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ndcg_ab.errors import InputError
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.model import Evaluation
+
+
+def inputs_of(evaluation: "Evaluation") -> list[Path]:
+    queries = [evaluation.queries.file] if evaluation.queries else []
+    return [evaluation.judgments.file, *queries, *(system.file for system in evaluation.systems if system.file)]
+
+
+def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:
+    if first and other and first.resolve() == other.resolve():
+        raise InputError(f"{one} and {option} both name {first}: one would overwrite the other")
+
+
+def page_path(path: Path, inputs: Sequence[Path]) -> Path:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--report {path}: must end in .html")
+    return writable("--report", path, inputs)
+
+
+def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--picture {path}: must end in .png, .svg or .pdf")
+    return writable("--picture", path, inputs)
+
+
+def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
+    """The path of `--json`; None where there is none or where it is standard output."""
+    return writable("--json", name, inputs) if name and name != "-" else None
+
+
+def writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
+    """The path of an output, refused before any work where it cannot be written or would overwrite an input."""
+    path = Path(name)
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no directory {path.parent}")
+    if path.is_dir():
+        raise InputError(f"{option} {path}: is a directory; a file name is needed")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"{option} {path}: cannot be written")
+    if path.exists() and any(given.exists() and path.samefile(given) for given in inputs):
+        raise InputError(f"{option} {path}: is one of the inputs, and would be overwritten")
+    return path

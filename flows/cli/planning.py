@@ -1,0 +1,77 @@
+"""The command that plans an evaluation: power."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .console import output_console, user_errors, write_or_print
+from .options import JsonFile, Quiet
+from .outputs import json_file, picture_path, refuse_one_file_twice
+
+
+def power(
+    deviation: Annotated[
+        float | None, typer.Option(metavar="S", help="Standard deviation of the per-query differences.")
+    ] = None,
+    scores: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Or per-query values, as `compare --per-query` writes them.")
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Queries with the weights of that comparison: CSV, TSV, JSONL, Parquet."),
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
+    ] = None,
+    candidate: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Candidate; again for more. (default all others)")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC", help="Metric; again for more. (default all of the file)")
+    ] = None,
+    effect: Annotated[
+        list[float] | None,
+        typer.Option(metavar="E", help="Effect to detect; again for more. (default 0.005, 0.01, 0.02)"),
+    ] = None,
+    queries: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Number of queries; again for more. (default seven from 50 to 5000)"),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(metavar="A", help="Level of the two-sided test. (default 0.05)", show_default=False)
+    ] = 0.05,
+    power: Annotated[
+        float, typer.Option(metavar="P", help="Probability of detecting. (default 0.8)", show_default=False)
+    ] = 0.8,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF by the name.")
+    ] = None,
+    json: JsonFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """How many queries a difference needs, and what a number of queries can show."""
+    with user_errors():
+        from ndcg_ab.studies.power import asked_of, plans_of, power_json
+
+        asked = asked_of(effect, queries, alpha, power)
+        inputs = [file for file in (scores, weights) if file]
+        json_path = json_file(json, inputs)
+        drawing = picture_path(picture, inputs) if picture else None
+        refuse_one_file_twice("--picture", json_path, drawing)
+        plans = plans_of(deviation, scores, baseline, candidate, metric, asked, weights)
+        if drawing:
+            from ndcg_ab.report.plots import draw_power
+
+            draw_power(plans, asked, drawing)
+        write_or_print(lambda: power_json(plans, asked), json_path, to_standard_output=json == "-")
+        if not quiet and json != "-":
+            from ndcg_ab.report.power_tables import print_plans
+
+            print_plans(output_console(), plans, asked)
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    power: "--scores scores.parquet --metric ndcg@10 --effect 0.005 --picture power.png",
+}

@@ -1,0 +1,186 @@
+"""The commands over a configuration: check, run, history, publish."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ndcg_ab.errors import InputError
+
+from .console import Progress, complain, output_console, user_errors, write_or_print
+from .options import ConfigFile, JsonFile, Quiet
+from .outputs import inputs_of, json_file, picture_path
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.model import Evaluation
+
+PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
+GATE_FAILED = 1
+
+
+def check(config: ConfigFile, quiet: Quiet = False) -> None:
+    """Read and check everything that a configuration names, without scoring."""
+    with user_errors():
+        from ndcg_ab.config.file import read_config
+        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.evaluation.pipeline import check_only
+        from ndcg_ab.report.terminal import print_findings
+
+        evaluation = read_config(config)
+        with (
+            DuckDBEngine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
+            Progress(quiet) as say,
+        ):
+            findings, counts = check_only(evaluation, engine, say)
+        if not quiet:
+            console = output_console()
+            console.print(counts, highlight=False, markup=False)
+            print_findings(console, findings)
+
+
+def run(
+    config: ConfigFile,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compute anew, even with the inputs and configuration of before.")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
+    with user_errors():
+        from ndcg_ab.config.file import read_config
+
+        evaluation = read_config(config)
+        moment = moment_of(at)
+        with Progress(quiet) as say:
+            say("starting Prefect and MLflow")
+            from ndcg_ab.config.environment import prepare
+
+            prepare(evaluation)
+            from ..evaluation import run_evaluation
+
+            finished = run_evaluation(evaluation, say, force=force, at=moment)
+        if not quiet:
+            from ndcg_ab.report.terminal import print_run
+
+            print_run(output_console(), finished)
+        if finished.unobserved:
+            complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
+        if finished.pending:
+            complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
+            complain(f"the results are safe; the next run delivers them, or: ndcg-ab publish {finished.bundle}")
+        if finished.outcome.gate == "failed":
+            for gate in finished.outcome.gates:
+                if not gate.passed:
+                    complain(f"gate failed: {gate.name}: {gate.message}")
+            raise typer.Exit(GATE_FAILED)
+        if finished.pending:
+            raise typer.Exit(PENDING)
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """The moment in UTC; one without a zone is meant in UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"--at {text!r}: must be a date and time, as 2026-11-20T02:00 (UTC) or with a zone") from None
+    try:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        moment = datetime.min.replace(tzinfo=UTC)
+    if not 1970 <= moment.year < 9999:
+        raise InputError(f"--at {text!r}: must lie in 1970 or later")
+    return moment
+
+
+def history(
+    config: ConfigFile,
+    metric: Annotated[str | None, typer.Option(metavar="METRIC", help="The metric. (default the first)")] = None,
+    query: Annotated[str | None, typer.Option(metavar="QUERY_ID", help="Show one query over the nights.")] = None,
+    last: Annotated[int | None, typer.Option(metavar="N", min=1, help="The latest N only. (default all)")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the values over the nights: PNG or SVG by the name.")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
+    with user_errors():
+        from ndcg_ab.config.file import read_config
+        from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
+        from ndcg_ab.report.timeline import print_query_values, print_timeline
+
+        evaluation = read_config(config)
+        json_path = json_file(json, inputs_of(evaluation))
+        drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        if query is not None:
+            rows = read_query(evaluation, query, metric, last)
+            if drawing:
+                from ndcg_ab.report.plots import draw_query_values
+
+                draw_query_values(rows, query, drawing)
+            write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
+            if json != "-":
+                print_query_values(output_console(), query, rows)
+            return
+        found = read_timeline(evaluation, metric, last)
+        if drawing:
+            from ndcg_ab.report.plots import draw_timeline
+
+            draw_timeline(found, drawing)
+        write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
+        if json != "-":
+            print_timeline(output_console(), found)
+
+
+def publish(
+    bundle: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="An evaluation's folder, as `run` printed it, or a configuration.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Log a finished evaluation to MLflow, or all of a configuration that are pending; nothing is logged twice."""
+    with user_errors():
+        from ndcg_ab.errors import TrackingError
+
+        with Progress(quiet) as say:
+            say("starting MLflow")
+            folders, current = pending_of(bundle)
+            from ndcg_ab.tracking import tracker
+
+            lines = []
+            try:
+                for folder in folders:
+                    say(f"publishing {folder.name}")
+                    published = tracker().publish(folder, current)
+                    lines.append(("logged: " if published.new else "already there: ") + published.url)
+            except TrackingError as error:
+                left = len(folders) - len(lines)
+                complain(f"MLflow could not be reached, logging of {left} evaluations is still pending: {error}")
+                raise typer.Exit(PENDING) from None
+        if not quiet:
+            print("\n".join(lines) or "nothing is pending")
+
+
+def pending_of(path: Path) -> "tuple[list[Path], Evaluation | None]":
+    """The folders to publish, and where to: a folder names itself, a configuration all that are pending."""
+    if path.is_dir():
+        return [path], None
+    from ndcg_ab.config.file import read_config
+    from ndcg_ab.history.bundles import unpublished
+
+    evaluation = read_config(path)
+    return unpublished(evaluation), evaluation
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    check: "configs/demo.yaml",
+    run: "configs/demo.yaml",
+    history: "configs/demo.yaml --last 30 --picture nights.png",
+    publish: "ndcg-ab-results/demo/20261120T020000Z",
+}

@@ -1,0 +1,63 @@
+"""The commands that run evaluations on their schedules: serve, deploy."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ndcg_ab.errors import InputError
+
+from .console import user_errors
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.model import Evaluation
+
+ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Configuration files (YAML).")]
+
+
+def serve(configs: ConfigFiles) -> None:
+    """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
+    with user_errors():
+        evaluations = scheduled(configs)
+        from .. import schedules
+
+        schedules.serve(evaluations)
+
+
+def deploy(
+    configs: ConfigFiles,
+    pool: Annotated[str, typer.Option(metavar="NAME", help="The work pool whose workers run them. (default local)")] = (
+        "local"
+    ),
+) -> None:
+    """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
+    with user_errors():
+        evaluations = scheduled(configs)
+        from .. import schedules
+
+        for line in schedules.deploy(evaluations, pool):
+            print(line)
+
+
+def scheduled(configs: list[Path]) -> "list[Evaluation]":
+    """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
+    from ndcg_ab.config.environment import prepare
+    from ndcg_ab.config.file import read_config
+
+    evaluations = [read_config(config) for config in configs]
+    names = [evaluation.name for evaluation in evaluations]
+    for config, name in zip(configs, names, strict=True):
+        if names.count(name) > 1:
+            raise InputError(f"{config}: name = {name!r}: another configuration has it too; a deployment has its own")
+    servers = {evaluation.prefect.api_url for evaluation in evaluations}
+    if len(servers) > 1:
+        raise InputError(f"{configs[0]}: prefect.api_url: the configurations name different servers; take them apart")
+    prepare(evaluations[0])
+    return evaluations
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    serve: "configs/demo.yaml",
+    deploy: "configs/nightly.yaml --pool local",
+}

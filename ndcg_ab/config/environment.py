@@ -1,0 +1,70 @@
+"""Settings that Prefect and MLflow read when they are imported; a value set by the user always stands."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ndcg_ab.config.model import Evaluation
+
+DEFAULTS = {
+    # Neither asks the internet for anything.
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    # The terminal belongs to the result; flow and task logs still go to the Prefect server.
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+    # A Prefect server that dies on the way: the run goes on without it after half a minute, not after two and a half
+    # (a request is given up after waiting 2 + 4 s, not 2 + 4 + 8 + 16 + 32).
+    "PREFECT_CLIENT_MAX_RETRIES": "2",
+    "PREFECT_API_REQUEST_TIMEOUT": "10",
+    # A tracking server that is down is noticed in seconds, one that takes requests and never answers in half a minute:
+    # every attempt waits for the whole timeout (3 x 20 s were 69 s, MLflow's own 8 x 120 s a quarter of an hour).
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "13",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    # Its links lead to pages without metrics; ours are printed once.
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+
+
+UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
+
+
+@contextlib.contextmanager
+def uploading() -> Iterator[None]:
+    """More patience with MLflow while files go there; a timeout set by the user always stands."""
+    name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
+    given = os.environ.get(name)
+    if given == DEFAULTS[name]:
+        os.environ[name] = UPLOAD_TIMEOUT
+    try:
+        yield
+    finally:
+        if given is not None:
+            os.environ[name] = given
+
+
+def prepare(evaluation: Evaluation | None = None) -> None:
+    """Call before importing prefect or mlflow."""
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    if not os.environ.get("PREFECT_API_URL"):
+        os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
+    if evaluation is not None and evaluation.prefect.api_url:
+        os.environ["PREFECT_API_URL"] = evaluation.prefect.api_url
+
+
+def tracking_uri(evaluation: Evaluation) -> str:
+    """Where to log: the configuration, else MLFLOW_TRACKING_URI, else SQLite beside the results."""
+    named = evaluation.mlflow.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    return named or f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
+
+
+def artifact_directory(uri: str) -> Path | None:
+    """Where an embedded SQLite store keeps its files: beside the database; None for a server."""
+    return Path(uri.removeprefix("sqlite:///")).parent / "mlruns" if uri.startswith("sqlite:///") else None

@@ -1,0 +1,206 @@
+"""What the options of `ndcg-ab compare` mean: an evaluation without a configuration file."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ndcg_ab.config.file import problems
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """The options that name judgments and rankings, as they were given."""
+
+    judgments: str
+    systems: Sequence[str]
+    judgments_format: str | None = None
+    format: str | None = None
+    judgments_columns: str | None = None
+    columns: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The options that say what is compared beside the primary metrics, as they were given."""
+
+    secondary: Sequence[str] | None = None
+    guardrails: Sequence[str] | None = None
+    smallest_effects: Sequence[str] | None = None
+    queries: str | None = None
+    slices: Sequence[str] | None = None
+    smallest_slice: int | None = None
+
+
+# ---- what is written in an option
+
+
+def parse_system(text: str) -> tuple[str, str]:
+    """NAME and FILE of ``--system NAME=FILE``."""
+    name, equals, file = text.partition("=")
+    if not equals or not name or not file:
+        raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
+    return name, file
+
+
+def parse_systems(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "file": file} for name, file in map(parse_system, texts)]
+
+
+def parse_columns(option: str, text: str | None) -> dict[str, str]:
+    """field -> column of ``query_id=qid,doc_id=url``."""
+    found = {}
+    for part in (text or "").split(","):
+        field, equals, column = (piece.strip() for piece in part.partition("="))
+        if part.strip():
+            if not equals or not field or not column:
+                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
+            if field in found:
+                raise InputError(f"{option} {text!r}: {field} is named twice")
+            found[field] = column
+    return found
+
+
+def parse_margin(option: str, text: str) -> tuple[str, float]:
+    """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
+    metric, equals, number = text.rpartition("=")
+    if not equals or not metric or ")" in number:
+        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE, such as recall@100=0.01")
+    return metric, parse_number(option, text, number)
+
+
+def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
+    found = dict(parse_margin(option, text) for text in texts)
+    if len(found) < len(texts):
+        raise InputError(f"{option}: a metric is named twice in {', '.join(texts)}")
+    return found
+
+
+def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
+    """One for every metric, or one for each that is named; InputError for a mixture."""
+    if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
+        return parse_number(option, texts[0], texts[0])
+    return parse_margins(option, texts)
+
+
+def parse_number(option: str, text: str, number: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0") from None
+    if not 0 < value < math.inf:
+        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0")
+    return value
+
+
+def as_given(_option: str, value: Any) -> Any:
+    return value
+
+
+def as_list(_option: str, values: Sequence[str]) -> list[str]:
+    return list(values)
+
+
+# ---- where the evaluation has it
+
+
+class Option(NamedTuple):
+    """One option of the command and one key of an evaluation.
+
+    given: what `evaluation_of` calls its value. key: dotted; `[]` stands for every entry of a list.
+    read: the key's value from the option's name and the value given. near: other keys that problems with it name.
+    """
+
+    name: str
+    given: str
+    key: str
+    read: Callable[[str, Any], Any] = as_given
+    near: tuple[str, ...] = ()
+
+
+OPTIONS = (  # a list before what is put into its entries
+    Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
+    Option("--judgments-format", "judgments_format", "judgments.format"),
+    Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
+    Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
+    Option("--format", "format", "systems[].format"),
+    Option("--columns", "columns", "systems[].columns", parse_columns),
+    Option("--baseline", "baseline", "baseline"),
+    Option("--metric", "metrics", "metrics", as_list),
+    Option("--secondary", "secondary", "secondary_metrics", as_list),
+    Option("--guardrail", "guardrails", "guardrails", parse_margins),
+    Option("--queries", "queries", "queries"),
+    Option("--slice", "slices", "slices.by", as_list),
+    Option("--smallest-slice", "smallest_slice", "slices.smallest"),
+    Option("--smallest-effect", "smallest_effects", "statistics.smallest_effect", parse_smallest_effect),
+    Option("--alpha", "alpha", "statistics.alpha"),
+    Option("--resamples", "resamples", "statistics.resamples"),
+    Option("--seed", "seed", "statistics.seed"),
+    Option("--interval", "interval", "statistics.interval"),
+    Option("--exploratory", "exploratory", "statistics.exploratory"),
+    Option("--unweighted", "weighted", "statistics.weighted"),
+    Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
+    Option("--preview", "preview", "statistics.preview"),
+    Option("--threads", "threads", "resources.threads"),
+)
+
+
+def evaluation_of(
+    files: Files,
+    baseline: str | None,
+    metrics: Sequence[str] | None,
+    statistics: dict[str, Any],
+    threads: int | None,
+    plan: Plan = Plan(),
+    least_systems: int = 1,
+) -> Evaluation:
+    """The evaluation that the options describe; InputError names the option.
+
+    statistics: the values of options under `statistics`, None where one was not given.
+    """
+    if len(files.systems) < least_systems:
+        raise InputError(f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed")
+    given = {**vars(files), **vars(plan), **statistics}
+    given |= {"baseline": baseline, "metrics": metrics, "threads": threads, "queries": plan.queries or None}
+    content: dict[str, Any] = {"name": "compare"}
+    for option in OPTIONS:
+        value = given.get(option.given)
+        if value is not None and value not in ([], ()):
+            put(content, option.key, option.read(option.name, value))
+    try:
+        return Evaluation.model_validate(content)
+    except ValidationError as error:
+        raise InputError("\n".join(dict.fromkeys(by_option(problem) for problem in problems(error)))) from None
+
+
+def put(content: dict[str, Any], key: str, value: Any) -> None:
+    """Sets a dotted key; `[].` sets it in every entry of a list."""
+    first, _, rest = key.partition(".")
+    if not rest:
+        content[first] = value
+    elif first.endswith("[]"):
+        for entry in content[first[:-2]]:
+            put(entry, rest, value)
+    else:
+        put(content.setdefault(first, {}), rest, value)
+
+
+def by_option(problem: str) -> str:
+    """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
+    problem = problem.replace("slices.by needs", "--slice needs")
+    for option in OPTIONS:
+        for key in (option.key, *option.near):
+            if found := re.match(pattern_of(key), problem):
+                return option.name + problem[found.end() :]
+    return problem
+
+
+def pattern_of(key: str) -> str:
+    """How a problem begins that is about a key: ``systems[1].format =``, ``statistics: resamples =``."""
+    parts = [re.escape(part).replace(r"\[\]", r"\[\d+\]") for part in key.split(".")]
+    return r"(\.|: )".join(parts) + "(?= =|:)"

@@ -1,0 +1,366 @@
+"""The configuration of an evaluation: one model for the file, the flow's parameter and the form in Prefect's UI.
+
+Paths in a configuration file are relative to that file.
+"""
+
+import math
+import re
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import from_mapping, parse
+from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+
+FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
+MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
+
+
+class Model(BaseModel):
+    """Frozen, and strict about keys: a key that nobody reads is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FileSource(Model):
+    """A file of judgments, queries or one system's rankings."""
+
+    file: Path = Field(description="Path of the file, relative to the configuration.")
+    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Names of columns in the file that differ: query_id, doc_id, grade, …"
+    )
+
+
+class PythonSource(Model):
+    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+
+    python: str = Field(description="module:function; modules beside the configuration are found.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+
+    @field_validator("python")
+    @classmethod
+    def _two_parts(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+            raise ValueError("must be module:function")
+        return value
+
+
+class System(Model):
+    """One version of a ranker, and where its rankings come from: `file` or `python`."""
+
+    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
+    version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
+    file: Path | None = Field(None, description="A file of rankings, relative to the configuration.")
+    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
+    columns: dict[str, str] = Field(default_factory=dict, description="Names of columns in the file that differ.")
+    python: str | None = Field(None, description="module:function that returns the rankings.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+
+    @field_validator("name")
+    @classmethod
+    def _on_one_line(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("must be printable text on one line")
+        return value
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "System":
+        if (self.file is None) == (self.python is None):
+            raise ValueError("needs either file or python, to say where its rankings come from")
+        _ = self.source
+        return self
+
+    @property
+    def source(self) -> FileSource | PythonSource:
+        if self.file is not None:
+            if self.arguments:
+                raise ValueError("arguments go with python, not with file")
+            return FileSource(file=self.file, format=self.format, columns=self.columns)
+        if self.format or self.columns:
+            raise ValueError("format and columns go with file, not with python")
+        assert self.python is not None
+        return PythonSource(python=self.python, arguments=self.arguments)
+
+
+class Statistics(Model):
+    """How the differences are tested."""
+
+    alpha: float = Field(0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value.")
+    resamples: int = Field(
+        DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
+    )
+    seed: int = Field(DEFAULT_SEED, strict=True, ge=0, description="Seed of the flips; kept with the results.")
+    smallest_effect: dict[str, float] | float | None = Field(
+        None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
+    )
+    interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
+    exploratory: Literal["benjamini-hochberg", "max-t"] = Field(
+        "benjamini-hochberg", description="How p is adjusted in families that only suggest where to look."
+    )
+    weighted: bool | None = Field(
+        None, strict=True, description="Weigh queries; by default where the queries have a weight."
+    )
+    all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
+    preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
+
+    @model_validator(mode="after")
+    def _alpha_can_be_reached(self) -> "Statistics":
+        if not self.preview and 1 / (self.resamples + 1) > self.alpha:
+            raise ValueError(
+                f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
+                f" {math.ceil(1 / self.alpha)} or more are needed"
+            )
+        return self
+
+    @field_validator("smallest_effect", mode="before")
+    @classmethod
+    def _canonical_effects(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else None if value is None else margin(value)
+
+
+class Slices(Model):
+    """Parts of the queries that are compared on their own."""
+
+    by: list[str] = Field(default_factory=list, description="Attributes: columns of the queries' file.")
+    smallest: int = Field(25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested.")
+
+    @field_validator("by")
+    @classmethod
+    def _attributes(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if name in ("query_id", "text", "weight"):
+                raise ValueError(f"{name!r} is no attribute to slice by")
+            if value.count(name) > 1:
+                raise ValueError(f"{name!r} is named twice")
+        return value
+
+
+class Tracking(Model):
+    """Where MLflow keeps the results."""
+
+    tracking_uri: str | None = Field(
+        None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
+    )
+    experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+
+class Prefect(Model):
+    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
+
+    api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
+    retries: int = Field(
+        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
+    )
+    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
+    timeout_seconds: float | None = Field(
+        None, gt=0, description="Seconds after which one attempt is given up; by default never."
+    )
+
+
+class Schedule(Model):
+    """When `serve` and `deploy` run the evaluation."""
+
+    cron: str = Field(description="As 0 2 * * * for every night at two.")
+    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
+
+    @field_validator("cron")
+    @classmethod
+    def _five_fields(cls, value: str) -> str:
+        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
+            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
+        return value
+
+
+class Gate(Model):
+    """What must hold for the night to pass; otherwise the exit code is 1 and the flow run fails."""
+
+    no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
+    guardrails: bool = Field(True, strict=True, description="Every guardrail is shown to hold.")
+    not_worse: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which every candidate is shown not to be worse."
+    )
+    judged: float | None = Field(None, ge=0, le=1, description="Least share of judged results of every system.")
+    slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
+    unanswered: int | None = Field(
+        None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
+    )
+
+    @field_validator("not_worse", mode="before")
+    @classmethod
+    def _canonical(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value
+
+
+class Retention(Model):
+    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
+
+    bundles: int | None = Field(
+        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
+    )
+    query_scores: int | None = Field(
+        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    )
+
+
+class Resources(Model):
+    """What DuckDB may use."""
+
+    threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
+    memory_limit: str | None = Field(
+        None, pattern=MEMORY, description="For example 4GB; by default 80 % of the memory."
+    )
+
+
+def read_source(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str | Path) else value
+
+
+def read_metric(value: Any) -> str:
+    if isinstance(value, str):
+        return parse(value).name
+    if isinstance(value, dict):
+        return from_mapping(value).name
+    raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
+
+
+def margin(value: Any) -> float:
+    """A difference that matters: a number above 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{value!r}: must be a number above 0")
+    return float(value)
+
+
+def margins(value: dict[Any, Any]) -> dict[str, float]:
+    """Canonical metric name -> difference."""
+    found: dict[str, float] = {}
+    for key, number in value.items():
+        name = read_metric(key)
+        if name in found:
+            raise ValueError(f"{name} is named twice")
+        try:
+            found[name] = margin(number)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return found
+
+
+class Evaluation(Model):
+    """One question: which of these systems ranks better, by these judgments and metrics?"""
+
+    name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
+    judgments: FileSource = Field(description="The judgments: a file name, or file, format and columns.")
+    queries: FileSource | None = Field(None, description="The queries' texts; python sources need them.")
+    systems: list[System] = Field(min_length=1, description="The systems compared; the first is the baseline.")
+    baseline: str | None = Field(None, description="The system that the others are compared with.")
+    metrics: list[str] = Field(
+        default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
+    )
+    secondary_metrics: list[str] = Field(
+        default_factory=list, description="Metrics of a second, exploratory family of comparisons."
+    )
+    guardrails: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
+    )
+    slices: Slices = Slices()
+    statistics: Statistics = Statistics()
+    output: Path = Field(Path("ndcg-ab-results"), description="Directory for results, relative to the configuration.")
+    mlflow: Tracking = Tracking()
+    prefect: Prefect = Prefect()
+    schedule: Schedule | None = None
+    gate: Gate | None = None
+    retention: Retention = Retention()
+    resources: Resources = Resources()
+    directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+
+    @field_validator("judgments", "queries", mode="before")
+    @classmethod
+    def _file_name_alone(cls, value: Any) -> Any:
+        return read_source(value)
+
+    @field_validator("guardrails", mode="before")
+    @classmethod
+    def _canonical_guardrails(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value
+
+    @field_validator("metrics", "secondary_metrics", mode="before")
+    @classmethod
+    def _canonical_metrics(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError("must be a list")
+        return list(dict.fromkeys(read_metric(metric) for metric in value))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Evaluation":
+        names = [system.name for system in self.systems]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
+        if self.baseline is not None and self.baseline not in names:
+            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)})")
+        self._check_metrics()
+        if self.queries is None and (self.slices.by or self.statistics.weighted):
+            key = "slices.by" if self.slices.by else "statistics.weighted"
+            raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
+        if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
+            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes in slices.by")
+        if self.queries is None:
+            for system in self.systems:
+                if system.python is not None:
+                    raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
+        return self
+
+    def _check_metrics(self) -> None:
+        """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
+        given = [*self.metrics, *self.secondary_metrics, *self.guardrails]
+        for name in given:
+            if given.count(name) > 1:
+                raise ValueError(f"{name}: is given as metric, secondary metric or guardrail at once; it has one role")
+        for name in self.gate.not_worse if self.gate else ():
+            if name not in given:
+                raise ValueError(f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)})")
+        if isinstance(self.statistics.smallest_effect, dict):
+            for name in self.statistics.smallest_effect:
+                if name not in (*self.metrics, *self.secondary_metrics):
+                    raise ValueError(f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)})")
+
+    def smallest_effect(self, metric: str) -> float | None:
+        """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""
+        if metric in self.guardrails:
+            return self.guardrails[metric]
+        given = self.statistics.smallest_effect
+        return given.get(metric) if isinstance(given, dict) else given
+
+    @property
+    def baseline_name(self) -> str:
+        return self.baseline or self.systems[0].name
+
+    @property
+    def primary_metrics(self) -> list[Metric]:
+        return [parse(metric) for metric in self.metrics]
+
+    @property
+    def metric_list(self) -> list[Metric]:
+        """Every metric to score: the primary ones, the secondary ones, the guardrails."""
+        return [parse(metric) for metric in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
+
+    def path(self, given: Path) -> Path:
+        return given if given.is_absolute() else self.directory / given
+
+    @property
+    def output_directory(self) -> Path:
+        return self.path(self.output).resolve()

@@ -1,0 +1,1 @@
+"""Where the SQL files run."""

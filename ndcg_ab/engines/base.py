@@ -1,0 +1,143 @@
+"""What an engine does: takes tables in, makes those of the SQL files when they are asked for, gives them out.
+
+`Engine` keeps the order: a table is made when something that needs it is asked for, with all that it reads, once.
+What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the module of its name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
+from ndcg_ab.errors import SqlError
+
+Value = str | float | int | bool | Sequence[str] | None
+Parameters = Mapping[str, Value]
+
+
+class Engine(ABC):
+    """The tables of one evaluation.
+
+    ``pulled_…`` tables come in with `put`.  Every other one is made by the SQL file of its name: `build` and `read`
+    name a target, and the engine makes what the target needs, in the order of the file numbers.
+    """
+
+    def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
+        self.files = pipeline_files() if files is None else files
+        self.settings: dict[str, Value] = {}
+        self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
+
+    def set(self, **settings: Value) -> None:
+        """Parameters for every file that names them, unless `build` or `read` gives its target others."""
+        self.settings |= settings
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Takes in an Arrow table; what was made from an earlier one of its name is made anew when it is needed."""
+        self._take(name, table)
+        self._forget(name)
+
+    def use(self, name: str, instead_of: str) -> None:
+        """Puts the rows of one table in the place of a pulled one."""
+        self.put(instead_of, self.read(name))
+
+    def build(self, *targets: str, **parameters: Value) -> None:
+        """Makes the targets and whatever they need, as far as that is not there already.
+
+        parameters: of the targets' own files; what they read uses the settings, or is as it was made.
+        Raises SqlError, which names the file.
+        """
+        for file in needed(targets, self.files):
+            if file.kind == "query":
+                continue
+            given = parameters if file.name in targets else {}
+            if file.name in self.made and (file.name not in targets or self._is_fresh(file, given)):
+                continue
+            bound = self._bound(file, given)
+            self._make(file, bound)
+            self._forget(file.name)
+            self.made[file.name] = dict(bound)
+
+    def read(
+        self,
+        name: str,
+        columns: Sequence[str] = (),
+        *,
+        where: Parameters | None = None,
+        order: str = "",
+        **parameters: Value,
+    ) -> pa.Table:
+        """A table's rows; it is made first where it is not there yet.
+
+        columns: by default all.  where: column -> value that it must have (or a list of them).  order: columns to
+        sort by, with commas between; without it rows come in any order.  parameters: as for `build`.
+        """
+        file = self.files.get(name)
+        bound: dict[str, Value] = {}
+        source = f'"{name}"'
+        if file is not None and file.kind == "query":
+            self.build(*(table for table in file.reads if table in self.files))
+            bound = self._bound(file, parameters)
+            source = f'({file.text}) as "{name}"'
+        elif file is not None:
+            self.build(name, **parameters)
+        select = ", ".join(f'"{column}"' for column in columns) or "*"
+        text = f"select {select} from {source}"
+        for column, value in (where or {}).items():
+            several = not isinstance(value, str) and isinstance(value, Sequence)
+            test = f"in (select unnest($where_{column}))" if several else f"= $where_{column}"
+            text += f' {"and" if "where_" in text else "where"} "{column}" {test}'
+            bound[f"where_{column}"] = value
+        return self._run(text + (f" order by {order}" if order else ""), bound, file)
+
+    def rows(
+        self,
+        name: str,
+        columns: Sequence[str] = (),
+        *,
+        where: Parameters | None = None,
+        order: str = "",
+        **parameters: Value,
+    ) -> list[tuple[Any, ...]]:
+        """The same as `read`, as tuples."""
+        table = self.read(name, columns, where=where, order=order, **parameters)
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    @abstractmethod
+    def count(self, name: str, where: Parameters | None = None) -> int:
+        """How many rows a table has; it is made first where it is not there yet."""
+
+    @abstractmethod
+    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+        """Whether two rows of a pulled table may agree in these columns; False is certain, True is not."""
+
+    @abstractmethod
+    def _take(self, name: str, table: pa.Table) -> None:
+        """Makes an Arrow table readable under its name."""
+
+    @abstractmethod
+    def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        """Makes a file's table or view; raises SqlError, which names the file."""
+
+    @abstractmethod
+    def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        """What a select gives; raises SqlError, which names the file that it comes from."""
+
+    def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
+        """The file's parameters; raises SqlError for one that nobody gave."""
+        known = {**self.settings, **given}
+        for name in file.params:
+            if name not in known:
+                raise SqlError(f"sql/{file.path.name}: its parameter {name} is not given")
+        return {name: known[name] for name in file.params}
+
+    def _is_fresh(self, file: SqlFile, given: Parameters) -> bool:
+        """Whether a table is there as it is asked for."""
+        made = self.made[file.name]
+        return all(made.get(name) == value for name, value in given.items())
+
+    def _forget(self, name: str) -> None:
+        """Marks everything that was made from a table as to be made anew."""
+        for table in affected(name, self.files):
+            self.made.pop(table, None)

@@ -1,0 +1,103 @@
+"""The SQL files: what each makes, what it reads, and in which order a target needs them.
+
+A file in `sql/` is one select; its name gives its number and its table (``310_graded_doc.sql``).  Tables named
+``pulled_…`` come from outside.  Numbers from 900 on read the history; all others are the pipeline.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HISTORY = 900  # the number from which files read the history
+
+
+@dataclass(frozen=True)
+class SqlFile:
+    """One file.
+
+    name: its table. number: its place in the order. text: the select, with its header.
+    reads: the tables it reads. params: the parameters it binds.
+    kind: ``table``, ``view``, or ``query``: a query is run when it is read, and leaves no table behind.
+    """
+
+    name: str
+    number: int
+    path: Path
+    text: str
+    reads: tuple[str, ...]
+    params: tuple[str, ...]
+    kind: str = "table"
+
+
+def sql_directory() -> Path:
+    """Where the SQL files are: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    return package / "sql" if (package / "sql").is_dir() else package.parent / "sql"
+
+
+def header(text: str) -> dict[str, str]:
+    """The keys in the comment at the top of a SQL file: grain, reads, params, kind."""
+    found = {}
+    for line in text.splitlines():
+        key, colon, value = line.removeprefix("-- ").partition(":")
+        if not line.startswith("--"):
+            break
+        if colon and key in ("grain", "reads", "params", "kind"):
+            found[key] = value.strip()
+    return found
+
+
+def read_sql_file(path: Path) -> SqlFile:
+    text = path.read_text(encoding="utf-8")
+    said = header(text)
+    number, _, name = path.stem.partition("_")
+    reads, params = (
+        tuple(part.strip() for part in said.get(key, "-").split(",") if part.strip() != "-")
+        for key in ("reads", "params")
+    )
+    return SqlFile(name, int(number), path, text, reads, params, said.get("kind", "table"))
+
+
+@functools.cache
+def sql_files() -> dict[str, SqlFile]:
+    """Name -> file, in the order of their numbers."""
+    found = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]*_*.sql")))
+    return {file.name: file for file in found}
+
+
+def pipeline_files() -> dict[str, SqlFile]:
+    """The files that make an evaluation's tables."""
+    return {name: file for name, file in sql_files().items() if file.number < HISTORY}
+
+
+def history_files() -> dict[str, SqlFile]:
+    """The files that read the history."""
+    return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
+
+
+def needed(targets: Iterable[str], files: Mapping[str, SqlFile]) -> list[SqlFile]:
+    """The files behind the targets, theirs among them, in the order in which they must run.
+
+    Raises KeyError for a target that no file makes.
+    """
+    found: dict[str, SqlFile] = {}
+    waiting = [files[target] for target in targets]
+    while waiting:
+        file = waiting.pop()
+        if file.name not in found:
+            found[file.name] = file
+            waiting += [files[name] for name in file.reads if name in files]
+    return sorted(found.values(), key=lambda file: file.number)
+
+
+def affected(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
+    """The tables that a change of one concerns: all that read it, directly or through others."""
+    found: set[str] = set()
+    waiting = {changed}
+    while waiting:
+        name = waiting.pop()
+        following = {file.name for file in files.values() if name in file.reads} - found
+        found |= following
+        waiting |= following
+    return found

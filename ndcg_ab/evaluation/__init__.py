@@ -1,0 +1,1 @@
+"""One evaluation: tables, checks, parity, families of comparisons, gates, and what came of it."""

@@ -1,0 +1,239 @@
+"""Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.outcome import GATE, PAIRS, PRIMARY, SECONDARY, Finding
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
+
+Weights = Mapping[str, float] | None
+QueryIds = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one column, by rising query_id: ids, differences and the baseline's values."""
+
+    query_ids: QueryIds
+    differences: NDArray[np.float64]
+    baseline_values: NDArray[np.float64]
+
+
+NOTHING = Group((), np.array([]), np.array([]))
+
+
+def families(engine: Engine, evaluation: Evaluation, weights: Weights) -> list[Comparison]:
+    """Every comparison of the evaluation, the primary family first."""
+    columns = paired_columns(engine, evaluation, weights)
+    if not columns:
+        return []
+    primary = [column for column in columns if column.metric in evaluation.metrics]
+    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
+    guarded = [column for column in columns if column.metric in evaluation.guardrails]
+    found = compare_columns(primary, evaluation, PRIMARY)
+    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
+    found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
+    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
+    for attribute in evaluation.slices.by:
+        sliced = slice_columns(engine, evaluation, weights, attribute)
+        found += compare_columns(sliced, evaluation, slices_by(attribute), exploratory=True)
+    if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
+        found += compare_columns(pair_columns(engine, evaluation, weights), evaluation, PAIRS, exploratory=True)
+    return found
+
+
+def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
+    """The columns that the gate holds to a margin of its own."""
+    margins = evaluation.gate.not_worse if evaluation.gate else {}
+    return [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
+
+
+def slices_by(attribute: str) -> str:
+    """The name of a family of slices."""
+    return f"slices by {attribute}"
+
+
+def compare_columns(
+    columns: Sequence[Column], evaluation: Evaluation, family: str, *, exploratory: bool = False
+) -> list[Comparison]:
+    """The columns as one family, with the evaluation's settings."""
+    settings = evaluation.statistics
+    procedure: Procedure = settings.exploratory if exploratory else "max-t"
+    return compare_family(
+        columns,
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        workers=evaluation.resources.threads,
+        family=family,
+        procedure="t-holm" if settings.preview else procedure,
+        exploratory=exploratory,
+        least_queries=evaluation.slices.smallest if columns and columns[0].attribute else 2,
+        interval_method=settings.interval,
+    )
+
+
+def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | None:
+    """query_id -> weight, where queries are weighed; InputError where a scored query has none."""
+    wanted = evaluation.statistics.weighted
+    known = engine.rows("query", ("query_id", "weight", "is_judged"), order="query_id")
+    weights = {query_id: weight for query_id, weight, _ in known if weight is not None}
+    if wanted is False or (wanted is None and not weights):
+        return None
+    lacking = engine.rows("unweighed_query", order="query_id")
+    if lacking:
+        count, matched = len(lacking), any(judged and weight is not None for _, weight, judged in known)
+        ids = "" if matched or not weights else f"; the first of the file's own is {min(weights)!r}"
+        raise InputError(
+            f"queries: {queries_text(count, 'judged')} {'has' if count == 1 else 'have'} no weight"
+            f" (such as {lacking[0][0]!r}{ids}): give every judged query one, or set statistics.weighted to false"
+            " (compare: --unweighted)"
+        )
+    return weights
+
+
+def paired_columns(engine: Engine, evaluation: Evaluation, weights: Weights = None) -> list[Column]:
+    """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
+    rows = engine.read("paired_difference", order="query_id").to_pydict()
+    groups = grouped(rows, "metric_id", "candidate")
+    return [
+        column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), weights)
+        for metric in evaluation.metric_list
+        for candidate in candidates(evaluation)
+    ]
+
+
+def slice_columns(engine: Engine, evaluation: Evaluation, weights: Weights, attribute: str) -> list[Column]:
+    """The same slice by slice, on the primary metrics; slices in the order of their values."""
+    rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id").to_pydict()
+    groups = grouped(rows, "metric_id", "slice", "candidate")
+    slices = sorted({part for _, part, _ in groups})
+    return [
+        column_of(
+            evaluation,
+            candidate,
+            metric.name,
+            groups.get((metric.hash, part, candidate), NOTHING),
+            weights,
+            (attribute, part),
+        )
+        for metric in evaluation.primary_metrics
+        for part in slices
+        for candidate in candidates(evaluation)
+    ]
+
+
+def candidates(evaluation: Evaluation) -> list[str]:
+    return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
+
+
+def grouped(rows: Mapping[str, list[Any]], *keys: str) -> dict[tuple[str, ...], Group]:
+    """Key -> the query ids, differences and baseline values of its rows; equal lists of ids are one object."""
+    gathered: dict[tuple[str, ...], tuple[list[str], list[float], list[float]]] = defaultdict(lambda: ([], [], []))
+    names = [*keys, "query_id", "difference", "baseline_value"]
+    for *key, query_id, difference, baseline in zip(*(rows[name] for name in names), strict=True):
+        query_ids, differences, baselines = gathered[tuple(key)]
+        query_ids.append(query_id)
+        differences.append(difference)
+        baselines.append(baseline)
+    known: dict[QueryIds, QueryIds] = {}
+    found = {}
+    for group, (query_ids, differences, baselines) in gathered.items():
+        ids = tuple(query_ids)
+        found[group] = Group(known.setdefault(ids, ids), np.array(differences), np.array(baselines))
+    return found
+
+
+def column_of(
+    evaluation: Evaluation,
+    candidate: str,
+    metric: str,
+    group: Group,
+    weights: Weights,
+    part: tuple[str, str] | tuple[None, None] = (None, None),
+    baseline: str | None = None,
+) -> Column:
+    return Column(
+        baseline or evaluation.baseline_name,
+        candidate,
+        metric,
+        group.query_ids,
+        group.differences,
+        group.baseline_values,
+        None if weights is None else np.array([weights[query_id] for query_id in group.query_ids]),
+        attribute=part[0],
+        slice=part[1],
+        smallest_effect=evaluation.smallest_effect(metric),
+    )
+
+
+def pair_columns(engine: Engine, evaluation: Evaluation, weights: Weights) -> list[Column]:
+    """Every two systems on the primary metrics, over the queries that both are scored on.
+
+    The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
+    """
+    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id").to_pydict()
+    rows["difference"] = rows["baseline_value"] = rows["value"]
+    groups = grouped(rows, "metric_id", "system_id")
+    columns = []
+    for metric in evaluation.primary_metrics:
+        for first, second in combinations([evaluation.baseline_name, *candidates(evaluation)], 2):
+            earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
+            if earlier.query_ids != later.query_ids:
+                earlier, later = shared(earlier, later), shared(later, earlier)
+            values = earlier.differences
+            group = Group(earlier.query_ids, later.differences - values, values)
+            columns.append(column_of(evaluation, second, metric.name, group, weights, baseline=first))
+    return columns
+
+
+def shared(group: Group, other: Group) -> Group:
+    """The rows of a group whose queries another one has too."""
+    known = set(other.query_ids)
+    places = [place for place, query_id in enumerate(group.query_ids) if query_id in known]
+    query_ids = tuple(group.query_ids[place] for place in places)
+    return Group(query_ids, group.differences[places], group.baseline_values[places])
+
+
+def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Warns where a verdict and those of all tested slices contradict each other."""
+    found = []
+    overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
+    for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
+        for (candidate, metric), whole in overall.items():
+            parts = [
+                row
+                for row in comparisons
+                if (row.attribute, row.candidate, row.metric) == (attribute, candidate, metric)
+                and row.p_adjusted is not None
+            ]
+            if len(parts) > 1 and (problem := contradiction(whole, parts)):
+                message = (
+                    f"{candidate}, {metric}: {problem} (slices by {attribute}): look at the slices before deciding"
+                )
+                found.append(Finding("slices_disagree", "warning", message, len(parts)))
+    return found
+
+
+def contradiction(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
+    """In words, how the whole and all of its parts disagree; None where they do not.
+
+    Weights, small slices that are not tested, and slices with opposite effects can each bring it about.
+    """
+    signs = {np.sign(row.difference or 0.0) for row in parts}
+    found = whole.conclusion
+    if found.is_detected and found.direction not in signs:
+        return f"{found} overall, but in none of the {len(parts)} tested slices does the difference point there"
+    if not found.is_detected and all(row.conclusion.is_detected for row in parts):
+        return f"nothing is detected overall, but a difference is in each of the {len(parts)} tested slices"
+    return None

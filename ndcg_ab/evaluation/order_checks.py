@@ -1,0 +1,179 @@
+"""How far a value hangs on the order of equal scores, and on whether scores or ranks are believed."""
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.ties import tie_bounds
+from ndcg_core.statistics.averages import mean, weighted_mean
+
+WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
+BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
+TRIED = 8  # metrics tried for the one that the ranks would move most
+
+Key = tuple[str, str]  # system_id, query_id
+Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sensitive:
+    """One system's answer to one query that could have been ordered in another way."""
+
+    results: list[Result]
+    is_tied: bool
+    is_disagreeing: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judged:
+    """The judgments of the sensitive queries, the highest grade of all, and what queries weigh (None: all alike)."""
+
+    grades: Mapping[str, Mapping[str, float]]
+    highest: float
+    weights: Mapping[str, float] | None
+
+    def mean(self, values: Mapping[str, float]) -> float:
+        """The mean over queries, weighted as the tables' means are; 0 of nothing."""
+        if self.weights is None:
+            return mean(list(values.values())) or 0.0
+        return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
+
+
+def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
+    """Findings about places decided by ties, and about ranks that disagree with the scores.
+
+    Looks as deep as the deepest metric that orders by score, and states the effect on it; that of the ranks on
+    the metric that they would move most. weights: of the queries, where the means are weighted.
+    """
+    scored = [metric for metric in metrics if metric.ties != "given"]
+    if not scored:
+        return []
+    deepest = max(scored, key=lambda metric: metric.cutoff or EVERYTHING)
+    cutoff = deepest_cutoff(scored)
+    rule = rank_rule(deepest)
+    engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
+    # Judged documents may stand anywhere in the ranking that a condensed one is made from.
+    condensed = any(metric.unjudged == "condense" for metric in scored)
+    reach = EVERYTHING - 1 if condensed else cutoff
+    engine.build("suspicious_query", cutoff=reach, rank_rule=rule)
+    tied = {(row[0], row[1]): row[2] for row in engine.rows("tied_query", ("system_id", "query_id", "places"))}
+    suspicious = engine.count("suspicious_query")
+    if not tied and not suspicious:  # spares a look at every result
+        return []
+    engine.build("disagreeing_query", cutoff=reach)
+    disagreeing = engine.count("disagreeing_query")
+    if not tied and not disagreeing:
+        return []
+    engine.build("sensitive_doc", everything=any(map(looks_beyond, scored[:TRIED])), places=cutoff)
+    too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
+    judged = judgments_of(engine, weights)
+    answers = sensitive_answers(engine, everything=not too_many)
+    values = {metric.name: values_of(engine, metric) for metric in {deepest, *scored[:TRIED]}}
+    found = []
+    for (system_id,) in engine.rows("system", ("system_id",), order="place"):
+        mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
+        known = {name: of_systems[system_id] for name, of_systems in values.items()}
+        if disagreeing:
+            found += rank_finding(scored[:TRIED], system_id, known, mine, judged)
+        places = {query: count for (name, query), count in tied.items() if name == system_id}
+        if places:
+            found.append(tie_finding(deepest, system_id, known[deepest.name], mine, judged, places))
+    return found
+
+
+def values_of(engine: Engine, metric: Metric) -> Values:
+    values: Values = defaultdict(dict)
+    columns = ("system_id", "query_id", "value")
+    for system_id, query_id, value in engine.rows("query_score", columns, where={"metric_id": metric.hash}):
+        values[system_id][query_id] = value
+    return values
+
+
+def sensitive_answers(engine: Engine, *, everything: bool) -> dict[Key, _Sensitive]:
+    """The answers that could have been ordered in another way; without everything only where ranks disagree."""
+    found: dict[Key, _Sensitive] = {}
+    columns = ("system_id", "query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing")
+    only = None if everything else {"is_disagreeing": True}
+    for system_id, query_id, doc_id, score, rank_given, is_tied, is_disagreeing in engine.rows(
+        "sensitive_doc", columns, where=only
+    ):
+        tied = is_tied and everything
+        answer = found.setdefault((system_id, query_id), _Sensitive([], tied, is_disagreeing))
+        answer.results.append(Result(doc_id, score, rank_given))
+    return found
+
+
+def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged:
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    for query_id, doc_id, grade in engine.rows("sensitive_judgment", ("query_id", "doc_id", "grade")):
+        grades[query_id][doc_id] = grade
+    return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
+
+
+def rank_finding(
+    metrics: Sequence[Metric],
+    system_id: str,
+    known: Mapping[str, Mapping[str, float]],
+    answers: Mapping[str, _Sensitive],
+    judged: _Judged,
+) -> list[Finding]:
+    """Says where the ranks that came with the scores order the results in another way."""
+    queries = sorted(query for query, answer in answers.items() if answer.is_disagreeing)
+    if not queries:
+        return []
+    moves: list[tuple[float, Metric, float, float]] = []
+    for metric in metrics:
+        by_rank = dataclasses.replace(metric, ties="given")
+        values = known[metric.name]
+        moved = dict(values)
+        for query in queries:
+            if query in moved:
+                moved[query] = score_query(by_rank, answers[query].results, judged.grades[query], judged.highest) or 0.0
+        here, there = judged.mean(values), judged.mean(moved)
+        moves.append((abs(there - here), metric, here, there))
+    _, metric, here, there = max(moves, key=lambda move: move[0])
+    message = (
+        f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
+        f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" If the ranks are right, ask for {dataclasses.replace(metric, ties='given').name}"
+    )
+    return [Finding("rank_disagrees", "warning", message, len(queries))]
+
+
+def tie_finding(
+    metric: Metric,
+    system_id: str,
+    known: Mapping[str, float],
+    answers: Mapping[str, _Sensitive],
+    judged: _Judged,
+    places: Mapping[str, int],
+) -> Finding:
+    """Says how many places equal scores decide, and between which values their order could move the mean."""
+    decided = sum(places.values())
+    where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
+    message = (
+        f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
+        f" {min(places)!r}), ordered here by ties = {metric.ties}"
+    )
+    queries = [query for query, answer in answers.items() if answer.is_tied and query in known]
+    if metric.has_own_ideal or not queries:
+        return Finding("tied_places", "warning", message, decided)
+    worst, expected, best = dict(known), dict(known), dict(known)
+    for query in queries:
+        bounds = tie_bounds(metric, answers[query].results, judged.grades[query], judged.highest)
+        worst[query], best[query] = bounds.worst, bounds.best
+        expected[query] = known[query] if bounds.expected is None else bounds.expected
+    low, high = judged.mean(worst), judged.mean(best)
+    middle = f", expected {judged.mean(expected):.4f}" if metric.traits.is_additive else ""
+    message += (
+        f"; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+        f" (here {judged.mean(known):.4f})"
+    )
+    severity = "warning" if high - low > WORTH_A_WARNING else "note"
+    return Finding("tied_places", severity, message, decided)

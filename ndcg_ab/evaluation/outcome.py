@@ -1,0 +1,156 @@
+"""What an evaluation found: the one structure behind the terminal, the JSON, the bundle and the tracker.
+
+Its JSON is a contract (docs/json.md): ``"schema": 1``.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+
+SEVERITIES = ("error", "warning", "note")
+# Names of families of comparisons.
+PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
+MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that the data check noticed.
+
+    severity: "error", "warning" or "note". count: how many queries, results or judgments it concerns.
+    """
+
+    code: str
+    severity: str
+    message: str
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class GateResult:
+    """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does."""
+
+    name: str
+    passed: bool
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """What an evaluation read.
+
+    name: of judgments and queries the file's, of a ranking the system's. kind: judgments, queries or ranking.
+    version: of a system, where the configuration says one. origin: a path, or module:function. rows: how many.
+    digest: SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
+    """
+
+    name: str
+    kind: str
+    version: str | None
+    origin: str
+    rows: int
+    digest: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemSummary:
+    """One system on one metric.
+
+    mean, median: over the scored queries, in the metric's range; None when there are none. The mean is weighted where
+        the queries have weights, and unweighted_mean the plain one; else that is None.
+    queries: the scored queries. unanswered: those that the system returned nothing for (they score 0).
+    judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
+        answered; None when it answered none.
+    """
+
+    system_id: str
+    metric: str
+    mean: float | None
+    median: float | None
+    queries: int
+    unanswered: int
+    judged: float | None
+    unweighted_mean: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them."""
+
+    baseline: str
+    metrics: tuple[Metric, ...]
+    systems: tuple[SystemSummary, ...]
+    comparisons: tuple[Comparison, ...]
+    findings: tuple[Finding, ...]
+    alpha: float
+    seed: int
+    resamples: int
+    parity_queries: int
+    gates: tuple[GateResult, ...] = ()
+
+    @property
+    def gate(self) -> str | None:
+        """passed or failed; None where the configuration names no gate."""
+        if not self.gates:
+            return None
+        return "passed" if all(gate.passed for gate in self.gates) else "failed"
+
+    @property
+    def main(self) -> list[Comparison]:
+        """Every candidate against the baseline on every metric, in the order of the metrics: no slices, no pairs."""
+        rows = {(row.metric, row.candidate): row for row in self.comparisons if row.family in MAIN}
+        names = [metric.name for metric in self.metrics]
+        return sorted(rows.values(), key=lambda row: names.index(row.metric))
+
+    @property
+    def slices(self) -> list[Comparison]:
+        return [row for row in self.comparisons if row.attribute is not None]
+
+    @property
+    def pairs(self) -> list[Comparison]:
+        return [row for row in self.comparisons if row.family == PAIRS]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; the same inputs give the same bytes."""
+        return {
+            "schema": SCHEMA,
+            "baseline": self.baseline,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "resamples": self.resamples,
+            "metrics": encode(self.metrics),
+            "systems": encode(self.systems),
+            "comparisons": encode(self.comparisons),
+            "findings": encode(self.findings),
+            "gates": encode(self.gates),
+            "parity": {"queries": self.parity_queries, "tolerance": 1e-9},
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Outcome":
+        """The outcome that `to_dict` wrote."""
+        return cls(
+            baseline=content["baseline"],
+            metrics=decode(tuple[Metric, ...], content["metrics"]),
+            systems=decode(tuple[SystemSummary, ...], content["systems"]),
+            comparisons=decode(tuple[Comparison, ...], content["comparisons"]),
+            findings=decode(tuple[Finding, ...], content["findings"]),
+            alpha=content["alpha"],
+            seed=content["seed"],
+            resamples=content["resamples"],
+            parity_queries=content["parity"]["queries"],
+            gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> "Outcome":
+        return cls.from_dict(json.loads(path.read_text(encoding="utf-8")))

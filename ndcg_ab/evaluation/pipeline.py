@@ -1,0 +1,200 @@
+"""The steps of an evaluation as plain functions: `compare` calls them in a row, the flow one task each."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.data_checks import (
+    by_severity,
+    check,
+    check_coverage,
+    check_queries,
+    check_scored,
+    refuse_missing_gains,
+)
+from ndcg_ab.evaluation.families import check_slices, families, weights_of
+from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
+from ndcg_ab.evaluation.order_checks import check_order
+from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.files import replacing
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.averages import mean, median, weighted_mean
+
+Say = Callable[[str], None]
+
+
+def evaluate(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> Outcome:
+    """Every step of one evaluation, in the tables of `engine`.
+
+    say: told what begins.  Raises InputError, ParityError.
+    """
+    findings, parity_queries = score_all(evaluation, engine, say)
+    return conclude(engine, evaluation, findings, parity_queries)
+
+
+def score_all(evaluation: Evaluation, engine: Engine, say: Say) -> tuple[list[Finding], int]:
+    """Everything before the tests: the data check's findings, and how many queries were computed twice."""
+    judgments, queries, rankings = pull_all(evaluation, say)
+    say("checking the data")
+    load(engine, judgments, queries, rankings, evaluation)
+    findings = check(engine, judgments, rankings, evaluation.metric_list)
+    say("scoring")
+    score(engine, evaluation.metric_list)
+    say("recomputing a sample")
+    parity_queries = verify(engine, evaluation.metric_list)
+    say("testing the differences")
+    return findings, parity_queries
+
+
+def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[str, Pulled]]:
+    """Judgments, queries and every system's ranking, in that order."""
+    say("reading judgments")
+    judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
+    queries = pull_queries(evaluation)
+    rankings = {}
+    for system in evaluation.systems:
+        say(f"reading {system.name}")
+        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
+    return judgments, queries, rankings
+
+
+def load(
+    engine: Engine,
+    judgments: Pulled,
+    queries: Queries,
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+) -> None:
+    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    engine.put("pulled_judgment", judgments.table)
+    engine.put("pulled_query", queries.text_table())
+    engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
+    engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
+    for name, table in metric_tables(evaluation.metric_list).items():
+        engine.put(name, table)
+    metrics = evaluation.metric_list
+    # One place more than any metric counts shows whether the last one is tied.
+    engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+
+
+SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
+
+
+def named(system_id: str, pulled: Pulled) -> pa.Table:
+    """A system's ranking with its name in every row (kept once)."""
+    table = pulled.table
+    index = pa.array(np.zeros(table.num_rows, dtype=np.int8))
+    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
+    return pa.table(
+        {
+            "system_id": pa.DictionaryArray.from_arrays(index, [system_id]),
+            "query_id": query_ids,
+            "doc_id": table["doc_id"],
+            "score": table["score"],
+            "rank_given": table["rank"],
+        }
+    )
+
+
+def score(engine: Engine, metrics: Sequence[Metric]) -> None:
+    """Ranks, grades and scores every metric at once."""
+    refuse_missing_gains(engine, metrics)
+    engine.build("query_score", "coverage", "system_summary", "paired_difference")
+
+
+def conclude(engine: Engine, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int) -> Outcome:
+    """Summaries and tests (ndcg_core) over the tables of sql/5x."""
+    statistics = evaluation.statistics
+    metrics = evaluation.metric_list
+    weights = weights_of(engine, evaluation)
+    systems = summaries(engine, weights)
+    compared = families(engine, evaluation, weights)
+    noticed = [*findings, *check_queries(engine, evaluation), *check_order(engine, metrics, weights)]
+    noticed += [*check_scored(engine, metrics), *check_coverage(systems), *check_slices(compared)]
+    return Outcome(
+        baseline=evaluation.baseline_name,
+        metrics=tuple(metrics),
+        systems=tuple(systems),
+        comparisons=tuple(compared),
+        findings=tuple(by_severity(noticed)),
+        alpha=statistics.alpha,
+        seed=statistics.seed,
+        resamples=statistics.resamples,
+        parity_queries=parity_queries,
+    )
+
+
+def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
+    """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
+    shares: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for metric_id, system_id, query_id, value, share in engine.rows(
+        "covered_score", ("metric_id", "system_id", "query_id", "value", "judged")
+    ):
+        values[metric_id, system_id].append(value)
+        if weights is not None:
+            weighing[metric_id, system_id].append(weights[query_id])
+        if share is not None:
+            shares[metric_id, system_id].append(share)
+    found = []
+    columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
+    for metric_id, name, system_id, queries, unanswered in engine.rows(
+        "system_summary", columns, order="metric_place, system_place"
+    ):
+        key = (metric_id, system_id)
+        plain = mean(values[key])
+        compared = plain if weights is None else weighted_mean(values[key], weighing[key])
+        row = (compared, median(values[key]), queries, unanswered, mean(shares[key]))
+        found.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
+    return found
+
+
+def write_query_scores(engine: Engine, path: Path) -> None:
+    """One row per (system_id, query_id, metric) with its value and its hash: CSV or Parquet by the name."""
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as papq
+
+    columns = ("system_id", "query_id", "metric", "value", "metric_hash")
+    table = engine.read("metric_value", columns, order="system_place, metric_place, query_id")
+    with replacing(path) as partial:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            papq.write_table(table, partial)
+        else:
+            pacsv.write_csv(table, partial)
+
+
+def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
+    """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
+    judgments, queries, rankings = pull_all(evaluation, say)
+    say("checking the data")
+    load(engine, judgments, queries, rankings, evaluation)
+    findings = check(engine, judgments, rankings, evaluation.metric_list)
+    findings = by_severity([*findings, *check_queries(engine, evaluation)])
+    counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
+    judged, pairs = len(counts), sum(counts)
+    results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
+    counted = f"{queries_text(judged, 'judged')}, {pairs} judgment{'s' * (pairs != 1)}"
+    return findings, f"{counted}; {results}; metrics {', '.join(evaluation.metrics)}"
+
+
+def extremes(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
+    """The queries that each candidate wins and loses most, `places` of each, in the order of metrics and systems."""
+    found: list[dict[str, Any]] = engine.read(
+        "extreme_difference",
+        ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),
+        order="metric_place, system_place, direction desc, place",
+        places=places,
+    ).to_pylist()
+    return found

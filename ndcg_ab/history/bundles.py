@@ -1,0 +1,366 @@
+"""Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
+
+A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet`` and ``evaluation.duckdb``
+(every table of the pipeline).  It appears whole: it is made under another name and renamed at the end.  The page and
+the pictures are made when it is safe, and ``published.json`` is added when the tracker has it.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow.parquet as papq
+
+from ndcg_ab import __version__
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.files import write_text
+from ndcg_ab.history import database
+from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
+
+BUNDLE = "bundle.json"
+SCORES = "query_scores.parquet"
+TABLES = "evaluation.duckdb"
+PUBLISHED = "published.json"
+STAMP = "%Y%m%dT%H%M%SZ"
+KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundle:
+    """A finished evaluation, as read from its folder.
+
+    key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
+    evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
+    content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
+    comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
+    query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
+    """
+
+    folder: Path
+    program: str | None
+    key: str
+    ordinal: int
+    began: datetime
+    finished: datetime
+    evaluation: Evaluation
+    content_key: str
+    configuration_key: str
+    query_set: str | None
+    inputs: tuple[dict[str, Any], ...]
+    extremes: tuple[dict[str, Any], ...]
+    outcome: Outcome
+    comparisons_so_far: int = 0
+
+    def write(self) -> None:
+        """Writes its file, whole or not at all."""
+        content = {"schema": SCHEMA, **encode(self)}
+        del content["folder"]
+        write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def enter(self, past: DuckDBEngine) -> None:
+        """Adds it to the history; to be called inside a transaction."""
+        about = database.EvaluationRow(
+            key=self.key,
+            began=encode(self.began),
+            finished=encode(self.finished),
+            baseline=self.outcome.baseline,
+            configuration=json.dumps(encode(self.evaluation)),
+            content_key=self.content_key,
+            configuration_key=self.configuration_key,
+            query_set=self.query_set,
+            gate=self.outcome.gate,
+            program=self.program,
+        )
+        database.enter(past, about, self.inputs, self.outcome, self.ordinal)
+        database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
+
+    def counted(self, past: DuckDBEngine) -> "Bundle":
+        """With the comparisons so far, as the history that it was entered in has them."""
+        so_far = database.comparisons_so_far(past, self.query_set) if self.query_set else 0
+        return dataclasses.replace(self, comparisons_so_far=so_far)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A finished run: its bundle, where MLflow has it, or why logging is pending.
+
+    reused: an earlier evaluation with the same inputs and configuration stands for it.
+    unobserved: why Prefect has no record of it, where it has none.
+    """
+
+    bundle: Path
+    outcome: Outcome
+    extremes: tuple[dict[str, Any], ...]
+    comparisons_so_far: int
+    reused: bool
+    url: str | None
+    trend_url: str | None
+    dashboard: str | None
+    delivered: int
+    pending: str | None
+    unobserved: str | None
+
+
+@contextlib.contextmanager
+def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
+    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep` renamed it.
+
+    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
+    another process can tell it from one whose owner died; those are cleared away here.
+    """
+    parent = evaluation.output_directory / evaluation.name
+    clear_abandoned(parent)
+    ours = [path for path in (parent, parent.parent) if not path.exists()]
+    folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    with lock:
+        try:
+            yield folder
+        except Exception as error:
+            if is_full(error):
+                raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
+            raise
+        finally:
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                for path in ours:
+                    path.rmdir()
+
+
+def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
+    """A new working folder and its lock, which lasts as long as the file is open."""
+    stamp = moment.strftime(STAMP)
+    for attempt in range(1, 1000):
+        name = stamp if attempt == 1 else f"{stamp}-{attempt}"
+        folder = parent / f".{name}.partial"
+        try:
+            if (parent / name).exists():
+                continue
+            folder.mkdir(parents=True)
+            if (parent / name).exists():  # another process has just finished under this name
+                folder.rmdir()
+                continue
+            return folder, hold(folder)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def is_full(error: Exception) -> bool:
+    """Whether the output directory takes no more: Python's word for it or DuckDB's."""
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    if isinstance(error.__cause__, Exception) and is_full(error.__cause__):
+        return True
+    return is_duckdbs(error) and ("ould not write" in str(error) or "No space left" in str(error))
+
+
+def began_of(name: str) -> datetime:
+    """The moment in a bundle folder's name."""
+    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
+
+
+def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Path | None:
+    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one.
+
+    Only one that is whole, and that retention does not remove at once.
+    """
+    parent = evaluation.output_directory / evaluation.name
+    if not database.path_of(evaluation).exists() and not bundles(parent):
+        return None
+    with database.opened(database.path_of(evaluation)) as past:
+        adopt(past, parent)
+        found = database.same_content(past, database.content_key(evaluation, inputs))
+    limit = evaluation.retention.bundles
+    staying = bundles(parent)[-limit:] if limit else bundles(parent)
+    folders = [parent / key.rpartition("/")[2] for key in found]
+    return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
+
+
+def is_whole(folder: Path) -> bool:
+    with contextlib.suppress(*UNREADABLE):
+        read_bundle(folder)
+        return (folder / SCORES).is_file()
+    return False
+
+
+def keep(
+    folder: Path,
+    evaluation: Evaluation,
+    outcome: Outcome,
+    inputs: Sequence[Mapping[str, Any]],
+    extremes: list[dict[str, Any]],
+) -> Path:
+    """Finishes the bundle and enters it in the history; the folder's final place.
+
+    The folder is renamed inside the transaction: a process that dies between the two leaves a bundle that the next
+    one to open the history enters (`adopt`).  A folder that still has its lock's name was renamed by one that died.
+    """
+    final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    with database.opened(database.path_of(evaluation), KEEP_PATIENCE) as past:
+        adopt(past, folder.parent)
+        bundle = Bundle(
+            folder=folder,
+            program=__version__,
+            key=f"{evaluation.name}/{final.name}",
+            ordinal=database.next_ordinal(past),
+            began=began_of(final.name),
+            finished=finished_at(final.name),
+            evaluation=evaluation,
+            content_key=database.content_key(evaluation, inputs),
+            configuration_key=database.configuration_key(evaluation),
+            query_set=query_set(folder / TABLES),
+            inputs=tuple(dict(row) for row in inputs),
+            extremes=tuple(extremes),
+            outcome=outcome,
+        )
+        shutil.rmtree(folder / "pulled", ignore_errors=True)
+        with past.transaction():
+            bundle.enter(past)
+            bundle.counted(past).write()
+            folder.rename(final)
+            (final / LOCK).unlink(missing_ok=True)
+    return final
+
+
+def finished_at(name: str) -> datetime:
+    """Now, or the moment in the name where that was set to another day (a run that is made up for)."""
+    now, began = datetime.now(UTC), began_of(name)
+    return now if abs((now - began).total_seconds()) < 86_400 else began
+
+
+def query_set(tables: Path) -> str:
+    """Digest of the queries that are judged: on the same ones every new candidate is another look."""
+    with DuckDBEngine(tables) as engine:
+        judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
+    return database.digest_of([query_id for (query_id,) in judged])
+
+
+def adopt(past: DuckDBEngine, parent: Path) -> None:
+    """Enters finished bundles that the history does not have: their process died first, or it was begun anew.
+
+    Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
+    """
+    known = database.keys(past)
+    for folder in bundles(parent):
+        if f"{parent.name}/{folder.name}" in known:
+            continue
+        try:
+            bundle = read_bundle(folder)
+            if bundle.key not in known:  # else a copy
+                enter_again(past, bundle)
+            known.add(bundle.key)
+        except UNREADABLE as error:
+            complain(folder, error)
+        (folder / LOCK).unlink(missing_ok=True)
+
+
+def enter_again(past: DuckDBEngine, bundle: Bundle) -> None:
+    with past.transaction():
+        moved = bundle.ordinal in database.ordinals(past)
+        if moved:
+            bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
+        bundle.enter(past)
+        if moved:
+            bundle.counted(past).write()
+
+
+def complain(folder: Path, error: Exception) -> None:
+    reason = str(error) if isinstance(error, InputError) else f"{folder}: {type(error).__name__}: {error}"
+    print(f"ndcg-ab: {reason}; left out", file=sys.stderr)
+
+
+def bundles(parent: Path) -> list[Path]:
+    """The folders of finished evaluations, in the order in which they were finished; damaged ones first."""
+    found = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
+    return sorted(found, key=lambda folder: (ordinal_of(folder), folder.name))
+
+
+def ordinal_of(folder: Path) -> int:
+    with contextlib.suppress(*UNREADABLE):
+        return int(read_content(folder)["ordinal"])
+    return 0
+
+
+def unpublished(evaluation: Evaluation) -> list[Path]:
+    """Bundles that no tracker has yet, the oldest first; one that cannot be read is said and left out."""
+    found = []
+    for folder in bundles(evaluation.output_directory / evaluation.name):
+        if not (folder / PUBLISHED).exists():
+            try:
+                read_bundle(folder)
+                found.append(folder)
+            except UNREADABLE as error:
+                complain(folder, error)
+    return found
+
+
+def mark_published(folder: Path, where: Mapping[str, str]) -> None:
+    write_text(folder / PUBLISHED, json.dumps(dict(where), indent=2) + "\n")
+
+
+def retain(evaluation: Evaluation) -> list[Path]:
+    """Removes the oldest bundles beyond what is to be kept, never one that is not published; those removed.
+
+    The history keeps their rows; the values of single queries go with `query_scores`.  What cannot be removed now is
+    left for the next run.
+    """
+    if (kept := evaluation.retention.query_scores) is not None:
+        try:
+            with database.opened(database.path_of(evaluation)) as past:
+                database.forget_query_scores(past, kept)
+        except InputError as error:
+            complain(database.path_of(evaluation), error)
+    limit = evaluation.retention.bundles
+    if limit is None:
+        return []
+    found = bundles(evaluation.output_directory / evaluation.name)
+    old = [folder for folder in found[: max(0, len(found) - limit)] if (folder / PUBLISHED).exists()]
+    for folder in old:
+        going = folder.with_name(f".{folder.name}.removed")
+        with contextlib.suppress(OSError):  # in one go: half a bundle would be taken for one that is not published
+            folder.rename(going)
+            shutil.rmtree(going, ignore_errors=True)
+    return [folder for folder in old if not folder.exists()]
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """What stands in a bundle's file; InputError where there is none."""
+    path = folder / BUNDLE
+    if not path.is_file():
+        raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("no object")
+    except ValueError as error:
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
+    return content
+
+
+def read_bundle(folder: Path) -> Bundle:
+    """The bundle in a folder; InputError where there is none."""
+    content = read_content(folder)
+    try:
+        if content["schema"] > SCHEMA:
+            raise ValueError(f"schema = {content['schema']}: a newer version of ndcg-ab wrote it")
+        bundle: Bundle = decode(Bundle, {"program": None, "query_set": None, **content, "folder": folder})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        path = folder / BUNDLE
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
+    return bundle

@@ -1,0 +1,221 @@
+"""The history: every evaluation of one name, in the tables of one DuckDB file (docs/history.md).
+
+Every row carries the ordinal of its evaluation: 1, 2, 3 … in the order in which they were finished.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab import __version__
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, open_history
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.codec import conclusion_of, decode, table
+from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
+from ndcg_core.statistics.comparison import Comparison
+
+HISTORY = "history.duckdb"
+PATIENCE = 60.0  # seconds to wait for another process that has the history open
+ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "schedule", "retention"}  # changes no result
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationRow:
+    """One evaluation; docs/history.md has what the columns mean."""
+
+    key: str
+    began: str
+    finished: str
+    baseline: str
+    configuration: str
+    content_key: str | None
+    configuration_key: str | None
+    query_set: str | None
+    gate: str | None
+    program: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricRow:
+    """One metric's definition, as JSON."""
+
+    metric: str
+    hash: str
+    definition: str
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryScore:
+    """One value of one query; they come as a table."""
+
+    system_id: str
+    query_id: str
+    metric: str
+    value: float
+    metric_hash: str
+
+
+# Table -> what its rows are made from; every one has the ordinal of its evaluation first.
+RECORDS: dict[str, type] = {
+    "evaluation": EvaluationRow,
+    "input": Input,
+    "metric": MetricRow,
+    "system_summary": SystemSummary,
+    "comparison": Comparison,
+    "finding": Finding,
+    "gate": GateResult,
+    "query_score": QueryScore,
+}
+
+
+def path_of(evaluation: Evaluation) -> Path:
+    return evaluation.output_directory / evaluation.name / HISTORY
+
+
+IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes only
+
+
+@contextlib.contextmanager
+def opened(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
+    """The history with all of its tables; waits for another process that has it open, or says which one does.
+
+    Raises InputError, which says what to do about a file that is damaged.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with IN_THIS_PROCESS:
+        try:
+            create(path)
+            with open_history(path, patience) as history:
+                for name, kind in RECORDS.items():
+                    history.append(name, table([], kind, ordinal=0))
+                yield history
+        except InputError as error:
+            if str(error).startswith(f"{path}: ") and ("lock" in str(error) or "cannot be opened" in str(error)):
+                raise InputError(trouble(path, patience, str(error))) from None
+            raise
+        except Exception as error:
+            if is_duckdbs(error):
+                raise InputError(trouble(path, patience, str(error))) from error
+            raise
+
+
+def create(path: Path) -> None:
+    """An empty history appears whole: a process that dies here leaves none, or one that can be opened."""
+    if path.exists():
+        return
+    partial = path.with_name(f".{path.stem}.{os.getpid()}.partial")
+    partial.unlink(missing_ok=True)
+    with DuckDBEngine(partial, files={}):
+        pass
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        pass  # another process was faster
+    except OSError:  # a file system without links
+        if not path.exists():
+            partial.rename(path)
+    partial.unlink(missing_ok=True)
+
+
+def trouble(path: Path, patience: float, said: str) -> str:
+    """In one sentence who holds the history, or what is wrong with it and what to do."""
+    if holder := re.search(r"PID (\d+)", said):
+        return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
+    reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
+    return (
+        f"{path}: cannot be read or written ({reason}); if it is damaged, move it away with {path.name}.wal:"
+        " the next run enters the bundles again"
+    )
+
+
+def digest_of(content: Any) -> str:
+    """SHA-256 of a structure, 32 hex digits: the same for any order of its keys."""
+    text = json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def configuration_key(evaluation: Evaluation) -> str:
+    """Digest of everything in the configuration that can change a result; not of where inputs and results lie."""
+    content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
+    content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
+    content["baseline"] = evaluation.baseline_name
+    for name in ("judgments", "queries"):
+        content.pop(name)
+    return digest_of(content)
+
+
+def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> str:
+    """Digest of the configuration and of every input's content: the same key, the same result."""
+    digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
+    return digest_of([configuration_key(evaluation), digests, __version__])
+
+
+def next_ordinal(history: DuckDBEngine) -> int:
+    return max(ordinals(history), default=0) + 1
+
+
+def ordinals(history: DuckDBEngine) -> set[int]:
+    return {ordinal for (ordinal,) in history.rows("evaluation", ("ordinal",))}
+
+
+def keys(history: DuckDBEngine) -> set[str]:
+    return {key for (key,) in history.rows("evaluation", ("key",))}
+
+
+def same_content(history: DuckDBEngine, key: str) -> list[str]:
+    """Keys of the evaluations with this content, the latest first."""
+    rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
+    return [found for (found,) in rows]
+
+
+def comparisons_so_far(history: DuckDBEngine, query_set: str) -> int:
+    """Tested primary comparisons on one set of queries, each content once: every new one is another look."""
+    return len(history.rows("first_look", query_set=query_set))
+
+
+def forget_query_scores(history: DuckDBEngine, keep: int) -> None:
+    """Keeps the values of single queries for the latest evaluations only."""
+    history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
+
+
+def enter(
+    history: DuckDBEngine, evaluation: EvaluationRow, inputs: Sequence[Any], outcome: Outcome, ordinal: int
+) -> None:
+    """Adds one evaluation's rows but those of single queries (`enter_scores`); to be called inside a transaction."""
+    metrics = [MetricRow(metric.name, metric.hash, json.dumps(metric.definition)) for metric in outcome.metrics]
+    records: dict[str, Sequence[Any]] = {
+        "evaluation": [evaluation],
+        "input": decode(tuple[Input, ...], inputs),
+        "metric": metrics,
+        "system_summary": outcome.systems,
+        "comparison": outcome.comparisons,
+        "finding": outcome.findings,
+        "gate": outcome.gates,
+    }
+    for name, rows in records.items():
+        history.append(name, table(rows, RECORDS[name], ordinal=ordinal))
+
+
+def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
+    """Adds one evaluation's values of single queries."""
+    history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
+
+
+def timeline(history: DuckDBEngine) -> pa.Table:
+    """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
+    rows = history.read("timeline", order="ordinal, metric, system_id")
+    conclusions = [
+        known or conclusion_of(verdict)  # version 0.1.0 kept the sentence alone
+        for known, verdict in zip(rows["conclusion"].to_pylist(), rows["verdict"].to_pylist(), strict=True)
+    ]
+    return rows.set_column(rows.schema.get_field_index("conclusion"), "conclusion", pa.array(conclusions, pa.string()))

@@ -1,0 +1,62 @@
+"""Locks on folders: one process at a time works in one, publishes from one, and clears up what dead ones left."""
+
+import contextlib
+import fcntl
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ndcg_ab.errors import InputError
+
+LOCK = ".lock"
+PUBLISHING = ".publishing"
+SETTLED = 60.0  # seconds after which a working folder without a lock belongs to nobody
+
+
+def hold(folder: Path) -> IO[str]:
+    """Locks a folder, as long as the file stays open; no other process sees the lock before it is held."""
+    unseen = folder / f"{LOCK}.new"
+    lock = unseen.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    unseen.rename(folder / LOCK)
+    return lock
+
+
+def try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Removes what processes that died left: working folders, bundles half removed, histories half made."""
+    for folder in parent.glob(".*.partial"):
+        with contextlib.suppress(OSError):
+            if not (folder / LOCK).exists():
+                abandoned = time.time() - folder.stat().st_mtime > SETTLED
+            else:
+                with (folder / LOCK).open() as lock:
+                    abandoned = try_lock(lock)
+            if abandoned and folder.is_dir():
+                shutil.rmtree(folder, ignore_errors=True)
+            elif abandoned:
+                folder.unlink()
+    for folder in parent.glob(".*.removed"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
+    """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
+    deadline = time.monotonic() + patience
+    parent = folder.resolve().parent
+    with (parent / PUBLISHING).open("w") as lock:
+        while not try_lock(lock):
+            if time.monotonic() > deadline:
+                raise InputError(f"{parent}: another process has been publishing for {patience:.0f} s and more")
+            time.sleep(0.2)
+        yield

@@ -1,0 +1,230 @@
+"""`ndcg-ab history`: the evaluations of one configuration in their order, and what changed between them."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.history import bundles, database
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One evaluation of the history, on one metric.
+
+    values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
+    changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
+        baseline, definition (the metric's hash).
+    pending: its bundle is there, and no tracker has it.
+    """
+
+    ordinal: int
+    key: str
+    began: str
+    baseline: str
+    gate: str | None
+    values: dict[str, float | None]
+    differences: dict[str, float | None]
+    verdicts: dict[str, str]
+    conclusions: dict[str, Verdict]
+    changed: tuple[str, ...]
+    pending: bool = False
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The evaluations, the oldest first; systems in the order in which they came."""
+
+    name: str
+    metric: str
+    systems: tuple[str, ...]
+    evaluations: tuple[Evaluated, ...]
+    comparisons_so_far: int
+
+
+class Tested(NamedTuple):
+    """What one comparison came to: its difference, its verdict in words and as data."""
+
+    difference: float | None
+    verdict: str
+    conclusion: Verdict
+
+
+@dataclass
+class Past:
+    """What the history holds of one metric, by ordinal."""
+
+    metric: str
+    evaluations: list[tuple[Any, ...]]
+    values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
+    tests: defaultdict[int, dict[str, Tested]] = field(default_factory=lambda: defaultdict(dict))
+    states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    so_far: int = 0
+
+
+def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
+    """What the history holds; InputError where there is none, or not of this metric."""
+    past = read_past(evaluation, metric)
+    pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished(evaluation)}
+    found: list[Evaluated] = []
+    before: dict[str, Any] | None = None
+    for ordinal, key, began, baseline, gate, *_ in past.evaluations:
+        state, tests = past.states[ordinal], past.tests[ordinal]
+        found.append(
+            Evaluated(
+                ordinal,
+                key,
+                began,
+                baseline,
+                gate,
+                past.values[ordinal],
+                {candidate: test.difference for candidate, test in tests.items()},
+                {candidate: test.verdict for candidate, test in tests.items()},
+                {candidate: test.conclusion for candidate, test in tests.items()},
+                () if before is None else changes(before, state),
+                key in pending,
+            )
+        )
+        before = state
+    shown = found[-last:] if last else found
+    systems = dict.fromkeys(system for each in shown for system in each.values)
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far)
+
+
+def read_past(evaluation: Evaluation, metric: str | None) -> Past:
+    path = database.path_of(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    with database.opened(path) as tables:
+        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
+        rows = tables.rows("evaluation", columns, order="ordinal")
+        if not rows:
+            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
+        past = Past(known_metric(tables, metric or evaluation.metrics[0], path), rows)
+        named = {"metric": past.metric}
+        for row in database.timeline(tables).to_pylist():
+            if row["metric"] == past.metric:
+                past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+                if row["verdict"] is not None:
+                    past.tests[row["ordinal"]][row["system_id"]] = Tested(
+                        row["difference"], row["verdict"], Verdict(row["conclusion"])
+                    )
+        for ordinal, kind, name, digest in tables.rows("input", ("ordinal", "kind", "name", "digest")):
+            past.states[ordinal][f"{kind} {name}" if kind == "ranking" else kind] = digest
+        for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
+            past.states[ordinal]["definition"] = digest
+        past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
+    for ordinal, _, _, baseline, _, configuration, _ in rows:
+        content, values = json.loads(configuration), past.values[ordinal]
+        names = [system["name"] for system in content["systems"]]  # the order that was asked for
+        past.values[ordinal] = {name: values[name] for name in names if name in values}
+        past.states[ordinal] |= {"configuration": settings(content), "baseline": baseline}
+    return past
+
+
+def settings(configuration: dict[str, Any]) -> dict[str, Any]:
+    """key.key -> value of all in a configuration that can change a result; systems by their versions."""
+    found: dict[str, Any] = {}
+
+    def put(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                put(f"{prefix}.{name}" if prefix else name, inner)
+        else:
+            found[prefix] = value
+
+    apart = database.ELSEWHERE | {"systems", "judgments", "queries", "baseline", "name"}
+    put("", {key: value for key, value in configuration.items() if key not in apart})
+    return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
+
+
+def known_metric(past: Any, metric: str, path: Path) -> str:
+    name = parse(metric).name
+    known = sorted({found for (found,) in past.rows("system_summary", ("metric",))})
+    if name not in known:
+        raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")
+    return name
+
+
+def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
+    """What differs between the inputs and configurations of two evaluations."""
+    found = []
+    for name in dict.fromkeys([*before, *now]):
+        if name == "configuration":
+            old, new = before[name], now[name]
+            both = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+            found += [f"configuration ({', '.join(both)})"] if both else []
+        elif name == "definition":
+            if name in before and name in now and before[name] != now[name]:
+                found.append(name)
+        elif name not in now:
+            found.append(f"{name} gone")
+        elif name not in before:
+            found.append(f"{name} new")
+        elif before[name] != now[name]:
+            found.append(name)
+    return tuple(found)
+
+
+QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
+
+
+def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
+    """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
+    path = database.path_of(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    with database.opened(path) as past:
+        name = known_metric(past, metric or evaluation.metrics[0], path)
+        columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
+        rows = past.rows("query_timeline", columns, where=wanted, order="ordinal, system_id")
+        if not rows:
+            near = past.rows("near_query", ("query_id",), order="distance, query_id", query_id=query_id)
+            names = ", ".join(repr(found) for (found,) in near[:3])
+            raise InputError(f"--query {query_id!r}: is in no evaluation of {path} (near: {names})")
+    ordinals = sorted({row[0] for row in rows})
+    return [row for row in rows if last is None or row[0] in ordinals[-last:]]
+
+
+def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:
+    names = ("ordinal", "began", "system_id", "value")
+    content = {"schema": 1, "query_id": query_id, "values": [dict(zip(names, row, strict=True)) for row in rows]}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def timeline_json(timeline: Timeline) -> str:
+    content = {
+        "schema": 1,
+        "name": timeline.name,
+        "metric": timeline.metric,
+        "comparisons_so_far": timeline.comparisons_so_far,
+        "evaluations": [
+            {
+                "ordinal": each.ordinal,
+                "key": each.key,
+                "began": each.began,
+                "baseline": each.baseline,
+                "gate": each.gate,
+                "changed": list(each.changed),
+                "pending": each.pending,
+                "systems": [
+                    {
+                        "system_id": system,
+                        "mean": value,
+                        "difference": each.differences.get(system),
+                        "verdict": each.verdicts.get(system),
+                        "conclusion": each.conclusions.get(system),
+                    }
+                    for system, value in each.values.items()
+                ],
+            }
+            for each in timeline.evaluations
+        ],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

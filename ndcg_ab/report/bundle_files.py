@@ -1,0 +1,65 @@
+"""The page and the pictures of a bundle: made when the bundle is safe, and again where they are missing."""
+
+import sys
+from html import escape
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import write_text
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
+from ndcg_ab.report.page.data import gather
+from ndcg_ab.report.page.figures import save_figure, static_figures
+from ndcg_ab.report.page.render import write_page
+
+PAGE = "report.html"
+FIGURES = "figures"
+DRAWN = ("intervals", "nights")  # the pictures of a bundle
+
+
+def render(folder: Path) -> Path:
+    """The page of the bundle in a folder, which is drawn where it is not there yet; never a reason to fail."""
+    page = folder / PAGE
+    if not page.exists():
+        try:
+            write_report(folder)
+        except Exception as error:  # costs the page, never the evaluation
+            write_stub(folder, error)
+    return page
+
+
+def write_report(folder: Path) -> None:
+    """`report.html` and `figures/` of a bundle."""
+    bundle = read_bundle(folder)
+    timeline = timeline_of(bundle)
+    with DuckDBEngine(folder / TABLES) as engine:
+        data = gather(engine, bundle.outcome, read_content(folder), timeline)
+    (folder / FIGURES).mkdir(exist_ok=True)
+    for name, figure in static_figures(data, DRAWN).items():
+        if name in DRAWN:  # no metric with a unit of its own
+            save_figure(figure, folder / FIGURES / f"{name}.png")
+    write_page(folder / PAGE, data)
+
+
+def timeline_of(bundle: Bundle) -> pa.Table | None:
+    """The evaluations up to the bundle's own; None where the history cannot be read now."""
+    try:
+        with database.opened(bundle.folder.resolve().parent / database.HISTORY) as past:
+            rows = database.timeline(past)
+    except InputError:
+        return None
+    return rows.filter(pc.less_equal(rows["ordinal"], bundle.ordinal))
+
+
+def write_stub(folder: Path, error: Exception) -> None:
+    """A page that says why there is none, and the same on standard error."""
+    said = f"the page cannot be drawn: {type(error).__name__}: {error}"
+    print(f"ndcg-ab: {folder}: {said}", file=sys.stderr)
+    try:
+        write_text(folder / PAGE, f"<!doctype html><title>report</title><p>{escape(said)}\n")
+    except OSError as trouble:
+        print(f"ndcg-ab: {folder}: nor can a page that says so be written: {trouble}", file=sys.stderr)

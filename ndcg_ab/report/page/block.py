@@ -1,0 +1,134 @@
+"""The compressed block of data that the page's script draws from, and what of it fits."""
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ndcg_ab.report.page.data import CELLS, FULL, GROUPS, PageData, facts, interval_rows, shown_depth, timeline_rows
+from ndcg_ab.report.page.figures import page_figures
+
+DECIMALS = 10  # of values in the table of queries
+NOTHING = {"rankings": 0, "queries": 0}  # left out
+
+
+def fitting_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
+    """The block in at most `limit` bytes, and how many rankings and queries were left out of it.
+
+    Those with the largest differences on the first metric stay.
+    """
+    content = block_content(data)
+    rankings, queries = content.pop("rankings"), content["queries"]["id"]
+    order = by_largest_difference(content)
+    block = packed(content | {"rankings": rankings})
+    if len(block) <= limit:
+        return block, NOTHING
+    bare = len(packed(content | {"rankings": []}))
+    if bare <= 0.9 * limit:
+        kept = len(queries)
+        while len(block) > limit and kept > 0:
+            kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
+            chosen = set(order[:kept])
+            some = [ranking if place in chosen else None for place, ranking in enumerate(rankings)]
+            block = packed(content | {"rankings": some})
+        return block, {"rankings": len(queries) - kept, "queries": 0}
+    kept, block = len(queries), packed(content | {"rankings": []})
+    while len(block) > limit and kept > 0:
+        kept = max(0, int(kept * min(0.97, limit / len(block))))
+        places = sorted(order[:kept])
+        block = packed(only(content, places) | {"rankings": []})
+    return block, {"rankings": kept, "queries": len(queries) - kept}
+
+
+def only(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
+    """The content with the queries at some places alone."""
+    queries = {name: [column[place] for place in places] for name, column in content["queries"].items()}
+    values = [[[column[place] for place in places] for column in systems] for systems in content["values"]]
+    return content | {"queries": queries, "values": values}
+
+
+def by_largest_difference(content: dict[str, Any]) -> list[int]:
+    """Places of queries, the largest |difference| of any candidate on the first metric first."""
+    columns = content["values"][0]
+    baseline = columns[content["baseline"]]
+
+    def largest(place: int) -> float:
+        known = [column[place] for column in columns if column[place] is not None]
+        return 0.0 if baseline[place] is None else max((abs(value - baseline[place]) for value in known), default=0.0)
+
+    return sorted(range(len(baseline)), key=lambda place: (-largest(place), place))
+
+
+def packed(content: dict[str, Any]) -> str:
+    """JSON, compressed, as text; the same content gives the same bytes."""
+    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
+
+
+def block_content(data: PageData) -> dict[str, Any]:
+    """What the page's script reads; systems, metrics and queries are named by their places."""
+    outcome = data.outcome
+    systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))
+    ids, texts = (data.queries[name].to_pylist() for name in ("query_id", "text"))
+    return {
+        "systems": systems,
+        "baseline": 0,
+        "metrics": [metric.name for metric in outcome.metrics],
+        "queries": {"id": ids, "text": texts},
+        "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
+        "rankings": list(packed_rankings(data, systems, ids)),
+        "gains": gains(data),
+        "depth": shown_depth(outcome.metrics[0]),
+        "comparisons": interval_rows(outcome),
+        "slices": [
+            facts(row) | {"attribute": row.attribute, "slice": row.slice, "baseline_mean": row.baseline_mean}
+            for row in outcome.slices
+        ],
+        "nights": timeline_rows(data),
+        "figures": page_figures(),
+        "limits": {"full": FULL, "groups": GROUPS, "cells": CELLS},
+    }
+
+
+def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]) -> list[list[list[float | None]]]:
+    """[metric][system][query] -> value; None where a query is not scored."""
+    metrics = [metric.name for metric in data.outcome.metrics]
+    columns: dict[tuple[str, str], list[float | None]] = {
+        (metric, system): [None] * len(places) for metric in metrics for system in systems
+    }
+    parts = (data.scores[name].to_pylist() for name in ("metric", "system_id", "query_id", "value"))
+    for metric, system, query, value in zip(*parts, strict=True):
+        if (metric, system) in columns and query in places:
+            columns[metric, system][places[query]] = round(value, DECIMALS)
+    return [[columns[metric, system] for system in systems] for metric in metrics]
+
+
+def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
+    """For each query its documents, their grades, and for each system the documents' places in rank order."""
+    shown: dict[str, dict[str, list[tuple[int, str]]]] = {}
+    grades: dict[str, dict[str, float | None]] = {}
+    parts = (data.rankings[name].to_pylist() for name in ("system_id", "query_id", "rank", "doc_id", "grade"))
+    for system, query, rank, doc, grade in zip(*parts, strict=True):
+        shown.setdefault(query, {}).setdefault(system, []).append((rank, doc))
+        grades.setdefault(query, {})[doc] = grade
+    for query in ids:
+        ranked = shown.get(query, {})
+        in_order = [[doc for _, doc in sorted(ranked.get(system, []))] for system in systems]
+        docs = list(dict.fromkeys(doc for ranking in in_order for doc in ranking))
+        place = {doc: number for number, doc in enumerate(docs)}
+        known = [whole(grades[query][doc]) for doc in docs]
+        yield [docs, known, [[place[doc] for doc in ranking] for ranking in in_order]]
+
+
+def whole(grade: float | None) -> float | int | None:
+    return int(grade) if grade is not None and grade == int(grade) else grade
+
+
+def gains(data: PageData) -> list[list[float]]:
+    """Pairs of a grade and what it is worth to the first metric, where the rankings say it."""
+    if "gain" not in data.rankings.column_names:
+        return []
+    pairs = data.rankings.select(["grade", "gain"]).group_by(["grade", "gain"]).aggregate([]).to_pylist()
+    known = [[row["grade"], row["gain"]] for row in pairs if row["grade"] is not None and row["gain"] is not None]
+    return sorted(known)

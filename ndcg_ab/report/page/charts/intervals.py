@@ -1,0 +1,75 @@
+"""Mean differences from the baseline with their intervals."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, number_tip
+from ndcg_ab.report.page.data import VERDICTS, PageData, Rows, interval_rows
+
+if TYPE_CHECKING:
+    from ndcg_ab.report.page.charts.style import Figure
+
+
+def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
+    """Mean differences with their intervals, zero, and the band of the smallest effect.
+
+    Rows: label, order, candidate, metric, difference, low, high, delta (or null), minus_delta, verdict, kind (one of
+    VERDICTS).
+    """
+    import altair as alt
+
+    sort = alt.EncodingSortField("order", op="min")
+    order = alt.Y("label:N", sort=sort, title=None, axis=alt.Axis(domain=False, ticks=False))
+    tips = [alt.Tooltip("candidate:N"), alt.Tooltip("metric:N"), number_tip("difference", "+")]
+    tips += [number_tip("low", "+"), number_tip("high", "+"), alt.Tooltip("delta:Q", title="smallest effect ±")]
+    tips += [alt.Tooltip("verdict:N")]
+    colour = alt.Color(
+        "kind:N", scale=alt.Scale(domain=VERDICTS, range=[colours.win, colours.loss, colours.tie]), legend=None
+    )
+    shape = alt.Shape(
+        "kind:N", scale=alt.Scale(domain=VERDICTS, range=["triangle-up", "triangle-down", "circle"]), legend=None
+    )
+    base = alt.Chart(rows)
+    where = alt.X(
+        "low:Q",
+        title=f"mean difference from {words.baseline}",
+        axis=alt.Axis(format="+.3~f", tickCount=5, titleAnchor="end"),
+    )
+    band = (
+        base.transform_filter("isValid(datum.delta)")
+        .mark_bar(color=colours.soft, opacity=0.22, height=alt.RelativeBandSize(band=0.9), aria=False)
+        .encode(y=order, x="minus_delta:Q", x2="delta:Q", tooltip=tips)
+    )
+    zero = base.mark_rule(color=colours.soft, aria=False).encode(x=alt.datum(0))
+    whisker = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=3)
+        .encode(y=order, x=where, x2="high:Q", color=colour, tooltip=tips)
+    )
+    point = base.mark_point(filled=True, opacity=1, size=110).encode(
+        y=order, x="difference:Q", color=colour, shape=shape, tooltip=tips
+    )
+    return alt.layer(zero, band, whisker, point).properties(width=560, height=alt.Step(30))
+
+
+def pictures(data: PageData) -> Iterator[Picture]:
+    """One for the metrics from 0 to 1, and one for each metric with a unit of its own."""
+    outcome = data.outcome
+    in_order = sorted(interval_rows(outcome), key=lambda row: row["unit"])
+    for unit, group in groupby(in_order, lambda row: row["unit"]):
+        words = Words(unit or outcome.metrics[0].name, baseline=outcome.baseline)
+        yield Picture(f"intervals {unit}".strip(), words, list(group))
+
+
+def describe(rows: Rows) -> str:
+    return " ".join(f"{row['label']}: {signed(row['difference'])} ({row['interval']})." for row in rows)
+
+
+CHART = Chart(
+    title="Mean difference from {baseline} with its interval: right of zero is better",
+    draw=draw,
+    pictures=pictures,
+    describe=describe,
+)

@@ -1,0 +1,215 @@
+"""What the report page is made from, and what its figures draw: rows of one shape for the page and for files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.report.text import interval, wins_ties_losses
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
+
+SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
+FULL = 2000  # queries that are drawn one by one; beyond, the figures draw groups of them
+GROUPS = 1000  # bars that more queries are drawn with, about
+CELLS = 40  # each way, of the grid that more queries are counted in
+TIE = 1e-9
+OUTCOMES = ["win", "tie", "loss"]
+VERDICTS = ["improved", "regressed", "other"]
+KINDS = {Verdict.IMPROVED: "improved", Verdict.REGRESSED: "regressed", Verdict.MAY_BE_WORSE: "regressed"}
+NUMBERS = ("baseline", "candidate", "difference")
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class PageData:
+    """What the page shows.
+
+    about: the keys of bundle.json; of `compare` some: name, ordinal (or None), began (or None), finished, inputs,
+        evaluation (or None), and where known gates, a list of {name, passed, message}, and comparisons_so_far.
+    queries: query_id, text (null where unknown). scores: system_id, query_id, metric, value.
+    rankings: system_id, query_id, rank, doc_id, grade (null where unjudged) and, where known, gain, as deep as shown,
+        in the order of the first metric.
+    timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of the
+        evaluations so far,
+        this one among them; None where nothing is kept.
+    """
+
+    outcome: Outcome
+    about: dict[str, Any]
+    queries: pa.Table
+    scores: pa.Table
+    rankings: pa.Table
+    timeline: pa.Table | None = None
+
+
+def gather(engine: Engine, outcome: Outcome, about: dict[str, Any], timeline: pa.Table | None = None) -> PageData:
+    """Everything from the tables of an evaluation that was scored."""
+    engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
+    return PageData(
+        outcome=outcome,
+        about=about,
+        queries=engine.read("shown_query", order="query_id"),
+        scores=engine.read("metric_value", ("system_id", "query_id", "metric", "value")),
+        rankings=engine.read("shown_result", order="query_id, system_id, rank"),
+        timeline=timeline,
+    )
+
+
+def about_files(evaluation: Evaluation) -> dict[str, Any]:
+    """What the page says of a comparison that no history keeps: the files, without digests."""
+    inputs = [input_row(evaluation.judgments.file.name, "judgments", evaluation.judgments.file)]
+    inputs += [input_row(system.name, "ranking", system.file) for system in evaluation.systems if system.file]
+    if evaluation.queries:
+        inputs.append(input_row(evaluation.queries.file.name, "queries", evaluation.queries.file))
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"name": "compare", "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
+
+
+def input_row(name: str, kind: str, file: Path) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "version": None, "origin": str(file), "rows": None, "digest": None}
+
+
+def shown_depth(metric: Metric) -> int:
+    """The metric's cutoff, but at least SHOWN and at most MOST_SHOWN results."""
+    return min(MOST_SHOWN, max(SHOWN, metric.cutoff or SHOWN))
+
+
+def paired_rows(data: PageData, metric: str, candidate: str) -> list[dict[str, Any]]:
+    """Queries that both systems are scored on, the largest loss first."""
+    values: dict[str, dict[str, float]] = {candidate: {}, data.outcome.baseline: {}}
+    columns = (data.scores[name].to_pylist() for name in ("system_id", "query_id", "metric", "value"))
+    for system_id, query_id, name, value in zip(*columns, strict=True):
+        if name == metric and system_id in values:
+            values[system_id][query_id] = value
+    texts = dict(zip(data.queries["query_id"].to_pylist(), data.queries["text"].to_pylist(), strict=True))
+    rows = []
+    for query_id, baseline in values[data.outcome.baseline].items():
+        if query_id in values[candidate]:
+            value = values[candidate][query_id]
+            row = {"query": query_id, "text": texts.get(query_id) or "", "baseline": baseline, "candidate": value}
+            rows.append(row | {"difference": value - baseline, "outcome": outcome_of(value - baseline), "count": 1})
+    return sorted(rows, key=lambda row: (row["difference"], row["query"]))
+
+
+def outcome_of(difference: float) -> str:
+    return "tie" if abs(difference) <= TIE else "win" if difference > 0 else "loss"
+
+
+def bars(pairs: Rows) -> list[dict[str, Any]]:
+    """Rows of `differences`: beyond FULL queries one for each group of neighbours with one outcome."""
+    size = 1 if len(pairs) <= FULL else -(-len(pairs) // GROUPS)
+    found = []
+    place = 0
+    for outcome, same in groupby(pairs, lambda row: row["outcome"]):
+        members = list(same)
+        for start in range(0, len(members), size):
+            group = members[start : start + size]
+            row = {"from": place, "to": place + len(group), "outcome": outcome, "count": len(group)}
+            row |= {name: sum(each[name] for each in group) / len(group) for name in NUMBERS}
+            names = [each["query"] for each in group]
+            row |= {"query": names[0] if len(names) == 1 else f"mean of {len(names)} queries"}
+            found.append(row | {"text": group[0]["text"] if len(names) == 1 else ""})
+            place += len(group)
+    return found
+
+
+def points(pairs: Rows) -> list[dict[str, Any]]:
+    """Rows of `values`: beyond FULL queries one for each cell of a grid and outcome."""
+    ends = [row[name] for row in pairs for name in ("baseline", "candidate")]
+    reach = {"least": min(ends), "most": max(ends)}
+    if len(pairs) <= FULL:
+        return [{**row, **reach} for row in pairs]
+    step = (reach["most"] - reach["least"]) / CELLS or 1.0
+    cells: dict[tuple[int, int, str], list[Mapping[str, Any]]] = {}
+    for row in pairs:
+        across, up = (int((row[name] - reach["least"]) / step) for name in ("baseline", "candidate"))
+        cells.setdefault((across, up, row["outcome"]), []).append(row)
+    return [
+        {
+            **{name: sum(each[name] for each in group) / len(group) for name in NUMBERS},
+            **reach,
+            "outcome": outcome,
+            "count": len(group),
+            "query": group[0]["query"] if len(group) == 1 else f"mean of {len(group)} queries",
+            "text": group[0]["text"] if len(group) == 1 else "",
+        }
+        for (_, _, outcome), group in cells.items()
+    ]
+
+
+def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
+    """Rows of `intervals`; unit: empty for metrics from 0 to 1, else the metric, which needs an axis of its own."""
+    own_unit = {metric.name for metric in outcome.metrics if not metric.traits.is_bounded}
+    found: list[dict[str, Any]] = []
+    for row in outcome.main:
+        if row.difference is not None:
+            label = {"label": f"{row.metric} · {row.candidate}", "unit": row.metric if row.metric in own_unit else ""}
+            found.append(label | {"order": len(found)} | facts(row))
+    return found
+
+
+def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) -> list[dict[str, Any]]:
+    """Rows of `slices`."""
+    found = []
+    for row in outcome.slices:
+        if (row.attribute, row.metric, row.candidate) == (attribute, metric, candidate):
+            if row.baseline_mean is None or row.difference is None:
+                continue
+            shared = facts(row) | {"slice": row.slice, "low": None, "high": None}
+            found.append(shared | {"role": "baseline", "system": row.baseline, "value": row.baseline_mean})
+            ends = {"low": row.low, "high": row.high}
+            around = {name: None if end is None else row.baseline_mean + end for name, end in ends.items()}
+            value = row.baseline_mean + row.difference
+            found.append(shared | around | {"role": "candidate", "system": candidate, "value": value})
+    return found
+
+
+def facts(row: Comparison) -> dict[str, Any]:
+    """What a figure tells about a comparison."""
+    delta = row.smallest_effect
+    kind = KINDS.get(row.conclusion, "other")
+    return {
+        "candidate": row.candidate,
+        "metric": row.metric,
+        "queries": row.queries,
+        "difference": row.difference,
+        "low": row.low,
+        "high": row.high,
+        "interval": interval(row),
+        "delta": delta,
+        "minus_delta": None if delta is None else -delta,
+        "counts": wins_ties_losses(row),
+        "verdict": row.verdict,
+        "kind": kind,
+    }
+
+
+def timeline_rows(data: PageData) -> list[dict[str, Any]]:
+    """Rows of `nights`, for every metric; night: the evaluation's date, with the time where a date has several."""
+    known = [] if data.timeline is None else sorted(data.timeline.to_pylist(), key=lambda row: row["ordinal"])
+    moments = {row["ordinal"]: utc(row["began"]) for row in known}
+    dates = [f"{moment:%Y-%m-%d}" for moment in moments.values()]
+    form = "%Y-%m-%d" if len(set(dates)) == len(dates) else "%Y-%m-%d %H:%M:%S"
+    return [
+        {
+            **{name: row[name] for name in ("ordinal", "metric", "mean", "difference", "verdict")},
+            "system": row["system_id"],
+            "night": f"{moments[row['ordinal']]:{form}}",
+            "regressed": row["conclusion"] == Verdict.REGRESSED,
+        }
+        for row in known
+    ]
+
+
+def utc(moment: str | datetime) -> datetime:
+    read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)

@@ -1,0 +1,73 @@
+"""The charts drawn, once for two uses: in the browser, and as PNG or SVG without one.
+
+On the page the rows come from the page's data and the words are placeholders that its script fills in; a static figure
+has both inside.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import replacing
+from ndcg_ab.report.page.charts import CHARTS
+from ndcg_ab.report.page.charts.style import PAGE, PAPER, Chart, Picture, Words, config
+from ndcg_ab.report.page.data import PageData
+
+if TYPE_CHECKING:
+    from ndcg_ab.report.page.charts.style import Figure
+
+
+def page_figures() -> dict[str, Any]:
+    """What the page's script draws with: titles, the shared look, and specifications without rows, title and names."""
+    import altair as alt
+
+    specs = {}
+    for name, chart in CHARTS.items():
+        spec = chart.draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict()
+        specs[name] = {key: part for key, part in spec.items() if key not in ("$schema", "config", "datasets")}
+    titles = {name: chart.title for name, chart in CHARTS.items()}
+    return {"specs": specs, "config": config(PAGE), "titles": titles}
+
+
+def static_figures(data: PageData, charts: Iterable[str] = tuple(CHARTS)) -> "dict[str, Figure]":
+    """The pictures of these charts, by the names of their files."""
+    return {
+        picture.name: static_figure(CHARTS[name], picture) for name in charts for picture in CHARTS[name].pictures(data)
+    }
+
+
+def static_figure(chart: Chart, picture: Picture) -> "Figure":
+    """With its rows, its title, and its numbers in words for those who cannot see it."""
+    import altair as alt
+
+    drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words, PAPER)
+    title = picture.words.fill(chart.title)
+    made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
+        **config(PAPER)
+    )
+    return made
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """PNG or SVG by the name, without a browser; whole or not at all."""
+    import vl_convert
+
+    spec, version = figure.to_dict(), vegalite_version()
+    with replacing(path) as partial:
+        if path.suffix == ".png":
+            partial.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2))
+        elif path.suffix == ".svg":
+            partial.write_text(vl_convert.vegalite_to_svg(spec, vl_version=version), encoding="utf-8")
+        else:
+            raise InputError(f"{path}: must end in .png or .svg")
+
+
+def vegalite_version() -> str:
+    """The Vega-Lite that Altair writes, or the next one that the converter has."""
+    import altair as alt
+    import vl_convert
+
+    wanted = alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2]
+    known = [version for version in vl_convert.get_vegalite_versions() if version.split(".")[0] == wanted[0]]
+    return ".".join(wanted) if ".".join(wanted) in known else str(known[-1])

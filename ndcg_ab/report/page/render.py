@@ -1,0 +1,204 @@
+"""The report page: one file that needs nothing else, no server, no network.
+
+Words, tables and findings are written by the template and need no script.  Figures, the table of queries and the
+rankings are drawn by `templates/page.js` from one compressed block of data.  Every text from data is escaped or stands
+in that block, and the page's own policy runs no script but the two that were written here.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ndcg_ab.evaluation.outcome import MAIN, PAIRS, PRIMARY, Outcome
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.files import replacing
+from ndcg_ab.report.page.block import NOTHING, fitting_block
+from ndcg_ab.report.page.charts import CHARTS
+from ndcg_ab.report.page.data import PageData, facts
+from ndcg_ab.report.page.figures import vegalite_version
+from ndcg_ab.report.text import (
+    change,
+    family_text,
+    interval,
+    judged_label,
+    level,
+    percent,
+    plain,
+    probability,
+    rows_of,
+    together,
+    verdict_text,
+    weighted_text,
+    wins_ties_losses,
+)
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then queries
+GRAVE = ("rank_disagrees",)  # findings that question every number
+MARKS = {"improved": "▲", "regressed": "▼", "other": "●"}
+
+
+def write_page(path: Path, data: PageData) -> None:
+    """Writes the page whole or not at all."""
+    page = rendered(data)
+    with replacing(path) as partial:
+        partial.write_text(page, encoding="utf-8", newline="\n")
+
+
+def rendered(data: PageData) -> str:
+    """The page with as many rankings and queries as fit into LARGEST."""
+    template = environment().get_template("page.html")
+    runtime, script = vega_runtime(), (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    context = {
+        "data": data,
+        "outcome": data.outcome,
+        "about": data.about,
+        "title": data.about.get("name") or (data.about.get("evaluation") or {}).get("name") or "Comparison",
+        "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
+        "runtime": runtime,
+        "script": script,
+        "hashes": [digest(runtime), digest(script)],
+        "charts": list(CHARTS),
+        "gates": data.about.get("gates") or data.outcome.gates,
+        **words_of(data.outcome),
+        "configuration": configuration(data.about),
+    }
+    frame = template.render(**context, block="", left_out=NOTHING)
+    block, left_out = fitting_block(data, LARGEST - len(frame.encode()) - 2000)
+    return template.render(**context, block=block, left_out=left_out)
+
+
+def environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"signed": signed, "plain": plain, "percent": percent, "probability": probability}
+    return made
+
+
+def words_of(outcome: Outcome) -> dict[str, Any]:
+    """What the template calls."""
+    first = outcome.metrics[0]
+    severities = [finding.severity for finding in outcome.findings]
+    others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
+    return {
+        "answer": [row for row in outcome.main if row.metric == first.name],
+        "means": {row.system_id: row.mean for row in outcome.systems if row.metric == first.name},
+        "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
+        "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
+        "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
+        "other_rows": others,
+        "grave": [finding for finding in outcome.findings if finding.code in GRAVE or finding.severity == "error"],
+        "severities": ", ".join(number_of(severities.count(word), word) for word in dict.fromkeys(severities)),
+        "number_of": number_of,
+        "level": level(outcome.alpha),
+        "weighted": weighted_text(outcome),
+        "marks": MARKS,
+        "change": change,
+        "family_text": family_text,
+        "interval": interval,
+        "judged_label": judged_label,
+        "moment": moment,
+        "kind": kind,
+        "reach": reach,
+        "role": role,
+        "rows_of": rows_of,
+        "strip": strip,
+        "together": together,
+        "verdict_parts": verdict_parts,
+        "verdict_text": verdict_text,
+        "wins_ties_losses": wins_ties_losses,
+    }
+
+
+def kind(comparison: Comparison) -> str:
+    """improved, regressed or other."""
+    return str(facts(comparison)["kind"])
+
+
+def verdict_parts(comparison: Comparison) -> tuple[str, str]:
+    """The verdict in few words, and the rest of it."""
+    text = verdict_text(comparison)
+    cut = min(place for place in (text.find(" ("), text.find("; "), len(text)) if place >= 0)
+    return text[:cut], text[cut:]
+
+
+def moment(text: str) -> str:
+    """``2026-11-19 02:01 UTC``; as it was given where it is no moment."""
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{given.astimezone(UTC) if given.tzinfo else given:%Y-%m-%d %H:%M} UTC"
+
+
+def role(outcome: Outcome, metric: Metric) -> str:
+    """primary, secondary (exploratory) or guardrail; empty where nothing is compared."""
+    family = next((row.family for row in outcome.main if row.metric == metric.name), "")
+    return {PRIMARY: "primary", "secondary": "secondary, exploratory", "guardrails": "guardrail"}.get(family, family)
+
+
+def number_of(count: int, word: str) -> str:
+    """``1 query``, ``2 queries``."""
+    plural = {"query": "queries", "loss": "losses"}.get(word, f"{word}s")
+    return f"{count} {word if count == 1 else plural}"
+
+
+def reach(rows: Sequence[Comparison]) -> float:
+    """The largest distance from zero that intervals and smallest effects span; the strips of one table share it."""
+    ends = [end for row in rows for end in (row.low, row.high, row.difference, row.smallest_effect) if end is not None]
+    return max(map(abs, ends), default=0.0) * 1.08 or 1.0
+
+
+def strip(comparison: Comparison, span: float) -> dict[str, float] | None:
+    """Where an interval's marks stand on a strip of width 200 that runs from -span to span."""
+    if comparison.low is None or comparison.high is None or comparison.difference is None:
+        return None
+    places = {"low": comparison.low, "high": comparison.high, "point": comparison.difference}
+    if comparison.smallest_effect is not None:
+        places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
+    return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
+
+
+def configuration(about: dict[str, Any]) -> str | None:
+    """The evaluation's configuration as YAML, without the keys that were not set."""
+    if not about.get("evaluation"):
+        return None
+    return yaml.safe_dump(given(about["evaluation"]), sort_keys=False, allow_unicode=True)
+
+
+def given(part: Any) -> Any:
+    """A part of the configuration without the keys that were not set."""
+    if isinstance(part, dict):
+        kept = {key: given(value) for key, value in part.items()}
+        return {key: value for key, value in kept.items() if value is not None and value != [] and value != {}}
+    return [given(each) for each in part] if isinstance(part, list) else part
+
+
+def vega_runtime() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")
+
+
+def digest(script: str) -> str:
+    """What the page's policy names a script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

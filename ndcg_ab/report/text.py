@@ -1,0 +1,125 @@
+"""Numbers and verdicts as words, the same in the terminal, on the page and in MLflow."""
+
+from collections.abc import Iterator
+
+from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import LARGE, queries_text, signed
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.descriptive import Descriptive
+from ndcg_core.statistics.verdict import Verdict
+
+
+def plain(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def probability(value: float | None) -> str:
+    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
+    if value is None or value == 0:
+        return "–"
+    return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
+
+
+def interval(comparison: Comparison) -> str:
+    if comparison.low is None or comparison.high is None:
+        return "–"
+    return f"{signed(comparison.low)} … {signed(comparison.high)}"
+
+
+def wins_ties_losses(comparison: Comparison) -> str:
+    return f"{comparison.wins}/{comparison.ties}/{comparison.losses}"
+
+
+def judged_label(metric: Metric) -> str:
+    return f"judged@{metric.cutoff}" if metric.cutoff else "judged"
+
+
+def level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def verdict_text(comparison: Comparison) -> str:
+    """The verdict with its notes; of a guardrail also the bound that it comes from."""
+    bound = ""
+    if comparison.lower_bound is not None and comparison.conclusion.is_guardrail:
+        bound = f" (lower {level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
+    return comparison.verdict + bound + "".join(f"; {note}" for note in comparison.notes)
+
+
+def family_text(outcome: Outcome, family: str) -> str:
+    """How many comparisons a family has, how they were adjusted, and what they are for."""
+    row = next(row for row in outcome.comparisons if row.family == family)
+    count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
+    procedures = dict.fromkeys(
+        row.procedure for row in outcome.comparisons if row.family == family and row.p_value is not None
+    )
+    text = f"{family}: {count}, {' / '.join(procedures) or 'none tested'}"
+    return text + (" (exploratory: shows where to look, decides nothing)" if row.exploratory else "")
+
+
+def shared_text(outcome: Outcome, comparison: Comparison) -> str:
+    """How many queries a comparison is over, where that is not the number that a system's mean is over; else empty.
+
+    They differ where a metric leaves out the queries that a system did not answer.
+    """
+    pair = (comparison.baseline, comparison.candidate)
+    counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
+    return "" if counts <= {comparison.queries} else f"over {queries_text(comparison.queries, 'shared')}"
+
+
+def weighted_text(outcome: Outcome) -> str | None:
+    """Whether means are weighted, and what the weights leave of the number of queries, where they leave the least."""
+    if all(system.unweighted_mean is None for system in outcome.systems):
+        return None
+    counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
+    tail = ""
+    if counts:
+        effective, queries = min(counts)
+        settle = "settles" if queries == 1 else "settle"
+        tail = f": {queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
+    return f"means and differences are weighted by the queries' weights{tail}"
+
+
+def together(comparison: Comparison) -> str:
+    """The simultaneous interval: it holds at once with those of the whole family."""
+    if comparison.simultaneous_low is None or comparison.simultaneous_high is None:
+        return "–"
+    return f"{signed(comparison.simultaneous_low)} … {signed(comparison.simultaneous_high)}"
+
+
+def change(descriptive: Descriptive | None) -> str:
+    """The relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
+    if descriptive is None or descriptive.relative is None:
+        return "–"
+    text = f"{100 * descriptive.relative:+.1f} %"
+    if descriptive.relative_low is None or descriptive.relative_high is None:
+        return text
+    return f"{text} ({100 * descriptive.relative_low:+.1f} … {100 * descriptive.relative_high:+.1f})"
+
+
+def sentence(comparison: Comparison, alpha: float) -> str:
+    """One comparison in words: who, against whom, by how much, how sure."""
+    head = f"{comparison.candidate} against {comparison.baseline}, {comparison.metric}: {comparison.verdict}"
+    if comparison.difference is None or comparison.conclusion is Verdict.IDENTICAL:
+        return head
+    tail = f"difference {signed(comparison.difference)}"
+    if comparison.low is not None:
+        tail += f", {level(alpha)} interval {interval(comparison)}"
+    if comparison.p_adjusted is not None:
+        tail += f", adjusted p {probability(comparison.p_adjusted)}"
+    return f"{head} ({tail})"
+
+
+def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
+    """Systems in the order given, each with its comparison (the baseline has none)."""
+    found = {row.candidate: row for row in outcome.main if row.metric == metric.name}
+    for system in outcome.systems:
+        if system.metric == metric.name:
+            yield system, found.get(system.system_id)

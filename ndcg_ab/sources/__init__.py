@@ -1,0 +1,7 @@
+"""Where judgments, queries and rankings come from: one module per kind of place, behind `pull`."""
+
+from ndcg_ab.sources.base import Pulled, pull
+from ndcg_ab.sources.queries import Queries, pull_queries
+from ndcg_ab.sources.schema import JUDGMENT, RANKING, Layout
+
+__all__ = ["JUDGMENT", "RANKING", "Layout", "Pulled", "Queries", "pull", "pull_queries"]

@@ -1,0 +1,108 @@
+"""Queries: their texts, what slices them, and what they weigh."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Pulled, pull
+from ndcg_ab.sources.schema import Layout, query_layout
+
+TEXT_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64())])
+LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
+ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
+
+
+class Queries:
+    """What is known about queries; nothing where no file names them.
+
+    texts: query_id -> text, empty where the file has none.  attributes: the columns to slice by.
+    digest: of the content; None without a file.
+    """
+
+    def __init__(self, pulled: Pulled | None = None, attributes: tuple[str, ...] = ()) -> None:
+        self.pulled = pulled
+        self.attributes = attributes
+        self.texts: dict[str, str] = {}
+        if pulled is not None and pulled.table["text"].null_count == 0:
+            self.texts = dict(zip(*(pulled.table[name].to_pylist() for name in ("query_id", "text")), strict=True))
+
+    @property
+    def digest(self) -> str | None:
+        return self.pulled.digest if self.pulled else None
+
+    def text_table(self) -> pa.Table:
+        """One row per query, as the SQL reads it."""
+        if self.pulled is None:
+            return TEXT_SCHEMA.empty_table()
+        return self.pulled.table.select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
+
+    def attribute_table(self) -> pa.Table:
+        """One row per query and attribute."""
+        parts = [ATTRIBUTE_SCHEMA.empty_table()]
+        for name in self.attributes if self.pulled else ():
+            assert self.pulled is not None
+            rows = self.pulled.table
+            column = pa.array([name] * rows.num_rows, pa.string())
+            parts.append(pa.table([rows["query_id"], column, rows[name]], schema=ATTRIBUTE_SCHEMA))
+        return pa.concat_tables(parts)
+
+
+def pull_queries(evaluation: Evaluation) -> Queries:
+    """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
+    source = evaluation.queries
+    if source is None:
+        return Queries()
+    layout = layout_of(evaluation)
+    pulled = pull(source, layout, evaluation.directory)
+    rows = distinct(pulled)
+    if evaluation.statistics.weighted is not False:
+        refuse_weights(rows, pulled.origin)
+    return Queries(Pulled(rows, layout, source, pulled.origin), tuple(evaluation.slices.by))
+
+
+def layout_of(evaluation: Evaluation) -> Layout:
+    """The columns that the evaluation needs of its queries."""
+    return query_layout(
+        evaluation.slices.by,
+        needs_text=any(system.python for system in evaluation.systems),
+        needs_weight=bool(evaluation.statistics.weighted),
+    )
+
+
+def pull_weights(path: Path) -> dict[str, float]:
+    """query_id -> weight, of a file of queries, read as `pull_queries` reads it; the weights must be there."""
+    layout = query_layout((), needs_text=False, needs_weight=True)
+    pulled = pull(FileSource(file=path), layout, Path())
+    rows = distinct(pulled)
+    refuse_weights(rows, pulled.origin)
+    return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
+
+
+def refuse_weights(rows: pa.Table, origin: str) -> None:
+    """Weights that are not above 0, or too far from 1 to compute with."""
+    for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
+        if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
+            rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
+            raise InputError(f"{Path(origin)}: query {query_id!r}: weight = {weight:g}: {rule}")
+
+
+def distinct(pulled: Pulled) -> pa.Table:
+    """One row for each query."""
+    first: dict[str, tuple[int, tuple[object, ...]]] = {}
+    names = [field.name for field in pulled.layout.fields if field.name != "query_id"]
+    columns = [pulled.table[name].to_pylist() for name in names]
+    for row, (query_id, *values) in enumerate(zip(pulled.table["query_id"].to_pylist(), *columns, strict=True)):
+        _, known = first.setdefault(query_id, (row, tuple(values)))
+        for name, before, now in zip(names, known, values, strict=True):
+            if before != now:
+                raise InputError(
+                    f"{pulled.origin}: query {query_id!r} has two {words_of(name)}: {before!r} and {now!r}"
+                )
+    return pulled.table.take([row for row, _ in first.values()])
+
+
+def words_of(name: str) -> str:
+    """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
+    return f"{name}s" if name in ("text", "weight") else f"values of {name!r}"

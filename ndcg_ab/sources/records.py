@@ -1,0 +1,191 @@
+"""The careful way through a file: record by record, with the line of everything that breaks a rule."""
+
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.schema import Layout, read_value
+
+BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
+GZIP_MAGIC = b"\x1f\x8b"
+Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
+
+
+def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
+    """The file's table, or an InputError that names the first line that breaks a rule."""
+    values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
+    word = "row" if file_format == "parquet" else "line"
+    present: tuple[str, ...] | None = None
+    for line, record in records(path, layout, file_format, columns):
+        where = f"{path}, {word} {line}"
+        names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
+        if present is None:
+            if layout.kind == "ranking" and not {"score", "rank"} & set(names):
+                raise InputError(f"{where}: score is missing: a ranking needs a score, a rank, or both in every row")
+            present = names
+        for field in layout.fields:
+            if field.name in names or field.name in present:
+                if field.name not in present:
+                    raise InputError(f"{where}: {field.name} stands here, but not in the rows before it")
+                values[field.name].append(read_value(field, record.get(field.name), where))
+            else:
+                values[field.name].append(None)
+    return pa.table(values, schema=layout.schema)
+
+
+def find_lines(
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], query_id: str, doc_id: str
+) -> list[int]:
+    """The lines (rows of a Parquet file) on which a document of a query stands."""
+    return [
+        line
+        for line, record in records(path, layout, file_format, columns)
+        if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
+    ]
+
+
+def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
+    if file_format == "trec":
+        yield from trec_records(path, layout)
+    elif file_format == "jsonl":
+        yield from json_records(path, layout, columns)
+    elif file_format == "parquet":
+        yield from parquet_records(path, layout, columns)
+    else:
+        yield from delimited_records(path, layout, "," if file_format == "csv" else "\t", columns)
+
+
+def is_gzipped(path: Path) -> bool:
+    """By the first bytes, whatever the name says."""
+    with path.open("rb") as file:
+        return file.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if is_gzipped(path) else path.open("rb")
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(number, line with its end) of a text file, gzipped or not; refuses what is not UTF-8."""
+    number = 0
+    try:
+        with open_bytes(path) as file:
+            for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in file), 1):
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    bad = raw[error.start : error.start + 1]
+                    raise InputError(
+                        f"{path}, line {number}: byte {bad!r} is not UTF-8 text: convert the file to UTF-8"
+                    ) from None
+                if "\0" in line:
+                    raise InputError(f"{path}, line {number}: holds a zero byte: not a text file")
+                yield number, line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip file is broken after line {number}, write it again: {error}") from None
+
+
+def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
+    assert layout.trec is not None
+    places, width = layout.trec
+    shape = "query_id 0 doc_id grade" if layout.kind == "judgment" else "query_id Q0 doc_id rank score tag"
+    for number, line in text_lines(path):
+        inner = line.strip(BLANKS + "\n")
+        if not inner:
+            continue
+        parts = re.split(f"[{BLANKS}]+", inner)
+        if len(parts) != width:
+            raise InputError(
+                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({inner[:80]!r}),"
+                f" a TREC {layout.kind} has {width} ({shape}); if the file is of another format, say which"
+            )
+        yield number, {name: parts[place] for name, place in places.items()}
+
+
+def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:
+    lines = (line for _, line in text_lines(path))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    start = 1
+    header: list[str] = []
+    chosen: dict[str, str] = {}
+    try:
+        for parts in reader:
+            number, start = start, reader.line_num + 1
+            if len(parts) < 2 and not "".join(parts).strip():
+                continue
+            if not header:
+                header = parts
+                chosen = layout.check_columns(str(path), header, columns)
+                continue
+            if len(parts) != len(header):
+                raise InputError(
+                    f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)},"
+                    f" the header names {len(header)} ({', '.join(header)})"
+                )
+            row = dict(zip(header, parts, strict=True))
+            yield number, {name: row[column] for name, column in chosen.items()}
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error};"
+            " a field with a quote in it stands in quotes, and its own quotes are doubled"
+        ) from None
+
+
+def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
+                " every line must be one JSON object"
+            ) from None
+        except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+            raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, line {number}: {line.strip()[:60]!r}: every line must be one JSON object")
+        chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
+        yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def open_parquet(path: Path) -> papq.ParquetFile:
+    try:
+        if is_gzipped(path):
+            with gzip.open(path) as file:
+                return papq.ParquetFile(pa.BufferReader(file.read()))
+        return papq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: is not a Parquet file: {error}") from None
+
+
+def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
+    number = 0
+    with open_parquet(path) as file:
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        for batch in file.iter_batches(columns=list(chosen.values())):
+            for row in parquet_rows(batch):
+                number += 1
+                yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows; where a text is not UTF-8, texts are left as bytes."""
+    try:
+        return cast(list[dict[str, Any]], batch.to_pylist())
+    except UnicodeDecodeError:
+        for place, field in enumerate(batch.schema):
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                batch = batch.set_column(place, field.name, batch.column(place).cast(pa.binary()))
+        return cast(list[dict[str, Any]], batch.to_pylist())

@@ -1,0 +1,144 @@
+"""What a table of judgments, rankings or queries holds, and the rules that each value must keep."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from ndcg_ab.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for."""
+
+    name: str
+    type: pa.DataType
+    required: bool = True
+    blank: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """One kind of table.
+
+    kind: the word for one of its rows in messages.
+    fields: its columns.
+    trec: the place of each field in a line of the TREC format, and the number of fields in such a line;
+        None where TREC has no such file.
+    """
+
+    kind: str
+    fields: tuple[Field, ...]
+    trec: tuple[dict[str, int], int] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(field.name, field.type) for field in self.fields])
+
+    def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
+        """field -> column name in the file, for the fields that it has.
+
+        Raises InputError for a column that is mapped or required and not there, or there twice.
+        """
+        chosen: dict[str, str] = {}
+        for field in self.fields:
+            name = columns.get(field.name, field.name)
+            if found.count(name) > 1:
+                raise InputError(f"{where}: column {name!r} is there {found.count(name)} times: a name stands for one")
+            if name in chosen.values():
+                raise InputError(f"{where}: column {name!r} is named for two fields: every field has its own column")
+            if name in found:
+                chosen[field.name] = name
+            elif field.required or field.name in columns:
+                near = get_close_matches(name, found, n=1)
+                hint = f"did you mean {field.name}={near[0]}?" if near else f"else say {field.name}=COLUMN"
+                purpose = f"for {field.name}"
+                if field.blank is not None:
+                    purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
+                    hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
+                raise InputError(
+                    f"{where}: there is no column {name!r} {purpose} (columns: {', '.join(found) or 'none'}); {hint}"
+                )
+        if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
+            raise InputError(
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {', '.join(found)})"
+            )
+        return chosen
+
+
+JUDGMENT = Layout(
+    "judgment",
+    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
+    ({"query_id": 0, "doc_id": 2, "grade": 3}, 4),
+)
+RANKING = Layout(
+    "ranking",
+    (
+        Field("query_id", pa.string()),
+        Field("doc_id", pa.string()),
+        Field("score", pa.float64(), required=False),
+        Field("rank", pa.int64(), required=False),
+    ),
+    ({"query_id": 0, "doc_id": 2, "rank": 3, "score": 4}, 6),
+)
+NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
+
+
+def query_layout(attributes: Sequence[str], *, needs_text: bool, needs_weight: bool) -> Layout:
+    """Queries: an id, a text, a weight, and attributes to slice by."""
+    texts = (Field(name, pa.string(), blank=NO_VALUE) for name in attributes)
+    weight = Field("weight", pa.float64(), required=needs_weight)
+    return Layout("query", (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, *texts))
+
+
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+SHOWN = 80  # characters of a value in a message
+
+
+def read_value(field: Field, value: object, where: str) -> str | float | int:
+    """A value as its field's type; raises InputError with the place, the value and the rule."""
+    if field.blank is not None and value in (None, "", b""):
+        return field.blank
+    if value is None:
+        raise InputError(f"{where}: {field.name} is missing: every row needs one")
+    if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
+        raise InputError(f"{where}: {field.name} is empty: every row needs one")
+    if field.type == pa.string():
+        return read_text(field, value, where)
+    text = str(value).strip()
+    if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
+        raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
+    if not PLAIN_NUMBER.fullmatch(text):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number")
+    parsed = float(text)
+    if not math.isfinite(parsed):
+        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
+    if field.type == pa.int64():
+        if not parsed.is_integer():
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be a whole number")
+        whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
+        if abs(whole) >= 2**63:
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be below 2^63")
+        return whole
+    return parsed
+
+
+def read_text(field: Field, value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | bytes | int):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text or a whole number")
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
+    except UnicodeError:
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text that UTF-8 can hold") from None
+    return text
+
+
+def shown(value: object) -> str:
+    """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

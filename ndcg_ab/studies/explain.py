@@ -1,0 +1,71 @@
+"""`ndcg-ab explain`: one query, place by place, so that nobody has to ask why two tools differ."""
+
+import dataclasses
+from difflib import get_close_matches
+
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.evaluation.parity import agree
+from ndcg_ab.sources import JUDGMENT, RANKING, pull, pull_queries
+from ndcg_core.measures.explain import Explanation, Step, explain, steps
+from ndcg_core.measures.score import Result
+
+
+@dataclasses.dataclass(frozen=True)
+class Explained:
+    """One system's explanations, one for each metric, and the steps from the first metric to each other one."""
+
+    system_id: str
+    explanations: tuple[Explanation, ...]
+    steps: tuple[tuple[Step, ...], ...]
+
+
+def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list[Explained]:
+    """Explains every system and metric on one query; every value is computed by the SQL as well, and must agree.
+
+    Raises InputError when nobody judged the query, ParityError when the two disagree.
+    """
+    judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
+    known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
+    if known.num_rows == 0:
+        hint = nearest(query_id, judgments.table)
+        raise InputError(f"--query {query_id!r}: has no judgments in {judgments.origin}{hint}")
+    queries = pull_queries(evaluation)
+    rankings = {}
+    for system in evaluation.systems:
+        pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
+        mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
+        rankings[system.name] = dataclasses.replace(pulled, table=mine)
+    pipeline.load(engine, judgments, queries, rankings, evaluation)
+    check(engine, judgments, rankings, evaluation.metric_list, one_query=True)
+    pipeline.score(engine, evaluation.metric_list)
+    grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
+    highest = pc.max(judgments.table["grade"]).as_py()
+    found = []
+    for name, pulled in rankings.items():
+        columns = (pulled.table[column].to_pylist() for column in ("doc_id", "score", "rank"))
+        results = [Result(*row) for row in zip(*columns, strict=True)]
+        explained = tuple(explain(metric, results, grades, highest) for metric in evaluation.metric_list)
+        for explanation in explained:
+            compare_with_sql(engine, explanation, name, query_id)
+        first, *others = evaluation.metric_list
+        ways = tuple(tuple(steps(first, other, results, grades, highest)) for other in others)
+        found.append(Explained(name, explained, ways))
+    return found
+
+
+def nearest(query_id: str, table: object) -> str:
+    ids = pc.unique(table["query_id"]).to_pylist()  # type: ignore[index]
+    near = get_close_matches(query_id, ids, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"
+
+
+def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:
+    wanted = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
+    rows = engine.rows("query_score", ("value",), where=wanted)
+    agree(rows[0][0] if rows else None, explanation.value, query_id, system_id, explanation.metric)

@@ -1,0 +1,284 @@
+"""`ndcg-ab power`: how many queries a difference needs, and what a number of queries can show."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.sources.queries import pull_weights
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.studies.query_scores import LARGEST, Scores, canonical, read_scores
+from ndcg_core.statistics.estimates import effective_number, moments
+from ndcg_core.statistics.flips import TIE_TOLERANCE
+from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_needed
+
+EFFECTS = (0.005, 0.01, 0.02)
+QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
+FEW_DIFFERING = 6  # below, a standard deviation says little about other queries
+LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
+Weights = Mapping[str, float] | None
+ALONE = "for one two-sided comparison alone; each one of a family needs more queries"
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is asked of every comparison: effects to detect, > 0; numbers of queries, >= 2; level and power."""
+
+    effects: tuple[float, ...]
+    queries: tuple[int, ...]
+    alpha: float
+    power: float
+
+
+class Need(NamedTuple):
+    """queries: needed to detect `effect`; None where 10^12 are not enough."""
+
+    effect: float
+    queries: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One comparison's answers.
+
+    baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
+    queries: that both systems have a value for. unpaired: that only one has, and that are left out.
+    effective_queries: how many queries of equal weight settle as much as they; None without weights.
+    difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: of the
+        differences, with n - 1, or that of `estimates.moments` with weights; None for fewer than two queries.
+    mde: what the present queries detect.
+    obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
+    """
+
+    baseline: str | None = None
+    candidate: str | None = None
+    metric: str | None = None
+    queries: int | None = None
+    unpaired: int = 0
+    effective_queries: float | None = None
+    differing: int | None = None
+    difference: float | None = None
+    deviation: float | None = None
+    mde: float | None = None
+    needed: tuple[Need, ...] = ()
+    curve: tuple[Detectable, ...] = ()
+    obstacle: str | None = None
+
+    @property
+    def name(self) -> str:
+        if self.candidate is None:
+            return f"standard deviation {self.deviation:g}"
+        return f"{self.candidate} against {self.baseline}, {self.metric}"
+
+    def freedom(self, n: int) -> float | None:
+        """Degrees of freedom of n queries that weigh as the present ones do; None for n - 1, where all weigh alike.
+
+        Their effective number grows with n: at the present number it is the comparison's own.
+        """
+        if self.effective_queries is None or self.queries is None or self.effective_queries == self.queries:
+            return None
+        return max(1.0, n * self.effective_queries / self.queries - 1)
+
+    def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
+        """The mean differences that numbers of queries like these detect."""
+        assert self.deviation is not None
+        return power_curve(queries, self.deviation, asked.alpha, asked.power, self.freedom)
+
+    def detectable(self, n: int, asked: Asked) -> float:
+        """The mean difference that n queries like these detect."""
+        return self.curve_over([n], asked)[0].effect
+
+    def needed_for(self, effect: float, asked: Asked) -> Need:
+        """The fewest queries like these that detect the effect."""
+        assert self.deviation is not None
+        if self.detectable(MOST, asked) > effect:
+            return Need(effect, None)
+        return Need(effect, queries_needed(effect, self.deviation, asked.alpha, asked.power, self.freedom))
+
+
+# ---- what the options say
+
+
+def asked_of(effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float) -> Asked:
+    """The options in order, each value once; InputError names the option."""
+    for effect in effects or ():
+        if not 0 < effect < math.inf:
+            raise InputError(f"--effect {effect:g}: must be above 0 and finite, in the metric's unit, such as 0.005")
+    for count in queries or ():
+        if not 2 <= count <= MOST:
+            raise InputError(f"--queries {count}: must be a whole number from 2 to {MOST:,}")
+    if not LEAST_ALPHA <= alpha < 1:
+        raise InputError(f"--alpha {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
+    if not alpha < power < 1:
+        raise InputError(f"--power {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
+    return Asked(tuple(dict.fromkeys(effects or EFFECTS)), tuple(sorted(set(queries or QUERIES))), alpha, power)
+
+
+def plans_of(
+    deviation: float | None,
+    scores: Path | None,
+    baseline: str | None,
+    candidates: Sequence[str] | None,
+    metrics: Sequence[str] | None,
+    asked: Asked,
+    weights: Path | None = None,
+) -> list[Plan]:
+    """One plan from a deviation, or one for each candidate and metric of a file of per-query values.
+
+    weights: a file of queries with the weights of the comparison that the values come from.
+    """
+    if (deviation is None) == (scores is None):
+        given = "neither is given" if scores is None else "both are given"
+        raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
+    if scores is not None:
+        known = pull_weights(weights) if weights else None
+        return plans_of_scores(read_scores(scores), baseline, candidates, metrics, asked, known)
+    for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
+        if value:
+            raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")
+    if weights:
+        raise InputError("--weights: weighs the queries of the file of --scores; leave it out with --deviation")
+    assert deviation is not None
+    if not 0 <= deviation <= LARGEST:
+        raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
+    if deviation == 0:
+        return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
+    return [with_answers(Plan(deviation=deviation), asked)]
+
+
+# ---- per-query values
+
+
+def plans_of_scores(
+    scores: Scores,
+    baseline: str | None,
+    candidates: Sequence[str] | None,
+    metrics: Sequence[str] | None,
+    asked: Asked,
+    weights: Weights = None,
+) -> list[Plan]:
+    """Candidates and metrics in the order given; InputError for a name that is not in the file."""
+    if len(scores.systems) < 2:
+        raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")
+    base = scores.systems[0] if baseline is None else among(scores, "--baseline", baseline, scores.systems)
+    chosen = [among(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
+    if base in chosen:
+        first = "" if baseline is not None else ", as the first system of the file"
+        raise InputError(f"--candidate {shown(base)}: is the baseline{first}; name another one")
+    names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
+    return [
+        plan_of_differences(scores, base, candidate, metric, asked, weights)
+        for candidate in chosen or [name for name in scores.systems if name != base]
+        for metric in dict.fromkeys(names or scores.metrics)
+    ]
+
+
+def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
+    if name in known:
+        return name
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise InputError(f"{option} {shown(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}")
+
+
+# ---- answers
+
+
+def plan_of_differences(
+    scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, weights: Weights = None
+) -> Plan:
+    ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
+    queries = sorted(query for query in ours if query in theirs)
+    values = np.array([ours[query] - theirs[query] for query in queries])
+    weighing = None if weights is None else weights_in_order(queries, weights)
+    unpaired = len(ours) + len(theirs) - 2 * len(values)
+    n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
+    effective = effective_number(weighing) if weighing else None
+    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing)
+    if n < 2:
+        mean = float(values[0]) if n else None
+        have = "one query has a value" if n else "no query has a value"
+        return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
+    found = moments(values, weighing)
+    plan = dataclasses.replace(plan, difference=found.mean, deviation=found.deviation)
+    if differing == 0:
+        return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
+    if differing < FEW_DIFFERING:
+        told = f"only {differing} of the {n:,} queries differ{'s' * (differing == 1)}"
+        return dataclasses.replace(plan, obstacle=f"{told}; a standard deviation from so few says little about others")
+    if found.deviation == 0:
+        told = f"all {n:,} queries differ by {signed(found.mean)}"
+        return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")
+    return with_answers(plan, asked)
+
+
+def weights_in_order(queries: Sequence[str], weights: Mapping[str, float]) -> list[float]:
+    """The weights of the queries; InputError where one has none."""
+    lacking = [query for query in queries if query not in weights]
+    if lacking:
+        have = "query has" if len(lacking) == 1 else "queries have"
+        raise InputError(f"--weights: {len(lacking):,} {have} a value and no weight (such as {shown(lacking[0])})")
+    return [weights[query] for query in queries]
+
+
+def with_answers(plan: Plan, asked: Asked) -> Plan:
+    queries = sorted({*asked.queries, *([plan.queries] if plan.queries else [])})
+    return dataclasses.replace(
+        plan,
+        mde=plan.detectable(plan.queries, asked) if plan.queries else None,
+        needed=tuple(plan.needed_for(effect, asked) for effect in asked.effects),
+        curve=tuple(plan.curve_over(queries, asked)),
+    )
+
+
+# ---- in words
+
+
+def figure(value: float | None) -> str:
+    """Four decimals, or two digits that count."""
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
+
+
+def count(queries: int | None) -> str:
+    return f"more than {MOST:,}" if queries is None else f"{queries:,}"
+
+
+def answer(plan: Plan, asked: Asked) -> str:
+    """The answer to the first effect asked for, and what the present queries detect, in words."""
+    if plan.obstacle:
+        return f"{plan.name}: {plan.obstacle}."
+    effect, queries = plan.needed[0]
+    goal = f"to detect {effect:g} with {100 * asked.power:g} % power"
+    if plan.queries is None or plan.mde is None:
+        return f"{plan.name}: {goal} you need {count(queries)} queries."
+    here = f"the {plan.queries:,} here detect {figure(plan.mde)}"
+    if queries is not None and queries <= plan.queries:
+        return f"{plan.name}: {goal} {count(queries)} queries like these are enough; {here}."
+    return f"{plan.name}: {goal} you need {count(queries)} queries like these; {here}."
+
+
+def power_json(plans: Sequence[Plan], asked: Asked) -> str:
+    content = {
+        "schema": 1,
+        "alpha": asked.alpha,
+        "power": asked.power,
+        "holds": ALONE,
+        "comparisons": [plan_to_dict(plan, asked) for plan in plans],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plan_to_dict(plan: Plan, asked: Asked) -> dict[str, Any]:
+    fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+    needed = [need._asdict() for need in plan.needed]
+    curve = [{"queries": row.n, "effect": row.effect} for row in plan.curve]
+    return {**fields, "needed": needed, "curve": curve, "sentence": answer(plan, asked)}

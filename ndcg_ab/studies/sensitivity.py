@@ -1,0 +1,125 @@
+"""`ndcg-ab sensitivity`: the comparison under many definitions at once. Does the verdict depend on the definition?"""
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.codec import encode
+from ndcg_ab.evaluation.data_checks import by_severity
+from ndcg_ab.evaluation.families import compare_columns, paired_columns
+from ndcg_ab.evaluation.order_checks import check_order
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+
+GAINS = ("linear", "exponential", "binary")
+DISCOUNTS = ("log2", "jarvelin_kekalainen", "reciprocal", "none")
+IDEALS = ("global", "local")
+CUTOFFS = (5, 10, 20)
+KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # of verdicts, as they are counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Sensitivity:
+    """Every comparison under every definition.
+
+    Each definition is tested as if it had been the only one (a family of the candidates on it): the question is
+    what would have been concluded, had it been chosen.
+    """
+
+    baseline: str
+    candidates: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    comparisons: dict[tuple[str, str], Comparison]  # (candidate, metric name)
+    findings: tuple[Finding, ...]
+
+    def of(self, candidate: str) -> list[Comparison]:
+        return [self.comparisons[candidate, metric.name] for metric in self.metrics]
+
+
+def grid(
+    gains: Sequence[str] = GAINS,
+    discounts: Sequence[str] = DISCOUNTS,
+    ideals: Sequence[str] = IDEALS,
+    cutoffs: Sequence[int] = CUTOFFS,
+) -> list[Metric]:
+    """nDCG with every combination of the choices: 72 definitions by default."""
+    return [
+        Metric(measure="ndcg", cutoff=cutoff, gain=gain, discount=discount, ideal=ideal)
+        for gain, discount, ideal, cutoff in itertools.product(gains, discounts, ideals, cutoffs)
+    ]
+
+
+def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Say) -> Sensitivity:
+    """Scores all of the evaluation's metrics together and compares the systems on each."""
+    findings, _ = pipeline.score_all(evaluation, engine, say)
+    columns = paired_columns(engine, evaluation)
+    found: dict[tuple[str, str], Comparison] = {}
+    for metric in evaluation.metrics:
+        family = [column for column in columns if column.metric == metric]
+        for row in compare_columns(family, evaluation, f"sensitivity: {metric}"):
+            found[row.candidate, metric] = row
+    candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
+    noticed = tuple(by_severity([*findings, *check_order(engine, evaluation.metric_list)]))
+    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, noticed)
+
+
+def kind(comparison: Comparison) -> str:
+    """Which of KINDS a verdict is."""
+    word = comparison.conclusion.replace("_", " ")
+    return word if word in KINDS else "undecided"
+
+
+def summary(sensitivity: Sensitivity, candidate: str) -> str:
+    """Whether the verdict depends on the definition, in a sentence."""
+    rows = sensitivity.of(candidate)
+    counts = {word: sum(kind(row) == word for row in rows) for word in KINDS}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    low, high = (pick(row.difference or 0.0 for row in rows) for pick in (min, max))
+    head = f"{candidate} against {sensitivity.baseline} under {len(rows)} definitions: {told};"
+    spread = f" differences from {low:+.4f} to {high:+.4f}."
+    if counts["improved"] and counts["regressed"]:
+        return f"{head}{spread} The verdict reverses with the definition: settle the definition first."
+    if counts["not testable"] == len(rows):
+        return f"{head}{spread} Too few queries differ to test anything."
+    if max(counts.values()) == len(rows):
+        return f"{head}{spread} The verdict does not depend on the definition."
+    if counts["improved"] or counts["regressed"]:
+        return f"{head}{spread} Whether the difference is detected depends on the definition; none reverses it."
+    return f"{head}{spread} No definition detects a difference."
+
+
+def axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
+    """The rows (gain, discount) and columns (ideal, cutoff) of the matrix."""
+    rows = dict.fromkeys((str(metric.gain), metric.discount) for metric in sensitivity.metrics)
+    columns = dict.fromkeys((metric.ideal, metric.cutoff) for metric in sensitivity.metrics)
+    return list(rows), list(columns)
+
+
+def matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
+    rows, columns = axes(sensitivity)
+    found = {
+        ((str(metric.gain), metric.discount), (metric.ideal, metric.cutoff)): metric.name
+        for metric in sensitivity.metrics
+    }
+    return [[sensitivity.comparisons[candidate, found[row, column]] for column in columns] for row in rows]
+
+
+def sensitivity_json(sensitivity: Sensitivity) -> str:
+    content: dict[str, Any] = {
+        "schema": 1,
+        "baseline": sensitivity.baseline,
+        "metrics": [
+            {"name": metric.name, "hash": metric.hash, "definition": metric.definition}
+            for metric in sensitivity.metrics
+        ],
+        "findings": encode(sensitivity.findings),
+        "comparisons": [encode(row) for name in sensitivity.candidates for row in sensitivity.of(name)],
+        "summary": {name: summary(sensitivity, name) for name in sensitivity.candidates},
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

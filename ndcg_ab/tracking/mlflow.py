@@ -1,0 +1,307 @@
+"""Logs a bundle to MLflow: the only module that imports mlflow.
+
+One experiment per evaluation name.  Per evaluation a parent run (the comparison) and a child run per system:
+grouped by the tag ``system`` the charts are one line per ranker over the evaluations.  Everything comes from the
+bundle on disk, and everything carries the bundle's key, so that publishing again adds nothing.
+"""
+
+import json
+import logging
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
+from ndcg_ab.report.bundle_files import FIGURES, PAGE
+from ndcg_ab.report.markdown import comparison_table, headline, note
+from ndcg_ab.tracking.base import Published, Tracker
+from ndcg_ab.tracking.mlflow_names import folder_name, judged_name, metric_name, model_name, tag_name
+from ndcg_ab.tracking.mlflow_views import view_id, views
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.verdict import Verdict
+
+prepare()
+
+import mlflow  # noqa: E402  (it reads its settings when it is imported)
+from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
+from mlflow.data.meta_dataset import MetaDataset  # noqa: E402
+from mlflow.entities import DatasetInput, InputTag, LoggedModelStatus, Metric, Param, ViewType  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+
+COMPLETE = "published"  # tag of a parent run whose children and files are all there
+
+
+class MlflowTracker(Tracker):
+    """MLflow: a server, or an embedded store beside the results."""
+
+    def log(self, bundle: Bundle) -> Published:
+        return log_once(bundle)
+
+
+def log_once(bundle: Bundle) -> Published:
+    uri = tracking_uri(bundle.evaluation)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    try:
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        experiment_id = experiment(client, bundle, uri)
+        runs = runs_of(client, experiment_id, bundle)
+        complete = [run_id for run_id, is_complete in runs.items() if is_complete]
+        if complete:
+            return published(uri, experiment_id, complete[0], new=False)
+        for stale in runs:
+            client.delete_run(stale)
+        run_id = log_evaluation(client, experiment_id, bundle)
+        return published(uri, experiment_id, run_id, new=True)
+    except InputError:
+        raise
+    except MlflowException as error:
+        refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
+        raise (RefusedError if refused else TrackingError)(f"{uri}: {first_sentence(error)}") from error
+    except Exception as error:  # MLflow passes on what its database and its HTTP client raise
+        raise TrackingError(f"{uri}: {first_sentence(error)}") from error
+
+
+def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, bool]:
+    """Every run of a bundle, and whether it is a parent that was published whole.
+
+    Bundles of two output directories may share a key; their content tells them apart.
+    """
+    which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
+    found: dict[str, bool] = {}
+    token = None
+    while True:
+        page = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, page_token=token)
+        found |= {run.info.run_id: COMPLETE in run.data.tags for run in page}
+        token = page.token
+        if not token:
+            return found
+
+
+def first_sentence(error: Exception) -> str:
+    """Of SQLAlchemy's several lines the one that says what happened."""
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("(raised as a result")]
+    return (lines or [type(error).__name__])[0].strip()[:300]
+
+
+def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
+    base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
+    mode = "workflowType=machine_learning"
+    runs = f"{base}/#/experiments/{experiment_id}/runs"
+    return Published(
+        run_id=run_id,
+        url=f"{runs}/{run_id}?{mode}",
+        trend_url=f"{runs}?compareRunsMode=CHART&{mode}&viewStateShareKey={view_id('Nightly trend')}",
+        uri=uri,
+        new=new,
+        dashboard=dashboard_command(uri),
+    )
+
+
+def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
+    """The experiment's id; made with its first evaluation."""
+    name = bundle.evaluation.mlflow.experiment or bundle.evaluation.name
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        directory = artifact_directory(uri)
+        location = (directory / folder_name(name)).resolve().as_uri() if directory else None
+        try:
+            return str(client.create_experiment(name, artifact_location=location))
+        except MlflowException:
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise  # else another process has made it meanwhile
+    if found.lifecycle_stage != "active":
+        raise InputError(f"mlflow: experiment {name!r} is deleted in {uri}; restore it, or name another one")
+    return str(found.experiment_id)
+
+
+def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
+    """The parent run with its children; the id of the parent."""
+    outcome = bundle.outcome
+    moment = int(bundle.finished.timestamp() * 1000)
+    common = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
+    tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
+    for row in outcome.main:
+        tags[f"verdict/{tag_name(row.candidate)}/{metric_name(row.metric)}"] = row.verdict
+    if outcome.gate:
+        tags["gate"] = outcome.gate
+    name = f"{bundle.evaluation.name} {bundle.ordinal}{headline(outcome)}"
+    parent = client.create_run(experiment_id, int(bundle.began.timestamp() * 1000), tags, name).info.run_id
+    conclusions = [row.conclusion for row in outcome.main]
+    counts: dict[str, float] = {word: conclusions.count(word) for word in (Verdict.IMPROVED, Verdict.REGRESSED)}
+    counts |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
+    parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
+    parameters |= definitions(outcome)
+    client.log_batch(
+        parent,
+        [Metric(key, value, moment, bundle.ordinal) for key, value in counts.items()],
+        [Param(key, str(value)) for key, value in parameters.items()],
+    )
+    client.log_inputs(parent, datasets(bundle))
+    log_files(client, parent, bundle)
+    ours = {parent}
+    for system in bundle.evaluation.systems:
+        ours.add(log_system(client, experiment_id, parent, bundle, system.name, common))
+    provision_views(client, experiment_id, bundle)
+    for doubled in set(runs_of(client, experiment_id, bundle)) - ours:
+        client.delete_run(doubled)  # a request that was repeated since its answer was late
+    client.set_terminated(parent, "FINISHED", moment)
+    client.set_tag(parent, COMPLETE, "true")
+    return str(parent)
+
+
+def definitions(outcome: Outcome) -> dict[str, str]:
+    """Parameter -> hash and name of each metric: which definition stands behind a value."""
+    return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
+
+
+def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
+    """The inputs and the configuration with our digests, as MLflow's datasets: judgments first.
+
+    With `system` only that system's ranking among the rankings.
+    """
+    name = bundle.evaluation.name
+    configuration = {"name": name, "kind": "configuration", "origin": f"{name}/{BUNDLE}", "rows": 1}
+    rows = [row for row in bundle.inputs if system is None or row["kind"] != "ranking" or row["name"] == system]
+    rows += [configuration | {"digest": bundle.configuration_key}]
+    found = []
+    for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
+        source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
+        dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
+            source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
+        )
+        context = [InputTag("mlflow.data.context", row["kind"])]
+        found.append(DatasetInput(dataset._to_mlflow_entity(), context))
+    return found
+
+
+def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
+    """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
+    with tempfile.TemporaryDirectory() as directory, uploading():
+        path = Path(directory) / "comparison.json"
+        path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
+        for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
+            client.log_artifact(parent, str(file))
+        if (bundle.folder / FIGURES).is_dir():
+            client.log_artifacts(parent, str(bundle.folder / FIGURES), FIGURES)
+    client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
+
+
+def log_system(
+    client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str, common: dict[str, str]
+) -> str:
+    """The child run of one system, and its id; MLflow's charts draw one line per system from these."""
+    outcome = bundle.outcome
+    moment = int(bundle.finished.timestamp() * 1000)
+    role = "baseline" if name == outcome.baseline else "candidate"
+    tags = common | {"kind": "system", "system": name, "role": role, "mlflow.parentRunId": parent}
+    run_id = client.create_run(
+        experiment_id, int(bundle.began.timestamp() * 1000), tags, f"{name} {bundle.ordinal}"
+    ).info.run_id
+    values = system_values(bundle, name)
+    digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
+    version = next(system.version for system in bundle.evaluation.systems if system.name == name)
+    parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
+    verdicts = [row.verdict for row in outcome.main if row.candidate == name]
+    parameters["verdict"] = verdicts[0] if verdicts else "baseline"
+    parameters |= definitions(outcome)
+    metrics = [Metric(key, value, moment, bundle.ordinal) for key, value in values.items()]
+    client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
+    client.log_inputs(run_id, datasets(bundle, name))
+    log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
+    client.set_terminated(run_id, "FINISHED", moment)
+    return str(run_id)
+
+
+def system_values(bundle: Bundle, name: str) -> dict[str, float]:
+    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …"""
+    values: dict[str, float | None] = {}
+    for row in bundle.outcome.systems:
+        if row.system_id == name:
+            metric = parse(row.metric)
+            values[metric_name(metric)] = row.mean
+            values.setdefault(judged_name(metric), row.judged)
+    for test in bundle.outcome.main:
+        if test.candidate == name:
+            key = metric_name(test.metric)
+            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
+            values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def log_version(
+    client: mlflow.MlflowClient,
+    experiment_id: str,
+    run_id: str,
+    bundle: Bundle,
+    system: str,
+    version: str,
+    values: dict[str, float],
+) -> None:
+    """The ranker's version as a LoggedModel, with its values once per judgments digest.
+
+    MLflow shows the first of several values on the same dataset, so there must be only one.
+    """
+    judgments = datasets(bundle, system)[0].dataset
+    name = model_name(system, version)
+    found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
+    if found:
+        model = found[0]
+    else:
+        tags = {"system": system, "version": version}
+        model = client.create_logged_model(experiment_id, name, run_id, tags, {"version": version}, "ranker")
+    if model.status != LoggedModelStatus.READY:
+        client.finalize_logged_model(model.model_id, "READY")
+    known = {metric.key for metric in model.metrics or [] if metric.dataset_digest == judgments.digest}
+    for key in (key for key in values if key not in known):
+        client.log_metric(
+            run_id,
+            key,
+            values[key],
+            timestamp=int(bundle.finished.timestamp() * 1000),
+            step=bundle.ordinal,
+            dataset_name=judgments.name,
+            dataset_digest=judgments.digest,
+            model_id=model.model_id,
+        )
+
+
+def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
+    """Ready-made views of the runs page; MLflow does not document them, so their failure is no failure."""
+    try:
+        for tag, value in views(bundle.outcome.metrics, bundle.key).items():
+            client.set_experiment_tag(experiment_id, tag, value)
+        client.set_experiment_tag(experiment_id, "mlflow.note.content", EXPERIMENT_NOTE)
+    except MlflowException as error:
+        logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
+
+
+EXPERIMENT_NOTE = """Rankers compared by ndcg-ab. One run for each evaluation; its child runs are the systems.
+
+Choose the view **Nightly trend** (Views, above the table): one line for each system over the evaluations.
+**Latest comparison** shows the systems of the last one."""
+
+
+def dashboard_command(uri: str) -> str | None:
+    """The command that opens an embedded store in the browser; None for a server, which is open already."""
+    if not uri.startswith("sqlite:"):
+        return None
+    return (
+        f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {mlflow_command()} server"
+        f" --backend-store-uri {shlex.quote(uri)} --port 5000"
+    )
+
+
+def mlflow_command() -> str:
+    """``mlflow``, or where it is when the shell would not find it."""
+    beside = Path(sys.executable).parent / "mlflow"
+    if shutil.which("mlflow") or not beside.exists():
+        return "mlflow"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))

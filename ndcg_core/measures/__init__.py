@@ -1,0 +1,1 @@
+"""Effectiveness measures: definitions, and the value of one query."""

@@ -1,0 +1,278 @@
+"""A metric as data: every choice named, a canonical form, a short hash.
+
+Two tools that both print "nDCG@10" for one ranking can differ by a factor of two, because they chose
+differently.  A `Metric` holds every choice; its `name` is the shortest form that parses back to it
+(`ndcg_core.measures.notation`), its `hash` stands for the full definition and is stored with every value.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, Ideal, Measure, Pool
+from ndcg_core.measures.writing import number, unknown, written
+
+# choice -> its values, the default first
+VALUES: dict[str, tuple[str, ...]] = {
+    "gain": tuple(name for name, entry in GAINS.items() if entry.is_choice),
+    "discount": tuple(DISCOUNTS),
+    "ideal": tuple(IDEALS),
+    "ideal_cut": ("cutoff", "none", "returned"),
+    "ties": ("doc_id_desc", "doc_id_asc", "average", "given"),
+    "score_precision": ("double", "float32"),
+    "unjudged": ("zero", "condense"),
+    "negative": ("zero", "error"),
+    "unanswered": ("zero", "exclude"),
+    "no_relevant": ("exclude", "zero", "one"),
+    "duplicates": ("error", "first"),
+}
+NUMBERS = ("relevant_from", "discount_base", "max_grade")
+COUNTS = ("cutoff", "recall_depth")
+DEEPEST = 1_000_000  # ranks that a metric can look at
+POLICIES = ("ties", "score_precision", "unjudged", "negative", "unanswered", "no_relevant", "duplicates")
+
+GainChoice = str | tuple[tuple[float, float], ...]
+"""The name of a gain, or a table of (grade, gain) pairs."""
+
+
+class MetricError(ValueError):
+    """A metric that does not exist, or a definition that contradicts itself; the message is for the user."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """One effectiveness measure with every choice that fixes its value (definitions: docs/definitions.md).
+
+    measure: one of `ndcg_core.measures.registry.MEASURES`.
+    cutoff: k >= 1, the ranks that count; None: everything returned.
+    gain: "linear" r; "exponential" 2^r - 1; "binary" 1 from `relevant_from` on; or a table of
+        (grade, gain) pairs.  A grade of 0 or below always gains 0.
+    relevant_from: the lowest relevant grade (> 0) for binary gain, accuracy, precision, recall and rr;
+        None: any grade above 0.
+    discount: factor of rank i: "log2" 1/log2(i + 1), "jarvelin_kekalainen" 1/max(1, log_b i),
+        "reciprocal" 1/i, "none" 1.
+    discount_base: b > 1 of the Järvelin-Kekäläinen discount.
+    ideal: what nDCG divides by: "global" all judged documents, "local" the system's own top k, "recall"
+        its own top `recall_depth`, "max" the highest grade in every place.
+    recall_depth: ranks that the recall ideal looks at, >= cutoff; None: everything returned.
+    max_grade: the grade of the max ideal, > 0; None: the highest in all judgments of the evaluation.
+    ideal_cut: where the ideal ends: "cutoff" at k, "none" nowhere, "returned" at min(k, results returned).
+    ties: the order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average"
+        every place of the tie gets its mean gain (McSherry and Najork 2008); "given" by the ranking's own ranks,
+        scores ignored.
+    score_precision: "float32" compares scores as 32-bit floats, as trec_eval 9 does.
+    unjudged: "zero" gains nothing; "condense" is taken out before ranks are given (Sakai 2007).
+    negative: "zero" a grade below 0 gains nothing; "error" it is refused.
+    unanswered: a judged query that a system returned nothing for: "zero", or "exclude" for that system.
+    no_relevant: a query without any gain among its judgments: "exclude" for every system, or the value
+        "zero" or "one".
+    duplicates: a document twice in a ranking: "error", or "first" the better of the two counts.
+
+    Raises MetricError on a value outside its range or a choice that its measure does not have.
+    Sources: Järvelin and Kekäläinen 2002 (gain, discount, ideal); Burges et al. 2005 (exponential).
+    """
+
+    measure: str = "ndcg"
+    cutoff: int | None = None
+    gain: GainChoice = "linear"
+    relevant_from: float | None = None
+    discount: str = "log2"
+    discount_base: float = 2.0
+    ideal: str = "global"
+    recall_depth: int | None = None
+    max_grade: float | None = None
+    ideal_cut: str = "cutoff"
+    ties: str = "doc_id_desc"
+    score_precision: str = "double"
+    unjudged: str = "zero"
+    negative: str = "zero"
+    unanswered: str = "zero"
+    no_relevant: str = "exclude"
+    duplicates: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise MetricError(unknown("metric", self.measure, MEASURES))
+        for choice in COUNTS:
+            value = getattr(self, choice)
+            if value is not None and (isinstance(value, bool) or not 1 <= int(value) <= DEEPEST):
+                raise MetricError(f"{choice} = {value}: must be a whole number from 1 to {DEEPEST}")
+        if not isinstance(self.gain, str):
+            object.__setattr__(self, "gain", checked_table(self.gain))
+        for choice, values in VALUES.items():
+            value = getattr(self, choice)
+            if isinstance(value, str) and value not in values:
+                raise MetricError(unknown(choice, value, values))
+        for choice in NUMBERS:
+            if getattr(self, choice) is not None:
+                object.__setattr__(self, choice, float(getattr(self, choice)))
+        for choice in ("relevant_from", "max_grade"):
+            grade = getattr(self, choice)
+            if grade is not None and not (math.isfinite(grade) and grade > 0):
+                raise MetricError(f"{choice} = {number(grade)}: must be a grade above 0")
+        if not (math.isfinite(self.discount_base) and self.discount_base > 1):
+            raise MetricError(f"discount_base = {number(self.discount_base)}: must be above 1")
+        self._settle_equal_choices()
+        self._refuse_idle_choices()
+        if self.ties == "average" and not self.traits.is_additive:
+            raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
+        if self.recall_depth is not None and (self.cutoff is None or self.recall_depth < self.cutoff):
+            least = "leave it out where there is no cutoff" if self.cutoff is None else f"not below k = {self.cutoff}"
+            raise MetricError(f"recall_depth = {self.recall_depth}: {least}, or a value could exceed 1")
+        if self.has_endless_ideal and self.ideal_cut == "none":
+            raise MetricError("ideal_cut = none: an ideal of the highest grade in every place must end somewhere")
+
+    def _settle_equal_choices(self) -> None:
+        """Where two values of a choice mean the same, the default stands: one metric has one name."""
+        ends_nowhere_anyway = self.ideal_cut == "none" and self.cutoff is None and not self.has_endless_ideal
+        holds_only_what_was_returned = self.has_own_ideal and (
+            not self.has_deeper_ideal or self.ideal_cut == "returned"
+        )
+        if self.traits.takes("ideal") and (ends_nowhere_anyway or holds_only_what_was_returned):
+            object.__setattr__(self, "ideal_cut", "cutoff")
+        if self.ties == "given":
+            object.__setattr__(self, "score_precision", "double")
+
+    def _refuse_idle_choices(self) -> None:
+        """A choice that changes nothing would give one metric two names."""
+        used = self.choices()
+        for field in dataclasses.fields(self)[2:]:
+            if getattr(self, field.name) != field.default and field.name not in used:
+                raise MetricError(
+                    f"{field.name} = {written(getattr(self, field.name))} has no effect on"
+                    f" {self.measure}{self._context(field.name)}: leave it out"
+                )
+
+    def _context(self, choice: str) -> str:
+        """What else a choice would need to have an effect, if this measure has that."""
+        for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
+            needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
+            if needed and self.traits.takes(kind):
+                return f" with {kind} = {written(getattr(self, kind))} (it needs {kind} = {needed})"
+        return ""
+
+    def choices(self) -> tuple[str, ...]:
+        """Names of the choices that this measure has, in the order in which they are written."""
+        used: list[str] = []
+        in_force = (
+            ("gain", GAINS.get(self.effective_gain) if isinstance(self.effective_gain, str) else None),
+            ("discount", DISCOUNTS[self.effective_discount]),
+            ("ideal", self.ideal_traits),
+        )
+        for kind, entry in in_force:
+            used += [kind] * self.traits.takes(kind) + list(entry.choices if entry else ())
+        used += ["ideal_cut"] * self.traits.takes("ideal")
+        return (*used, *POLICIES)
+
+    @property
+    def traits(self) -> Measure:
+        """What sets its measure apart, from the registry."""
+        return MEASURES[self.measure]
+
+    @property
+    def effective_gain(self) -> GainChoice:
+        """The gain in force: that of its measure (precision: "binary", judged: "judged"), or the chosen one."""
+        return self.gain if self.traits.gain == CHOSEN else self.traits.gain
+
+    @property
+    def effective_discount(self) -> str:
+        """The discount in force: the chosen one of ndcg and dcg, else "none"."""
+        return self.discount if self.traits.discount == CHOSEN else self.traits.discount
+
+    @property
+    def effective_ideal(self) -> str | None:
+        """The ideal in force: the chosen one of ndcg, "global" of recall, else None."""
+        return self.ideal if self.traits.ideal == CHOSEN else self.traits.ideal
+
+    @property
+    def ideal_traits(self) -> Ideal | None:
+        """What sets the ideal in force apart; None without one."""
+        return None if self.effective_ideal is None else IDEALS[self.effective_ideal]
+
+    @property
+    def has_own_ideal(self) -> bool:
+        """Whether it divides by the best order of what the system returned, which the order of ties moves, too."""
+        return self.ideal_traits is not None and self.ideal_traits.pool is Pool.RETURNED
+
+    @property
+    def has_deeper_ideal(self) -> bool:
+        """Whether its ideal can take in results of the system from below the cutoff."""
+        return self.has_own_ideal and self.ideal_traits is not None and self.ideal_traits.depth != "cutoff"
+
+    @property
+    def has_endless_ideal(self) -> bool:
+        """Whether its ideal has a gain at every place, with or without documents that could stand there."""
+        return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
+
+    @property
+    def ideal_depth(self) -> int | None:
+        """How many of the system's results its own ideal looks at; None: all of them, or it has no such ideal."""
+        if self.ideal_traits is None or self.ideal_traits.depth is None:
+            return None
+        depth: int | None = getattr(self, self.ideal_traits.depth)
+        return depth
+
+    @property
+    def depth(self) -> int | None:
+        """How many ranks of a ranking it looks at, >= cutoff; None: all of them."""
+        return self.ideal_depth if self.has_own_ideal else self.cutoff
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """Every choice that makes this metric, ready for JSON; a gain table as {"grade": gain}."""
+        chosen: dict[str, Any] = {"measure": self.measure, "cutoff": self.cutoff}
+        for choice in self.choices():
+            value = getattr(self, choice)
+            if not isinstance(value, str | float | int | None):
+                value = {number(grade): gain for grade, gain in value}
+            chosen[choice] = value
+        return chosen
+
+    @property
+    def hash(self) -> str:
+        """12 hex digits of the SHA-256 of `definition`: equal hashes, equal metric."""
+        text = json.dumps(self.definition, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def _deviations(self) -> list[tuple[str, Any]]:
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        return [(name, getattr(self, name)) for name in self.choices() if getattr(self, name) != defaults[name]]
+
+    @property
+    def name(self) -> str:
+        """The canonical form: `parse(metric.name) == metric`, such as ``ndcg(gain=exponential)@10``."""
+        inner = ", ".join(f"{choice}={written(value)}" for choice, value in self._deviations())
+        return self.measure + (f"({inner})" if inner else "") + (f"@{self.cutoff}" if self.cutoff else "")
+
+    @property
+    def tracker_name(self) -> str:
+        """The name under which trackers keep it: letters, digits, ``_ - .`` only, e.g. ``ndcg_at_10``."""
+        parts = [self.measure]
+        for choice, value in self._deviations():
+            plain = isinstance(value, str) and value != "none" and choice in ("gain", "discount", "ideal")
+            text = re.sub(r"[^A-Za-z0-9.\-]+", "_", written(value).replace(":", "-")).strip("_")
+            parts.append(text if plain else f"{choice}_{text}")
+        depth = f"_at_{self.cutoff}" if self.cutoff else ""
+        name = "_".join(parts) + depth
+        return (
+            name if len(name) <= 200 else f"{self.measure}_{self.hash}{depth}"
+        )  # MLflow ends at 250, prefixes and all
+
+
+def checked_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """The pairs by grade; refuses an empty table, a grade twice, a negative gain, a gain for grades <= 0."""
+    table = tuple(sorted((float(grade), float(gain)) for grade, gain in pairs))
+    if not table:
+        raise MetricError("gain = {}: the table must give a gain for at least one grade")
+    for (grade, gain), following in zip(table, (*table[1:], None), strict=True):
+        if following and following[0] == grade:
+            raise MetricError(f"gain table: grade {number(grade)} is given twice")
+        if gain < 0:
+            raise MetricError(f"gain table: grade {number(grade)} has the gain {number(gain)}: must not be below 0")
+        if grade <= 0 < gain:
+            raise MetricError(f"gain table: grade {number(grade)} must gain 0, as every grade of 0 or below")
+    return table

@@ -1,0 +1,135 @@
+"""How metrics are written: the text and the mapping that name one, and the presets.
+
+>>> parse("nDCG@10").name
+'ndcg@10'
+>>> parse("ndcg(ideal=local, gain=exponential)@10").name
+'ndcg(gain=exponential, ideal=local)@10'
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
+from ndcg_core.measures.writing import unknown
+
+# The same number as the tool that a team used before (docs/presets.md): name -> its choices
+PRESETS: dict[str, dict[str, str]] = {
+    "standard": {},
+    "ranx": {},
+    "beir": {},
+    "trec_eval-9": {"score_precision": "float32", "no_relevant": "zero"},
+    "trec_eval-10": {"no_relevant": "zero"},
+    "gdeval": {"gain": "exponential"},
+    "opensearch": {"gain": "exponential"},
+    "quepid": {"gain": "exponential", "ideal_cut": "none"},
+    "quepid-cut": {"gain": "exponential"},
+    "elasticsearch": {"gain": "exponential", "ideal_cut": "returned"},
+    "mlflow": {"gain": "binary", "ideal_cut": "returned"},
+    "sklearn": {"ties": "average"},
+    "jarvelin-kekalainen": {"discount": "jarvelin_kekalainen"},
+    "turnbull-local": {"discount": "reciprocal", "ideal": "local"},
+    "turnbull-recall": {"discount": "reciprocal", "ideal": "recall"},
+    "turnbull-global": {"discount": "reciprocal", "ideal": "global"},
+    "turnbull-max": {"discount": "reciprocal", "ideal": "max"},
+}
+
+
+def parse(text: str) -> Metric:
+    """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.
+
+    Measures are read without regard to case (nDCG@10).  Raises MetricError with the rule that was broken.
+    """
+    found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", text, flags=re.DOTALL)
+    if not found:
+        raise MetricError(f"metric {text!r}: must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10")
+    measure, inner, cutoff = found.groups()
+    fields: dict[str, Any] = {"measure": measure.lower()}
+    if cutoff is not None:
+        if not re.fullmatch(r"[0-9]+", cutoff):
+            raise MetricError(f"metric {text!r}: cutoff = {cutoff!r} must be a whole number from 1 to {DEEPEST}")
+        fields["cutoff"] = int(cutoff)
+    for part in split_choices(inner or ""):
+        choice, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise MetricError(f"metric {text!r}: {part.strip()!r} must be choice=value")
+        if choice in fields:
+            raise MetricError(f"metric {text!r}: {choice} is given twice")
+        fields[choice] = value
+    try:
+        return from_mapping(fields)
+    except MetricError as error:
+        raise MetricError(f"metric {text!r}: {error}") from None
+
+
+def from_mapping(fields: Mapping[str, Any]) -> Metric:
+    """The metric of a mapping such as ``{"measure": "ndcg", "cutoff": 10, "gain": {1: 1, 2: 3}}``.
+
+    Values may be text (as written in the canonical form).  Raises MetricError on an unknown choice or value.
+    """
+    known = tuple(field.name for field in dataclasses.fields(Metric))
+    values: dict[str, Any] = {}
+    for choice, value in fields.items():
+        if choice not in (*known, "preset"):
+            raise MetricError(unknown("choice", choice, (*known, "preset")))
+        if choice != "preset":
+            values[choice] = read_choice(choice, value)
+    if "preset" in fields:
+        measure = Metric(measure=values.get("measure", "ndcg"))
+        had = {choice: value for choice, value in preset(str(fields["preset"])).items() if choice in measure.choices()}
+        values = had | values
+    return Metric(**values)
+
+
+def preset(name: str) -> dict[str, str]:
+    """The choices of a preset; a measure takes those that it has."""
+    if name.lower() not in PRESETS:
+        raise MetricError(unknown("preset", name, PRESETS))
+    return PRESETS[name.lower()]
+
+
+def read_choice(choice: str, value: Any) -> Any:
+    """One choice from text, or from what a YAML or JSON file holds. Raises MetricError where it cannot be read."""
+    if choice == "measure":
+        return str(value).lower()
+    if choice in COUNTS:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not re.fullmatch(r"[0-9]+", str(value)):
+            raise MetricError(f"{choice} = {value!r}: must be a whole number from 1 to {DEEPEST}")
+        return int(value)
+    if choice == "gain" and isinstance(value, Mapping):
+        return tuple((read_number("gain grade", grade), read_number("gain", gain)) for grade, gain in value.items())
+    if choice == "gain" and str(value).startswith("{"):
+        return tuple(read_gain_entry(entry) for entry in str(value).strip("{} ").split(",") if entry.strip())
+    if choice in NUMBERS:
+        return None if value is None else read_number(choice, value)
+    if isinstance(value, bool) or not isinstance(value, str):
+        raise MetricError(unknown(choice, str(value), VALUES[choice]))
+    return value.lower()
+
+
+def read_gain_entry(entry: str) -> tuple[float, float]:
+    """(grade, gain) of ``grade:gain``."""
+    grade, colon, gain = entry.partition(":")
+    if not colon:
+        raise MetricError(f"gain table entry {entry.strip()!r}: must be grade:gain, as in {{1:1, 2:3}}")
+    return read_number("gain grade", grade), read_number("gain", gain)
+
+
+def read_number(what: str, value: Any) -> float:
+    """A finite number; `what` names it in the MetricError that anything else raises."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise MetricError(f"{what} = {value!r}: must be a number") from None
+    if not math.isfinite(result):
+        raise MetricError(f"{what} = {value!r}: must be a finite number")
+    return result
+
+
+def split_choices(inner: str) -> list[str]:
+    """The parts between commas, without splitting a gain table in braces."""
+    return [part for part in re.split(r",(?![^{]*\})", inner) if part.strip()]

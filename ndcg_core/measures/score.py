@@ -1,0 +1,222 @@
+"""The measures of one query in plain Python: the second opinion on what the SQL computes.
+
+Nothing is shared with `sql/`: order, gain, discount, ideal and every measure are written out again, here and in
+`ndcg_core.measures.registry`, from one query's results and judgments, so that a slip in one shows as a difference.
+"""
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.registry import DISCOUNTS, GAINS, Counted, Quotient
+from ndcg_core.measures.writing import number
+
+
+class Result(NamedTuple):
+    """One document that a system returned for a query.
+
+    doc_id: compared as UTF-8 bytes.
+    score: higher is better, finite; None in a ranking that has only ranks.
+    rank_given: the ranking's own rank, lower is better; it orders only where there is no score.
+    """
+
+    doc_id: str
+    score: float | None = None
+    rank_given: int | None = None
+
+
+LARGEST_FLOAT32 = 3.4028234663852886e38
+
+
+class Placed(NamedTuple):
+    """One place of a ranking: the document that stands there, and the first rank of its group of equal scores."""
+
+    doc_id: str
+    first_rank: int
+
+
+def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
+    """The places best first, by the metric's rules for ties, precision and duplicates.
+
+    Raises ValueError when a result has neither score nor rank, when only some have a score, when a document
+    comes twice (unless duplicates = first), and with ties = given when a result has no rank.
+    """
+    if len({result.score is None for result in results}) > 1:
+        raise ValueError("some results have a score and some have none")
+    best: dict[str, float] = {}
+    for result in results:
+        if result.doc_id in best and metric.duplicates == "error":
+            raise ValueError(f"document {result.doc_id!r} comes twice in the results of one query")
+        best[result.doc_id] = max(order_score(result, metric), best.get(result.doc_id, -math.inf))
+    by_id = sorted(best, key=str.encode, reverse=metric.ties != "doc_id_asc")
+    ordered = sorted(by_id, key=lambda doc_id: -best[doc_id])
+    places: list[Placed] = []
+    for rank, doc_id in enumerate(ordered, start=1):
+        tied = rank > 1 and best[doc_id] == best[ordered[rank - 2]]
+        places.append(Placed(doc_id, places[-1].first_rank if tied else rank))
+    return places
+
+
+def order_score(result: Result, metric: Metric) -> float:
+    """What orders a result, higher first: its score in the metric's precision, or its rank with the sign reversed."""
+    if metric.ties == "given" or result.score is None:
+        if result.rank_given is None:
+            missing = "a rank, which ties = given needs" if metric.ties == "given" else "either a score or a rank"
+            raise ValueError(f"document {result.doc_id!r} does not have {missing}")
+        return float(-result.rank_given)
+    if metric.score_precision == "float32":
+        clipped = min(max(result.score, -LARGEST_FLOAT32), LARGEST_FLOAT32)
+        return float(struct.unpack("f", struct.pack("f", clipped))[0])
+    return result.score
+
+
+def gain(metric: Metric, grade: float) -> float:
+    """What a document of this grade is worth, >= 0; a grade of 0 or below is worth 0 (but for `judged`).
+
+    Raises MetricError when the metric's gain table lacks the grade.
+    """
+    return gain_by(metric.effective_gain, metric, grade)
+
+
+def gain_by(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: float) -> float:
+    """The same by a given gain: a name in `ndcg_core.measures.registry.GAINS`, or a table."""
+    if grade <= 0 and not (isinstance(rule, str) and GAINS[rule].is_of_every_grade):
+        return 0.0
+    if isinstance(rule, str):
+        return GAINS[rule].worth(grade, metric.relevant_from)
+    table = dict(rule)
+    if grade not in table:
+        raise MetricError(f"metric {metric.name}: the gain table has no entry for grade {number(grade)}")
+    return table[grade]
+
+
+def discount(metric: Metric, rank: int) -> float:
+    """The factor of a rank (1, 2, 3 …), in (0, 1]."""
+    return DISCOUNTS[metric.effective_discount].factor(rank, metric.discount_base)
+
+
+def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
+    """DCG of gains in rank order: the sum of gain * discount (Järvelin and Kekäläinen 2002, section 2)."""
+    return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
+
+
+def ideal_gains(
+    metric: Metric, own: Sequence[float], judgments: Mapping[str, float], highest_grade: float, returned: int
+) -> list[float]:
+    """The gains of the best order that this metric divides by, best first, cut where it ends.
+
+    own: the gains of what the system returned, in rank order, as far as the metric looks.
+    highest_grade: in the whole evaluation. returned: how many results there are in all.
+    Raises MetricError where a grade is above max_grade, or a gain table lacks one.
+    """
+    if metric.has_endless_ideal:
+        grade = highest_grade if metric.max_grade is None else metric.max_grade
+        if highest_grade > grade:
+            raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
+        pool = [gain(metric, grade)] * max(returned, metric.cutoff or 0)
+    elif metric.has_own_ideal:
+        pool = list(own[: metric.ideal_depth])
+    else:
+        pool = [gain(metric, grade) for grade in judgments.values()]
+    return sorted(pool, reverse=True)[: ideal_end(metric, returned)]
+
+
+def ideal_end(metric: Metric, returned: int) -> int | None:
+    """How many places the ideal has; None: as many as there are gains."""
+    if not metric.traits.takes("ideal"):
+        return None
+    if metric.has_endless_ideal and metric.cutoff is None:
+        return returned
+    if metric.ideal_cut == "returned":
+        return returned if metric.cutoff is None else min(metric.cutoff, returned)
+    return metric.cutoff if metric.ideal_cut == "cutoff" else None
+
+
+def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float]) -> list[float]:
+    """The gain of every place: that of its document, or with ties = average the mean of its group."""
+    own = [document_gain(metric, place.doc_id, judgments) for place in places]
+    if metric.ties != "average":
+        return own
+    groups: dict[int, list[float]] = {}
+    for place, value in zip(places, own, strict=True):
+        groups.setdefault(place.first_rank, []).append(value)
+    return [math.fsum(groups[place.first_rank]) / len(groups[place.first_rank]) for place in places]
+
+
+def document_gain(metric: Metric, doc_id: str, judgments: Mapping[str, float]) -> float:
+    """What a document is worth; 0 where nobody judged it."""
+    return gain(metric, judgments[doc_id]) if doc_id in judgments else 0.0
+
+
+def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
+    """Whether something among a query's judgments has a gain (for `judged`: a grade above 0)."""
+    rule = metric.effective_gain
+    if isinstance(rule, str):
+        rule = GAINS[rule].relevance or rule
+    return any(gain_by(rule, metric, grade) > 0 for grade in judgments.values())
+
+
+def score_query(
+    metric: Metric,
+    results: Sequence[Result],
+    judgments: Mapping[str, float],
+    highest_grade: float | None = None,
+    places: Sequence[Placed] | None = None,
+) -> float | None:
+    """The metric's value for one query of one system, or None where the query is left out.
+
+    results: what the system returned, in any order; empty for an unanswered query.
+    judgments: doc_id -> grade, all judgments of the query, at least one.
+    highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
+    places: the results in this metric's order where the caller has it already (`arrange`).
+    Values lie in [0, 1], except dcg and cg (>= 0), and ndcg with ties = average over an ideal of the system's own
+    documents, which can exceed 1.  Raises MetricError for grades that the metric refuses.
+    Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
+    """
+    found = quotient(metric, results, judgments, highest_grade, places)
+    return None if found is None else found.value
+
+
+def quotient(
+    metric: Metric,
+    results: Sequence[Result],
+    judgments: Mapping[str, float],
+    highest_grade: float | None = None,
+    places: Sequence[Placed] | None = None,
+) -> Quotient | None:
+    """The value of `score_query` before its last division; a value that a rule decides is divided by nothing."""
+    if metric.negative == "error" and min(judgments.values()) < 0:
+        raise MetricError(f"metric {metric.name}: grade {number(min(judgments.values()))} is below 0")
+    if not results and metric.unanswered == "exclude":
+        return None
+    if not is_relevant(metric, judgments):
+        return {"exclude": None, "zero": Quotient(0.0), "one": Quotient(1.0)}[metric.no_relevant]
+    if places is None:
+        places = arrange(metric, results, judgments)
+    if not places:
+        return Quotient(0.0)
+    highest = max(judgments.values()) if highest_grade is None else highest_grade
+    return metric.traits.quotient(counted(metric, places, judgments, highest))
+
+
+def counted(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float], highest: float) -> Counted:
+    """What the measure makes its value from; places: at least one, in the metric's order."""
+    returned = len(places)
+    if metric.ties != "average" and not metric.has_deeper_ideal:
+        places = places[: metric.cutoff]
+    gains = placed_gains(metric, places, judgments)[: metric.cutoff]
+    ideal = 0.0
+    if metric.ideal_traits is not None:
+        own = [document_gain(metric, place.doc_id, judgments) for place in places] if metric.has_own_ideal else []
+        ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
+    return Counted(gains, discounted_sum(metric, gains), ideal, metric.cutoff, returned)
+
+
+def arrange(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
+    """The places of a ranking by a metric's rules for order, without what it takes out."""
+    kept = results
+    if metric.unjudged == "condense":
+        kept = [result for result in results if result.doc_id in judgments]
+    return order(kept, metric)

@@ -1,0 +1,55 @@
+"""What the order of equal scores can do to a value: its bounds over all orders, and its expectation.
+
+The expectation is the value with ties = average: every place of a tie gets the mean gain of the tie (F. McSherry and
+M. Najork, Computing Information Retrieval Performance Measures Efficiently in the Presence of Tied Scores, ECIR 2008).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import Result, document_gain, order_score, score_query
+
+
+class TieBounds(NamedTuple):
+    """A value over all orders of equal scores, in the metric's unit; worst <= expected <= best up to rounding.
+
+    expected: None for measures that are no sums over places (rr, accuracy).
+    """
+
+    worst: float
+    expected: float | None
+    best: float
+
+
+def tie_bounds(
+    metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
+) -> TieBounds:
+    """The lowest, the expected and the highest value that the order of equal scores can give one query.
+
+    Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.  Raises ValueError for an
+    ideal of the system's own documents: there the order of ties moves the ideal, too.
+    """
+    if metric.has_own_ideal:
+        raise ValueError(f"metric {metric.name}: the order of ties moves its ideal, too")
+
+    def ordered(sign: float) -> float:
+        """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""
+
+        def key(result: Result) -> tuple[float, float, bytes]:
+            worth = document_gain(metric, result.doc_id, judgments)
+            return order_score(result, metric), sign * worth, result.doc_id.encode()
+
+        ranked = sorted(results, key=key, reverse=True)
+        placed = [Result(result.doc_id, None, rank) for rank, result in enumerate(ranked, start=1)]
+        by_rank = dataclasses.replace(metric, ties="given")
+        return score_query(by_rank, placed, judgments, highest_grade) or 0.0
+
+    expected = None
+    if metric.traits.is_additive:
+        averaged = dataclasses.replace(metric, ties="average")
+        by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
+        tied = by_rank if metric.ties == "given" else results
+        expected = score_query(averaged, tied, judgments, highest_grade) or 0.0
+    return TieBounds(ordered(-1.0), expected, ordered(1.0))

@@ -1,0 +1,26 @@
+"""How choices and numbers are written in a metric's name, and how a wrong one is refused."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+
+def number(value: float) -> str:
+    """The shortest text that reads back as the same number, whole ones without a point."""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def written(value: Any) -> str:
+    """A choice as it stands in a name: text as it is, numbers by `number`, a gain table as ``{1:1, 2:3}``."""
+    if isinstance(value, tuple):
+        return "{" + ", ".join(f"{number(grade)}:{number(gain)}" for grade, gain in value) + "}"
+    return value if isinstance(value, str) else number(value)
+
+
+def unknown(what: str, value: str, allowed: Iterable[str]) -> str:
+    """``gain = 'exponental': must be one of …; did you mean 'exponential'?``"""
+    allowed = tuple(allowed)
+    near = get_close_matches(str(value).lower(), allowed, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    rule = f"must be {allowed[0]!r}" if len(allowed) == 1 else "must be one of " + ", ".join(allowed)
+    return f"{what} = {value!r}: {rule}{hint}"

@@ -1,0 +1,1 @@
+"""Paired comparisons: tests, estimates, verdicts."""

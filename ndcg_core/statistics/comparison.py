@@ -1,0 +1,356 @@
+"""A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
+
+The unit is the query. p_value comes from the sign-flip test (`ndcg_core.statistics.sign_flip`, with the sources),
+p_adjusted from step-down max-T or Benjamini-Hochberg over the family; interval, equivalence and minimal detectable
+effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules and words stand in
+`ndcg_core.statistics.verdict`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ndcg_core.statistics.bootstrap import bca_interval
+from ndcg_core.statistics.descriptive import Descriptive, describe, is_skewed
+from ndcg_core.statistics.estimates import (
+    Interval,
+    Moments,
+    effective_number,
+    interval,
+    lower_bound,
+    mean_difference,
+    minimal_detectable_effect,
+    moments,
+    not_worse_p_value,
+)
+from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.paired import Column, Paired, by_query, flippable_count
+from ndcg_core.statistics.procedures import false_discovery, max_t, preview
+from ndcg_core.statistics.verdict import (
+    POWER,
+    SMALL_SAMPLE,
+    Conclusion,
+    Facts,
+    Obstacle,
+    Size,
+    Tested,
+    Verdict,
+    guardrail_verdict,
+    notes,
+    sentence,
+    verdict,
+)
+
+__all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
+
+DEFAULT_ALPHA = 0.05
+Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
+IntervalMethod = Literal["t", "bca"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result for one candidate, metric, slice and family.
+
+    baseline, candidate: system ids. metric: its name.
+    queries: n >= 0, the queries that both systems are scored on.
+    differing: queries with a win or a loss; wins + losses.
+    wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
+    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
+        query.
+    low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
+        for the family; None for n < 2.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
+        [0, 1]; None where not tested.
+    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
+    mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
+        where the differences do not vary.
+    conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
+        underpowered and obstacle as in `ndcg_core.statistics.verdict.Conclusion`; the sentence is `verdict`.
+    notes: what to keep in mind, in words; often empty.
+    family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
+    procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
+    alpha: threshold for p_adjusted, in (0, 1).
+    seed, resamples: of the flips, as asked for; enough to repeat the test.
+    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
+    attribute, slice: the queries' attribute and value, of a slice; else None.
+    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
+    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
+    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha; None
+        outside max-T families.
+    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
+    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
+    unweighted_difference: the mean difference when every query counts alike; None without weights.
+    descriptive: what describes the differences and decides nothing; None for n < 2.
+    least_queries: comparisons with fewer queries are not tested; >= 2.
+    flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
+
+    Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
+    size or an obstacle that does not exist.
+    """
+
+    baseline: str
+    candidate: str
+    metric: str
+    queries: int
+    differing: int
+    wins: int
+    ties: int
+    losses: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    mde: float | None
+    conclusion: Verdict
+    notes: tuple[str, ...]
+    family: str
+    family_size: int
+    procedure: str
+    alpha: float
+    seed: int
+    resamples: int
+    exploratory: bool
+    attribute: str | None
+    slice: str | None
+    baseline_mean: float | None
+    smallest_effect: float | None
+    interval_method: str
+    simultaneous_low: float | None
+    simultaneous_high: float | None
+    lower_bound: float | None
+    effective_queries: float | None
+    unweighted_difference: float | None
+    descriptive: Descriptive | None
+    size: Size | None = None
+    underpowered: bool = False
+    obstacle: Obstacle | None = None
+    least_queries: int = 2
+    flippable: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, kind(getattr(self, name)))
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in words, from the fields (`ndcg_core.statistics.verdict.sentence`; docs/statistics.md)."""
+        return sentence(
+            Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle),
+            queries=self.queries,
+            differing=self.differing if self.flippable is None else self.flippable,
+            least_queries=self.least_queries,
+            mde=self.mde,
+            smallest_effect=self.smallest_effect,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    family: str
+    exploratory: bool
+    alpha: float
+    seed: int
+    resamples: int
+    interval_method: IntervalMethod
+    least_queries: int = 2
+
+
+def compare_family(
+    columns: Sequence[Column],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    seed: int = DEFAULT_SEED,
+    resamples: int = DEFAULT_RESAMPLES,
+    workers: int | None = None,
+    family: str = "primary",
+    procedure: Procedure = "max-t",
+    exploratory: bool = False,
+    least_queries: int = 2,
+    interval_method: IntervalMethod = "t",
+) -> list[Comparison]:
+    """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
+
+    alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `ndcg_core.statistics.sign_flip.sign_flip`.
+    procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
+        for a quick look: the t test with Holm's adjustment, no flips.
+    least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
+    p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
+    queries, on the other columns or on their queries, nor on workers.
+    Columns may have different queries; for p_adjusted a query absent from a column counts as a tie there.
+
+    Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, as many
+    differences as there are not query ids, and settings out of range.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
+        raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
+    if least_queries < 2:
+        raise ValueError(f"least_queries == {least_queries}, must be at least 2")
+    paired = by_query(columns)
+    known = [moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None for pairs in paired]
+    testable = [number for number, pairs in enumerate(paired) if len(pairs.query_ids) >= least_queries]
+    chosen = [paired[number] for number in testable]
+    of = [each for number in testable if (each := known[number]) is not None]
+    if procedure == "t-holm":
+        results = preview(of)
+    elif procedure == "max-t":
+        results = max_t(chosen, of, alpha, seed, resamples, workers)
+    else:
+        results = false_discovery(chosen, seed, resamples, workers)
+    tests = dict(zip(testable, results, strict=True))
+    settings = _Settings(family, exploratory, alpha, seed, resamples, interval_method, least_queries)
+    return [
+        _comparison(pairs, known[number], tests.get(number), len(testable), settings)
+        for number, pairs in enumerate(paired)
+    ]
+
+
+def check_guardrails(
+    columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA, family: str = "guardrails"
+) -> list[Comparison]:
+    """One Comparison per column: is the candidate not worse than the column's smallest_effect?
+
+    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail of a candidate
+    must hold, and that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
+    Over several candidates nothing is adjusted.
+    Raises ValueError as `compare_family`, and for a column without smallest_effect.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    for column in columns:
+        if column.smallest_effect is None:
+            raise ValueError(f"{column}: a guardrail needs a smallest_effect")
+    paired = by_query(columns)
+    size = sum(len(pairs.query_ids) > 1 for pairs in paired)
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
+    found = []
+    for pairs in paired:
+        of = moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None
+        test = None
+        if of is not None and pairs.column.smallest_effect is not None:
+            p_value = not_worse_p_value(of, pairs.column.smallest_effect)
+            test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
+        found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
+    return found
+
+
+def _comparison(
+    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, *, guardrail: bool = False
+) -> Comparison:
+    column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
+    wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
+    between = _interval(pairs, of, settings) if of else None
+    facts = _facts(pairs, of, between, test, settings)
+    described = _described(pairs, of, settings) if of else None
+    skewed = described is not None and described.skewness is not None and is_skewed(described.skewness, n)
+    mean = of.mean if of else mean_difference(differences) if n else None
+    together = test.together if test else None
+    concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
+    return Comparison(
+        baseline=column.baseline,
+        candidate=column.candidate,
+        metric=column.metric,
+        queries=n,
+        differing=wins + losses,
+        wins=wins,
+        ties=n - wins - losses,
+        losses=losses,
+        difference=mean,
+        low=between.low if between else None,
+        high=between.high if between else None,
+        p_value=test.p_value if test else None,
+        p_adjusted=test.p_adjusted if test else None,
+        mde=facts.mde,
+        conclusion=concluded.kind,
+        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
+        family=settings.family,
+        family_size=size,
+        procedure=test.procedure if test else "not tested",
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        exploratory=settings.exploratory,
+        attribute=column.attribute,
+        slice=column.slice,
+        baseline_mean=_baseline_mean(pairs),
+        smallest_effect=column.smallest_effect,
+        interval_method=settings.interval_method,
+        simultaneous_low=together.low if together else None,
+        simultaneous_high=together.high if together else None,
+        lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
+        effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
+        unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
+        descriptive=described,
+        size=concluded.size,
+        underpowered=concluded.underpowered,
+        obstacle=concluded.obstacle,
+        least_queries=settings.least_queries,
+        flippable=None if facts.differing == wins + losses else facts.differing,
+    )
+
+
+def _facts(
+    pairs: Paired, of: Moments | None, between: Interval | None, test: Tested | None, settings: _Settings
+) -> Facts:
+    return Facts(
+        queries=len(pairs.query_ids),
+        differing=flippable_count(pairs) or int(pairs.differences.any()),
+        of=of,
+        between=between,
+        test=test,
+        mde=_detectable(of, settings.alpha) if of and of.deviation > 0 else None,
+        smallest_effect=pairs.column.smallest_effect,
+        alpha=settings.alpha,
+        resamples=settings.resamples,
+        least_queries=settings.least_queries,
+    )
+
+
+def _detectable(of: Moments, alpha: float) -> float:
+    return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
+
+
+def _baseline_mean(pairs: Paired) -> float | None:
+    if pairs.baseline_values is None or not len(pairs.query_ids):
+        return None
+    return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
+
+
+def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
+    level = 1 - settings.alpha
+    if settings.interval_method == "t":
+        return interval(of, level)
+    return bca_interval(
+        pairs.differences, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.shares
+    )
+
+
+def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
+    return describe(
+        pairs.query_ids,
+        pairs.differences,
+        of,
+        level=1 - settings.alpha,
+        baseline_values=pairs.baseline_values,
+        weights=pairs.shares,
+        smallest_effect=pairs.column.smallest_effect,
+    )
+
+
+def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
+    """A note where the weights leave few queries, or reverse the sign of the difference."""
+    if pairs.shares is None or of is None:
+        return ()
+    found = []
+    if (count := effective_number(pairs.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
+        found.append(f"the weights leave {count:.0f} of {of.n} queries: the interval may be too narrow")
+    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
+        found.append(f"without weights the difference is {plain:+.4f}")
+    return tuple(found)

@@ -1,0 +1,178 @@
+"""The flips themselves: columns in whole quanta, random bits for their rows, and the sums under every flip.
+
+Sums of quanta are exact in any order, so that what comes of them does not depend on threads, blocks or BLAS.
+"""
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BitTiles = Iterator[tuple[slice, NDArray[np.uint8]]]
+
+TIE_TOLERANCE = 1e-9
+"""A difference of this size or smaller is a tie: sums taken in different orders differ by 1e-16."""
+DEFAULT_SEED = 1935
+DEFAULT_RESAMPLES = 10_000
+ENUMERABLE = 16
+"""Up to so many differing queries every pattern of signs is counted, instead of a sample of them."""
+
+_BLOCK = 256  # flips drawn together: four words of 64 bits for each row
+_TILE = 4_096  # rows multiplied together: bounds the memory of a worker to some 10 MB
+_FINEST = 40  # no quantum is finer than 2^-40: below lies the noise of floating-point scores
+_EXACT = 51  # a sum of magnitudes below 2^51 quanta leaves room for "total - 2 * chosen" within 2^53
+
+# The limit on BLAS threads is the process's own; two calls that overlap would restore each other's limit.
+_blas_limit = threading.Lock()
+
+
+def settle_ties(differences: FloatArray) -> FloatArray:
+    """A copy of the differences, any shape, in which every tie (magnitude <= TIE_TOLERANCE) is exactly 0."""
+    return np.where(np.abs(differences) <= TIE_TOLERANCE, 0.0, differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The c columns that differ on any of r rows, in whole quanta, the largest |statistic| first.
+
+    Rounding moves an entry by half a quantum at most, so a sum by differing / 2. As |sum| <= norm * sqrt(differing),
+    the rounded norm moves the standardised sum by as much again: together by differing * scale at most.
+    """
+
+    order: IntArray  # (c,) column numbers in the table
+    rows: IntArray  # (r,) row numbers in the table, rising
+    quantised: FloatArray  # (c, r) whole numbers
+    totals: FloatArray  # (c,) sums of quantised
+    differing: FloatArray  # (c,) entries other than 0
+    scale: FloatArray  # (c,) 1 / root of the sum of squares of quantised
+
+
+def standardised(table: FloatArray, differing: IntArray) -> Family:
+    columns = np.flatnonzero(differing)
+    rows = np.flatnonzero(table.any(axis=1))
+    quantised = np.ascontiguousarray(table.T[np.ix_(columns, rows)])
+    for number, column in zip(columns, quantised, strict=True):
+        _quantise(column, int(differing[number]))
+    totals = quantised.sum(axis=1)
+    scale = 1 / np.sqrt(np.array([np.square(column).sum() for column in quantised]))
+    largest_first = np.argsort(-np.abs(totals) * scale, kind="stable")
+    return Family(
+        order=columns[largest_first],
+        rows=rows,
+        quantised=quantised[largest_first],
+        totals=totals[largest_first],
+        differing=differing[columns][largest_first].astype(np.float64),
+        scale=scale[largest_first],
+    )
+
+
+def _quantise(column: FloatArray, differing: int) -> None:
+    """Round a column, in place, to whole numbers of a quantum 2^-q so coarse that every sum of them is exact.
+
+    Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
+    number of rows does not enter, only that of differing ones: rows that only other columns need change nothing.
+    """
+    q = min(_FINEST, math.floor(_EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
+    np.rint(np.ldexp(column, q), out=column)
+
+
+def flips_of(family: Family, resamples: int, seed: int) -> tuple[int, Callable[[int], BitTiles]]:
+    """How many flips a family has, and their bits block by block: every pattern where few rows differ, else drawn."""
+    if len(family.rows) <= ENUMERABLE:
+        return 2 ** len(family.rows), partial(enumerated_bits, len(family.rows))
+    return resamples, partial(drawn_bits, seed, family.rows)
+
+
+def enumerated_bits(rows: int, block: int) -> BitTiles:
+    """All patterns in turn: the bits of the numbers from 256 * block on, one column each, one row per table row."""
+    patterns = np.arange(block * _BLOCK, (block + 1) * _BLOCK)
+    yield slice(0, rows), ((patterns >> np.arange(rows)[:, np.newaxis]) & 1).astype(np.uint8)
+
+
+def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
+    """256 random flips, as tiles of (rows x 256) bits with the place of their rows in `rows`.
+
+    Words are drawn for every row of the table, also for those without a difference: the bits of a row depend on
+    (seed, block, row number) and not on which other rows differ.
+    """
+    generator = np.random.SFC64(np.random.SeedSequence([seed, block]))
+    words_per_row = _BLOCK // 64
+    end = int(rows[-1]) + 1
+    for start in range(0, end, _TILE):
+        stop = min(start + _TILE, end)
+        words = np.asarray(generator.random_raw((stop - start) * words_per_row), dtype="<u8")
+        first, last = np.searchsorted(rows, (start, stop)).tolist()
+        octets = words.view(np.uint8).reshape(stop - start, _BLOCK // 8)[rows[first:last] - start]
+        yield slice(first, last), np.unpackbits(octets, axis=1, bitorder="little")
+
+
+def over_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, workers: int) -> list[Any]:
+    """What `work` gives for the blocks of all flips, dealt to the workers in turn."""
+    blocks = range(-(-flips // _BLOCK))
+    workers = min(workers, len(blocks))
+    # One thread in BLAS: the workers share the processors, and threads of BLAS would compete with them.
+    with _blas_limit, _blas().limit(limits=1, user_api="blas"):
+        if workers <= 1:
+            return [work(blocks)]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(work, [blocks[first::workers] for first in range(workers)]))
+
+
+def absolute_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
+    """|sum| of every column under every flip of each block in turn, in quanta: (columns x at most 256)."""
+    for sums in signed_sums(family, bits, flips, blocks):
+        yield np.abs(sums, out=sums)
+
+
+def signed_sums(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> Iterator[FloatArray]:
+    """The same with their signs."""
+    totals = family.totals[:, np.newaxis]
+    flipped = np.empty((min(_TILE, len(family.rows)), _BLOCK))
+    product = np.empty((len(totals), _BLOCK))
+    for block in blocks:
+        chosen = np.zeros_like(product)
+        for rows, tile in bits(block):
+            np.copyto(flipped[: len(tile)], tile)
+            chosen += np.matmul(family.quantised[:, rows], flipped[: len(tile)], out=product)
+        chosen *= -2
+        chosen += totals
+        yield chosen[:, : flips - block * _BLOCK]
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through the loaded libraries: once is enough, numpy has loaded its own
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked(differences: ArrayLike) -> FloatArray:
+    table = np.asarray(differences, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"differences have shape {table.shape}, must be (queries, comparisons)")
+    finite = np.isfinite(table)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        raise ValueError(f"the difference in row {row}, column {column} == {table[row, column]}, must be finite")
+    return table
+
+
+def check_settings(resamples: int, seed: int, workers: int | None) -> None:
+    if resamples < 1:
+        raise ValueError(f"resamples == {resamples}, must be at least 1")
+    if seed < 0:
+        raise ValueError(f"seed == {seed}, must be at least 0")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers == {workers}, must be at least 1")

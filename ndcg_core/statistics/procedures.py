@@ -1,0 +1,107 @@
+"""How a family's p-values are made: step-down max-T, Benjamini-Hochberg, or t with Holm for a quick look.
+
+Sources: `ndcg_core.statistics.sign_flip` (max-T, the flips), `ndcg_core.statistics.multiplicity` (Benjamini-Hochberg,
+Holm).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ndcg_core.statistics.estimates import Moments, simultaneous_interval, t_test_of
+from ndcg_core.statistics.flips import ENUMERABLE
+from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
+from ndcg_core.statistics.paired import FloatArray, Paired, flippable_count, table, union
+from ndcg_core.statistics.sign_flip import raise_down_the_order, sign_flip, sign_flip_p_values
+from ndcg_core.statistics.simultaneous import simultaneous_quantile
+from ndcg_core.statistics.verdict import Tested
+
+
+def _own_p_values(
+    paired: Sequence[Paired],
+    p_values: FloatArray,
+    done: tuple[str, ...],
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> FloatArray:
+    """p_values, those of columns with other queries than `done` from flips of their own rows.
+
+    Flips belong to row numbers: queries that only other columns have would shift the rows of a column.
+    """
+    for own_ids in {pairs.query_ids for pairs in paired} - {done}:
+        numbers = [number for number, pairs in enumerate(paired) if pairs.query_ids == own_ids]
+        own = [paired[number] for number in numbers]
+        rows = table(own, [pairs.flippable for pairs in own], own_ids)
+        p_values[numbers] = sign_flip_p_values(rows, resamples=resamples, seed=seed, workers=workers)
+    return p_values
+
+
+def max_t(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
+    """p_value from a column's own queries alone; p_adjusted from the queries of all columns together."""
+    query_ids = union(paired)
+    joint = sign_flip(
+        table(paired, [pairs.flippable for pairs in paired], query_ids), resamples=resamples, seed=seed, workers=workers
+    )
+    p_values = _own_p_values(paired, np.array(joint.p_value), query_ids, seed, resamples, workers)
+    p_adjusted = raise_down_the_order(joint.p_adjusted, p_values, joint.statistic)
+    quantile = simultaneous_quantile(
+        table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], query_ids),
+        level=1 - alpha,
+        shares=_shares(paired, query_ids),
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+    )
+    family = f"{'exact ' if joint.jointly_enumerated else ''}step-down max-T"
+    return [
+        Tested(
+            p_value,
+            adjusted,
+            f"{'exact ' if exact else ''}sign-flip, {family}",
+            joint.jointly_enumerated,
+            simultaneous_interval(each, quantile, 1 - alpha),
+        )
+        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, joint.enumerated, of, strict=True)
+    ]
+
+
+def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+    if of.deviation == 0:
+        return np.zeros(of.n)
+    centred = pairs.differences - of.mean
+    values = centred if pairs.shares is None else centred * pairs.shares
+    # Where one query has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
+    return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
+
+
+def _shares(paired: Sequence[Paired], query_ids: tuple[str, ...]) -> FloatArray | None:
+    """The weights over their mean as a table; None where no column has any."""
+    if all(pairs.shares is None for pairs in paired):
+        return None
+    shares = [np.ones(len(pairs.query_ids)) if pairs.shares is None else pairs.shares for pairs in paired]
+    return table(paired, shares, query_ids)
+
+
+def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[Tested]:
+    p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
+    exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
+    return [
+        Tested(
+            p_value,
+            adjusted,
+            f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
+            all(exact),
+            factor=adjusted / p_value,
+        )
+        for p_value, adjusted, is_exact in zip(p_values, benjamini_hochberg(p_values), exact, strict=True)
+    ]
+
+
+def preview(of: Sequence[Moments]) -> list[Tested]:
+    p_values = [t_test_of(each).p_value for each in of]
+    return [
+        Tested(p_value, adjusted, "t, Holm", True) for p_value, adjusted in zip(p_values, holm(p_values), strict=True)
+    ]

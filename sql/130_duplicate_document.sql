@@ -1,0 +1,19 @@
+-- duplicate_document: documents that stand more than once in one ranking of one query.
+-- grain:  one row per (system_id, query_id, doc_id)
+-- reads:  pulled_ranking
+-- params: system_id
+-- kind:   query
+-- A row is an error, unless every metric says duplicates = first. Asked for only where a quick look does not
+-- show that a system's documents are distinct.
+select
+    system_id,
+    query_id,
+    doc_id,
+    count(*) as copies,
+from pulled_ranking
+where system_id = $system_id
+group by
+    system_id,
+    query_id,
+    doc_id
+having count(*) > 1

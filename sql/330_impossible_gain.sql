@@ -1,0 +1,21 @@
+-- impossible_gain: gains that a gain table lacks (null), or that are too large to be added up. Any row is an error.
+-- grain:  one row per (gain_rule, grade)
+-- reads:  gain, metric
+-- params: -
+-- kind:   query
+-- The tests take cubes of differences; those of dcg and cg are as large as the gains.
+select
+    gain_rule,
+    grade,
+    gain,
+from gain
+where
+    gain is null
+    or gain > 1e300
+    or (
+        gain > 1e90
+        and gain_rule in (
+            select metric.gain_rule, from metric
+            where metric.measure in ('dcg', 'cg')
+        )
+    )

@@ -1,0 +1,18 @@
+-- covered_score: the value of every query beside its share of judged results.
+-- grain:  one row per (system_id, query_id, metric_id)
+-- reads:  coverage, query_score
+-- params: -
+-- kind:   query
+-- judged is null where nothing was returned.
+select
+    query_score.system_id,
+    query_score.query_id,
+    query_score.metric_id,
+    query_score.value,
+    coverage.judged,
+from query_score
+left join coverage
+    on
+        query_score.system_id = coverage.system_id
+        and query_score.query_id = coverage.query_id
+        and query_score.metric_id = coverage.metric_id

@@ -1,0 +1,21 @@
+-- uncounted_query: queries that have a grade above 0, but none that a metric counts.
+-- grain:  one row per (metric_id, query_id)
+-- reads:  judgment, metric, scored_query
+-- params: -
+-- kind:   query
+with positive_query as (
+    select distinct query_id,
+    from judgment
+    where grade > 0
+)
+
+select
+    metric.metric_id,
+    positive_query.query_id,
+from metric
+cross join positive_query
+left join scored_query
+    on
+        metric.metric_id = scored_query.metric_id
+        and positive_query.query_id = scored_query.query_id
+where not coalesce(scored_query.is_relevant, false)

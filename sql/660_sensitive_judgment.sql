@@ -1,0 +1,11 @@
+-- sensitive_judgment: the judgments of the queries whose value depends on the order of their results.
+-- grain:  one row per (query_id, doc_id)
+-- reads:  judgment, sensitive_doc
+-- params: -
+-- kind:   query
+select
+    query_id,
+    doc_id,
+    grade,
+from judgment
+where query_id in (select sensitive_doc.query_id, from sensitive_doc)

@@ -1,0 +1,43 @@
+-- extreme_difference: the queries on which a candidate gains and loses most against the baseline.
+-- grain:  one row per (candidate, metric_id, direction, place)
+-- reads:  metric, paired_difference, query, system
+-- params: places
+-- direction: win or loss; place 1 is the largest. Differences within 1e-9 are ties.
+with placed as (
+    select
+        paired_difference.candidate,
+        system.place as system_place,
+        paired_difference.metric_id,
+        metric.name as metric,
+        metric.place as metric_place,
+        paired_difference.query_id,
+        query.text,
+        paired_difference.difference,
+        case when paired_difference.difference > 0 then 'win' else 'loss' end as direction,
+        row_number() over (
+            partition by
+                paired_difference.candidate,
+                paired_difference.metric_id,
+                paired_difference.difference > 0
+            order by abs(paired_difference.difference) desc, paired_difference.query_id asc
+        ) as place,
+    from paired_difference
+    inner join query on paired_difference.query_id = query.query_id
+    inner join metric on paired_difference.metric_id = metric.metric_id
+    inner join system on paired_difference.candidate = system.system_id
+    where abs(paired_difference.difference) > 1e-9
+)
+
+select
+    candidate,
+    system_place,
+    metric_id,
+    metric,
+    metric_place,
+    direction,
+    place,
+    query_id,
+    text,
+    difference,
+from placed
+where place <= $places

@@ -1,0 +1,22 @@
+-- shown_result: the results that the report page shows, in the order of the first metric, with grade and gain.
+-- grain:  one row per (system_id, query_id, rank)
+-- reads:  gain, graded_doc, metric, query_score
+-- params: depth
+-- grade is null where the document is unjudged. gain is what the document itself is worth to the first metric.
+select
+    graded_doc.system_id,
+    graded_doc.query_id,
+    graded_doc.rank,
+    graded_doc.doc_id,
+    graded_doc.grade,
+    coalesce(gain.gain, 0.0) as gain,
+from graded_doc
+inner join metric on graded_doc.rank_rule = metric.rank_rule
+left join gain
+    on
+        metric.gain_rule = gain.gain_rule
+        and graded_doc.grade = gain.grade
+where
+    metric.place = 0
+    and graded_doc.rank <= $depth
+    and graded_doc.query_id in (select query_score.query_id, from query_score)

@@ -1,0 +1,25 @@
+-- timeline: every system on every metric, evaluation by evaluation, with its comparison where it has one.
+-- grain:  one row per (ordinal, system_id, metric)
+-- reads:  comparison, evaluation, system_summary
+-- params: -
+-- kind:   query
+select
+    system_summary.ordinal,
+    evaluation.began,
+    system_summary.system_id,
+    system_summary.metric,
+    system_summary.mean,
+    comparison.difference,
+    comparison.low,
+    comparison.high,
+    comparison.verdict,
+    comparison.conclusion,
+from system_summary
+inner join evaluation on system_summary.ordinal = evaluation.ordinal
+left join comparison
+    on
+        system_summary.ordinal = comparison.ordinal
+        and system_summary.system_id = comparison.candidate
+        and system_summary.metric = comparison.metric
+        and evaluation.baseline = comparison.baseline
+        and comparison.family in ('primary', 'secondary', 'guardrails')

@@ -1,0 +1,14 @@
+-- query_timeline: the values of single queries, evaluation by evaluation.
+-- grain:  one row per (ordinal, system_id, query_id, metric)
+-- reads:  evaluation, query_score
+-- params: -
+-- kind:   query
+select
+    query_score.ordinal,
+    evaluation.began,
+    query_score.system_id,
+    query_score.query_id,
+    query_score.metric,
+    query_score.value,
+from query_score
+inner join evaluation on query_score.ordinal = evaluation.ordinal

@@ -1,0 +1,254 @@
+"""The commands as a user calls them: tables, JSON, files, exit codes."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as papq
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.report.text import percent, plain, probability
+from ndcg_core.measures.notation import parse
+from tests.conftest import ROOT, plant
+
+RUNNER = CliRunner()
+GRADES = [3, 2, 1, 0]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Judgments of 30 queries; `new` puts the best first, `old` last, `half` answers every other query as `old`."""
+    queries = [f"q{number:02d}" for number in range(30)]
+    documents = ["a", "b", "c", "d"]
+    lines = [f"{query} 0 {doc} {grade}" for query in queries for doc, grade in zip(documents, GRADES, strict=True)]
+    (tmp_path / "qrels").write_text("\n".join(lines))
+    orders = {"old": "dcba", "new": "abcd", "half": "dcba", "same": "dcba"}
+    for name, order in orders.items():
+        rows = [
+            f"{query} Q0 {doc} {rank} {10 - rank} {name}"
+            for place, query in enumerate(queries)
+            if name != "half" or place % 2
+            for rank, doc in enumerate(order, start=1)
+        ]
+        (tmp_path / f"{name}.run").write_text("\n".join(rows))
+    return tmp_path
+
+
+def compare(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> list[str]:
+    command = ["compare", "--judgments", str(files / "qrels")]
+    for name in systems:
+        command += ["--system", f"{name}={files / name}.run"]
+    return [*command, *options]
+
+
+def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new")) -> dict:
+    found = RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=systems))
+    assert found.exit_code == 0, found.output
+    return json.loads(found.stdout)
+
+
+def test_the_table_says_who_won(files: Path) -> None:
+    found = RUNNER.invoke(app, compare(files, "--metric", "ndcg@3", "--metric", "rr", systems=("old", "new", "half")))
+    assert found.exit_code == 0
+    for words in ("ndcg@3", "rr", "old", "baseline", "new", "improved", "half", "regressed", "30/0/0", "95 % interval"):
+        assert words in found.output
+    assert f"definition {parse('ndcg@3').hash}" in found.output
+    assert "returned nothing for 15 of the judged queries" in found.output
+
+
+def listed_keys(name: str) -> list[str]:
+    """The keys of one of the lists in docs/json.md, in their order."""
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(rf"^\| `{name}` \| `\[\{{(.*)\}}\]`", text, flags=re.MULTILINE)
+    return str(listed).split(", ")
+
+
+def described_keys() -> set[str]:
+    """The keys in docs/json.md's table of what describes."""
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    table = text.partition("- `descriptive`:")[2]
+    cells = re.findall(r"^\| (`.*?`) \| ", table, flags=re.MULTILINE)
+    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
+
+
+def test_the_json_keeps_its_contract(files: Path) -> None:
+    found = outcome(files, "--metric", "rr", "--metric", "nDCG@3", systems=("old", "new", "half"))
+    assert found["schema"] == 1
+    assert [metric["name"] for metric in found["metrics"]] == ["rr", "ndcg@3"]
+    for metric in found["metrics"]:
+        assert metric == {
+            "name": metric["name"],
+            "hash": parse(metric["name"]).hash,
+            "definition": parse(metric["name"]).definition,
+        }
+    assert [(row["metric"], row["system_id"]) for row in found["systems"]] == [
+        (metric, system) for metric in ("rr", "ndcg@3") for system in ("old", "new", "half")
+    ]
+    system_keys = "system_id metric mean median queries unanswered judged unweighted_mean"
+    assert set(found["systems"][0]) == set(system_keys.split())
+    half = next(row for row in found["systems"] if row["system_id"] == "half" and row["metric"] == "rr")
+    assert half == {
+        "system_id": "half",
+        "metric": "rr",
+        "mean": 0.25,
+        "median": 0.25,
+        "queries": 30,
+        "unanswered": 15,
+        "judged": 1.0,
+        "unweighted_mean": None,
+    }
+    for row in found["comparisons"]:
+        assert list(row) == listed_keys("comparisons")
+        assert set(row["descriptive"]) == described_keys()
+    new = next(row for row in found["comparisons"] if (row["candidate"], row["metric"]) == ("new", "rr"))
+    assert (new["wins"], new["ties"], new["losses"], new["differing"]) == (30, 0, 0, 30)
+    assert new["difference"] == pytest.approx(0.5)
+    assert new["verdict"] == "improved"
+    assert new["p_adjusted"] >= new["p_value"] > 0
+    for finding in found["findings"]:
+        assert set(finding) == {"code", "severity", "message", "count"}
+    assert ("unanswered_query", 15) in {(row["code"], row["count"]) for row in found["findings"]}
+
+
+def test_the_baseline_can_be_named_and_systems_can_be_alone(files: Path) -> None:
+    (row,) = outcome(files, "--baseline", "new")["comparisons"]
+    assert (row["baseline"], row["candidate"], row["verdict"]) == ("new", "old", "regressed")
+    alone = outcome(files, systems=("old",))
+    assert alone["comparisons"] == []
+    assert len(alone["systems"]) == 1
+
+
+def test_equal_systems_are_identical(files: Path) -> None:
+    (row,) = outcome(files, systems=("old", "same"))["comparisons"]
+    assert (row["verdict"], row["p_value"], row["low"], row["high"]) == ("identical", 1, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+def test_every_querys_values(files: Path, name: str) -> None:
+    found = RUNNER.invoke(
+        app, compare(files, "--per-query", str(files / name), "--metric", "rr", "--metric", "nDCG@3", "--quiet")
+    )
+    assert (found.exit_code, found.output) == (0, "")
+    if name.endswith(".csv"):
+        with (files / name).open() as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = papq.read_table(files / name).to_pylist()
+    assert len(rows) == 2 * 2 * 30
+    assert {tuple(row) for row in rows} == {("system_id", "query_id", "metric", "value", "metric_hash")}
+    values = {(row["system_id"], row["query_id"], row["metric"]): float(row["value"]) for row in rows}
+    assert values["old", "q07", "rr"] == 0.5
+    assert values["new", "q07", "ndcg@3"] == 1.0
+
+
+def test_the_same_again_to_the_last_bit(files: Path) -> None:
+    texts = {
+        RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=("old", "new", "half"))).stdout
+        for options in ([], [], ["--threads", "1"], ["--threads", "2"])
+    }
+    assert len(texts) == 1
+    assert outcome(files, "--seed", "2")["seed"] == 2
+    assert outcome(files, "--resamples", "500")["resamples"] == 500
+
+
+def test_real_rankings_over_threads_and_against_the_published_means(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "cast2021"
+    names = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")
+    texts = []
+    for threads in ("1", "2"):
+        command = ["compare", "--judgments", str(folder / "qrels.txt.gz"), "--json", "-", "--threads", threads]
+        for name in names:
+            command += ["--system", f"{name}={folder / name}.run.gz"]
+        found = RUNNER.invoke(app, [*command, "--metric", "ndcg@10", "--metric", "ndcg@3"])
+        assert found.exit_code == 0, found.output
+        texts.append(found.stdout)
+    assert texts[0] == texts[1]
+    means = {(row["system_id"], row["metric"]): row["mean"] for row in json.loads(texts[0])["systems"]}
+    at_10 = {name: round(means[name, "ndcg@10"], 4) for name in names}
+    at_3 = {name: round(means[name, "ndcg@3"], 4) for name in names}
+    assert list(at_10.values()) == [0.3764, 0.3444, 0.3911, 0.4938, 0.5138]
+    assert list(at_3.values()) == [0.3974, 0.3542, 0.4110, 0.5300, 0.5196]
+
+
+def test_the_command_starts_without_the_platforms(files: Path) -> None:
+    """`compare` from beginning to end in a process of its own imports neither Prefect nor MLflow."""
+    code = (
+        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
+        f"try:\n    app({compare(files, '--quiet')!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "assert not {'prefect', 'mlflow', 'scipy.stats'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_fault_in_the_sql_is_exit_code_1(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
+    found = RUNNER.invoke(app, compare(files, "--json", str(files / "out.json")))
+    assert found.exit_code == 1
+    assert "parity check: query" in found.stderr
+    assert not (files / "out.json").exists()
+
+
+def test_check_counts_and_writes_nothing(files: Path) -> None:
+    (files / "config.yaml").write_text(
+        "name: t\njudgments: qrels\nsystems: [{name: old, file: old.run}, {name: half, file: half.run}]\n"
+    )
+    before = sorted(files.rglob("*"))
+    found = RUNNER.invoke(app, ["check", str(files / "config.yaml")])
+    assert found.exit_code == 0
+    assert "30 judged queries, 120 judgments; old 120 results, half 60 results" in found.stdout
+    assert "system half returned nothing for 15 of the judged queries" in found.stdout
+    assert sorted(files.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", ["compare", "run", "check", "publish"])
+def test_every_command_shows_an_example(command: str) -> None:
+    found = RUNNER.invoke(app, [command, "--help"])
+    assert found.exit_code == 0
+    assert f"Example: ndcg-ab {command}" in " ".join(found.output.split())
+
+
+def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rich.console import Console
+
+    monkeypatch.setattr("ndcg_ab.flows.cli.comparing.output_console", lambda: Console(width=100))
+    found = RUNNER.invoke(app, compare(files))
+    assert "against old" in found.output
+    assert max(map(len, found.output.splitlines())) <= 100
+
+
+def test_progress_is_for_humans(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ndcg_ab.flows.cli.console import Progress
+
+    with Progress(quiet=False) as say:
+        say("at once")
+        monkeypatch.setattr(say, "start", time.monotonic() - 2)
+        say("after two seconds")
+    assert capsys.readouterr().err.split(maxsplit=2)[2] == "after two seconds\n"
+
+
+def test_numbers_are_written_for_reading() -> None:
+    assert probability(0.00005) == "5e-05"
+    assert probability(0.0001) == "0.0001"
+    assert signed(-0.03) == "-0.0300"
+    assert percent(0.857) == "86 %"
+    assert plain(None) == "–"
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
+    (files / "target.json").write_text("old")
+    (files / "link.json").symlink_to(files / "target.json")
+    found = RUNNER.invoke(app, compare(files, "--json", str(files / "link.json"), "--quiet"))
+    assert found.exit_code == 0
+    assert (files / "link.json").is_symlink()
+    assert json.loads((files / "target.json").read_text())["schema"] == 1
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *compare(files, "--json", "/dev/stdout", "--quiet")]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(piped.stdout)["schema"] == 1
+    assert Path("/dev/stdout").is_symlink()

@@ -1,0 +1,220 @@
+"""explain and sensitivity, as a user calls them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
+from ndcg_core.measures.notation import parse
+from tests.conftest import ROOT, plant
+
+DATA = ROOT / "tests" / "data"
+FILES = ["--judgments", f"{DATA}/judgments.qrels", "--system", f"new={DATA}/new.run"]
+BOTH = [*FILES, "--system", f"old={DATA}/old.run"]
+
+
+def run(*command: str) -> str:
+    found = CliRunner().invoke(app, list(command))
+    assert found.exit_code == 0, found.output
+    return " ".join(found.stdout.split())
+
+
+def test_explain_shows_ranking_ideal_and_division() -> None:
+    text = run("explain", *FILES, "--query", "pasta", "--metric", "ndcg@3")
+    assert "1 pasta-guide 2.995 3 3 1.0000 3.0000 3.0000" in text
+    assert "2 pasta-story 2.595 unjudged 0 0.6309 0.0000 3.0000" in text
+    assert "2 documents beyond the cutoff" in text
+    assert "ideal = global, best first" in text
+    assert "ndcg@3 = 3.500000 / 4.130930 = 0.847267, in SQL as in the Python core" in text
+
+
+def test_explain_goes_from_one_metric_to_the_other() -> None:
+    command = ["explain", *BOTH, "--query", "pasta", "--metric", "ndcg(preset=elasticsearch)@10", "--metric", "ndcg@3"]
+    text = run(*command)
+    assert text.count("a choice at a time") == 2, "for both systems"
+    for step in ("cutoff = 3 0.922404 -0.052968", "gain = linear 0.847267 -0.075137"):
+        assert step in text
+
+
+def test_explain_says_when_a_rule_decides() -> None:
+    text = run("explain", *FILES, "--query", "tofu")
+    assert "ndcg@10: 0.000000: the system returned nothing" in text
+    text = run("explain", *FILES, "--query", "tofu", "--metric", "ndcg(unanswered=exclude)@10")
+    assert "left out: the system returned nothing, and unanswered = exclude leaves the query out" in text
+
+
+def test_explain_names_the_nearest_query() -> None:
+    found = CliRunner().invoke(app, ["explain", *FILES, "--query", "pastas"])
+    assert found.exit_code == 2
+    assert "--query 'pastas': has no judgments" in found.stderr
+    assert "did you mean 'pasta'?" in found.stderr
+
+
+def test_explain_holds_the_sql_against_the_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.1)")
+    found = CliRunner().invoke(app, ["explain", *FILES, "--query", "pasta"])
+    assert found.exit_code == 1
+    assert "parity check: query 'pasta', system new" in found.stderr
+
+
+def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
+    picture = tmp_path / "matrix.png"
+    text = run("sensitivity", *BOTH, "--picture", str(picture), "--json", str(tmp_path / "out.json"))
+    assert "old against new under 72 definitions:" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert len({metric["hash"] for metric in content["metrics"]}) == 72
+    rows = {row["metric"]: row for row in content["comparisons"]}
+    assert rows["ndcg@5"]["family_size"] == 1, "each definition is a family of its own"
+    compared = CliRunner().invoke(app, ["compare", *BOTH, "--metric", "ndcg@5", "--json", "-"])
+    (alone,) = json.loads(compared.stdout)["comparisons"]
+    for key in ("difference", "p_value", "p_adjusted", "verdict"):
+        assert rows["ndcg@5"][key] == alone[key]
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_sensitivity_takes_other_choices() -> None:
+    text = run(
+        "sensitivity",
+        *BOTH,
+        "--gain",
+        "binary",
+        "--discount",
+        "none",
+        "--ideal",
+        "max",
+        "--cutoff",
+        "1",
+        "--cutoff",
+        "2",
+    )
+    assert "under 2 definitions" in text
+    found = CliRunner().invoke(app, ["sensitivity", *BOTH, "--gain", "binry"])
+    assert found.exit_code == 2
+    assert "did you mean 'binary'?" in found.stderr
+    found = CliRunner().invoke(app, ["sensitivity", *FILES])
+    assert found.exit_code == 2
+    assert "at least 2 systems" in found.stderr
+    found = CliRunner().invoke(app, ["sensitivity", *BOTH, "--picture", "x.jpeg"])
+    assert found.exit_code == 2
+
+
+def write(path: Path, *rows: str) -> str:
+    path.write_text("\n".join(rows))
+    return str(path)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> list[str]:
+    judgments = write(tmp_path / "qrels", "q 0 a 2", "q 0 b -1", "p 0 a 1")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t", "q Q0 a 3 0.5 t", "p Q0 a 1 1 t")
+    return ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-"]
+
+
+def test_duplicates_first_counts_the_better_place(small: list[str]) -> None:
+    found = CliRunner().invoke(app, small)
+    assert found.exit_code == 2
+    assert "lines 1 and 3: document 'a' stands 2 times" in found.stderr
+    text = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first)@10"]).stdout
+    content = json.loads(text)
+    assert content["systems"][0]["mean"] == (1 / 2 + 1) / 2
+    assert [row["count"] for row in content["findings"] if row["code"] == "duplicate_document"] == [1]
+    text = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first, ties=given)@10"]).stdout
+    assert json.loads(text)["systems"][0]["mean"] == 1.0
+    found = CliRunner().invoke(app, [*small, "--metric", "rr(duplicates=first)@10", "--metric", "rr@10"])
+    assert found.exit_code == 2, "one of the metrics refuses them"
+
+
+def test_grades_that_a_metric_refuses(small: list[str]) -> None:
+    metric = "rr(negative=error, duplicates=first)@10"
+    found = CliRunner().invoke(app, [*small, "--metric", metric])
+    assert found.exit_code == 2
+    assert f"qrels, line 2: grade = -1: with the metric {parse(metric).name} it must not be below 0" in found.stderr
+    found = CliRunner().invoke(app, [*small, "--metric", "ndcg(ideal=max, max_grade=1, duplicates=first)@10"])
+    assert found.exit_code == 2
+    assert "line 1: grade = 2" in found.stderr
+    assert "must not be above its max_grade = 1" in found.stderr
+
+
+def test_ranks_that_a_metric_needs(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 2")
+    ranking = write(tmp_path / "new.csv", "query_id,doc_id,score", "q,a,1")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", "ndcg(ties=given)@10"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 2
+    assert "system new gives no ranks, which the metric ndcg(ties=given)@10 orders by" in found.stderr
+
+
+def test_ranks_that_disagree_stand_above_the_table(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 2")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t", "q Q0 b 2 2.0 t")
+    found = CliRunner().invoke(app, ["compare", "--judgments", judgments, "--system", f"new={ranking}"])
+    assert found.stdout.index("its rank column disagrees with its scores") < found.stdout.index("ndcg@10  definition")
+
+
+def test_one_metrics_max_grade_is_no_other_metrics_business(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 1", "q 0 b 3")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-"]
+    command += ["--metric", "ndcg(ideal=max, max_grade=5)@1", "--metric", "ndcg(gain={1:1, 3:7})@1"]
+    means = [row["mean"] for row in json.loads(run(*command))["systems"]]
+    assert means == [pytest.approx(1 / 5), pytest.approx(1 / 7)]
+    explained = ["explain", *command[1:5], "--query", "q", *command[-4:]]
+    assert "a choice at a time" in run(*explained)
+
+
+@pytest.mark.parametrize(("grade", "gain"), [("5000", "exponential"), ("1e305", "linear")])
+def test_a_gain_too_large_to_add_up(grade: str, gain: str, tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", f"q 0 a {grade}")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--metric", f"ndcg(gain={gain})@1"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 2
+    assert "too large to add up" in found.stderr
+
+
+def test_ids_are_shown_as_they_are(tmp_path: Path) -> None:
+    ids = ["q:fire:1", "[bold]d[/]:smile:", "back\\"]
+    judgments = tmp_path / "qrels.csv"
+    judgments.write_text(f"query_id,doc_id,grade\n{ids[0]},{ids[1]},1\n{ids[0]},{ids[2]},2\n")
+    ranking = write(
+        tmp_path / "new.csv", "query_id,doc_id,score", f"{ids[0]},{ids[1]},2", f"{ids[0]},{ids[2]},1.000001"
+    )
+    text = run("explain", "--judgments", str(judgments), "--system", f"new={ranking}", "--query", ids[0])
+    assert f"1 {ids[1]} 2 1 1" in text
+    assert f"2 {ids[2]} 1.000001 2 2" in text
+    assert f"query '{ids[0]}'" in text
+
+
+def test_findings_follow_the_policies(tmp_path: Path) -> None:
+    judgments = write(tmp_path / "qrels", "q 0 a 2", "none 0 a 0", "low 0 a 1")
+    ranking = write(tmp_path / "new.run", "q Q0 a 1 1.0 t")
+    command = ["compare", "--judgments", judgments, "--system", f"new={ranking}", "--json", "-", "--metric"]
+
+    def messages(metric: str) -> dict[str, str]:
+        return {row["code"]: row["message"] for row in json.loads(run(*command, metric))["findings"]}
+
+    found = messages("precision(relevant_from=2)@1")
+    assert found["no_relevant_query"].endswith("it is left out, for every system")
+    assert "1 query has grades above 0, but none that this metric counts (such as 'low')" in found["nothing_counted"]
+    assert found["unanswered_query"].endswith("each scores 0")
+    found = messages("ndcg(no_relevant=zero, unanswered=exclude)@1")
+    assert found["no_relevant_query"].endswith("it scores 0, for every system")
+    assert found["unanswered_query"].endswith("they are left out")
+    assert "nothing_counted" not in found
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ("precision@5", "precision@5 = 3 / 5 = 0.600000"),
+        ("recall@3", "recall@3 = 2 / 3 = 0.666667"),
+        ("rr@5", "rr@5 = 1 / 1 = 1.000000"),
+        ("judged@5", "judged@5 = 4 / 5 = 0.800000"),
+    ],
+)
+def test_the_last_division_is_shown(metric: str, said: str) -> None:
+    data = run("explain", *FILES, "--query", "pasta", "--metric", metric)
+    assert said in data

@@ -1,0 +1,593 @@
+"""`ndcg-ab power` as a user calls it: numbers against scipy.stats, both inputs, files, pictures, errors."""
+
+import csv
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as papq
+import pytest
+import scipy.stats
+from rich.console import Console
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
+from ndcg_core.statistics.estimates import moments
+from tests.conftest import ROOT
+
+RUNNER = CliRunner()
+Rows = list[tuple[str, str, str, float]]
+COLUMNS = ("system_id", "query_id", "metric", "value")
+
+
+def write(path: Path, rows: Rows, columns: tuple[str, ...] = COLUMNS) -> Path:
+    table = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+    if path.suffix == ".parquet":
+        papq.write_table(table, path)
+    else:
+        pacsv.write_csv(table, path)
+    return path
+
+
+def values(queries: int = 40) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(7)
+    base = rng.uniform(0.2, 0.8, queries)
+    return {
+        "bm25": base,
+        "hybrid": base + rng.normal(0.02, 0.1, queries),
+        "dense": base + rng.normal(0.0, 0.2, queries),
+    }
+
+
+def rows_of(found: dict[str, np.ndarray], metric: str = "ndcg@10") -> Rows:
+    """Each system's queries in an order of its own."""
+    rng = np.random.default_rng(1)
+    return [
+        (name, f"q{place:03d}", metric, float(column[place]))
+        for name, column in found.items()
+        for place in rng.permutation(len(column))
+    ]
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    rows = rows_of(values()) + rows_of({name: column**2 for name, column in values().items()}, "rr")
+    return write(tmp_path / "scores.csv", rows)
+
+
+def invoke(*options: object) -> Any:
+    return RUNNER.invoke(app, ["power", *map(str, options)])
+
+
+def plans(*options: object) -> list[dict[str, Any]]:
+    found = invoke(*options, "--json", "-")
+    assert found.exit_code == 0, found.output
+    return json.loads(found.stdout)["comparisons"]
+
+
+def detectable(n: int, deviation: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    t = scipy.stats.t(df=n - 1)
+    return (t.ppf(1 - alpha / 2) + t.ppf(power)) * deviation / math.sqrt(n)
+
+
+def needed(effect: float, deviation: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """The first number that is enough, upwards from a tenth below the normal distribution's."""
+    normal = scipy.stats.norm
+    start = ((normal.ppf(1 - alpha / 2) + normal.ppf(power)) * deviation / effect) ** 2
+    n = max(2, int(0.9 * start))
+    assert n == 2 or detectable(n, deviation, alpha, power) > effect
+    while detectable(n, deviation, alpha, power) > effect:
+        n += 1
+    return n
+
+
+# ---- numbers
+
+
+def test_the_numbers_of_a_deviation() -> None:
+    (plan,) = plans("--deviation", 0.1)
+    assert {row["effect"]: row["queries"] for row in plan["needed"]} == {
+        effect: needed(effect, 0.1) for effect in (0.005, 0.01, 0.02)
+    }
+    assert [row["queries"] for row in plan["curve"]] == [50, 100, 200, 500, 1000, 2000, 5000]
+    for row in plan["curve"]:
+        assert row["effect"] == pytest.approx(detectable(row["queries"], 0.1), rel=1e-9)
+    absent = ("baseline", "candidate", "metric", "queries", "differing", "difference", "mde", "obstacle")
+    assert all(plan[name] is None for name in absent)
+
+
+def test_the_numbers_of_other_settings() -> None:
+    options = ("--effect", 0.03, "--effect", 0.1, "--queries", 300, "--queries", 30, "--alpha", 0.01, "--power", 0.9)
+    (plan,) = plans("--deviation", 0.2, *options)
+    assert [(row["effect"], row["queries"]) for row in plan["needed"]] == [
+        (effect, needed(effect, 0.2, 0.01, 0.9)) for effect in (0.03, 0.1)
+    ]
+    assert [row["queries"] for row in plan["curve"]] == [30, 300]
+    for row in plan["curve"]:
+        assert row["effect"] == pytest.approx(detectable(row["queries"], 0.2, 0.01, 0.9), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.txt"])
+def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, rows_of(values()))
+    found = {plan["candidate"]: plan for plan in plans("--scores", path)}
+    assert list(found) == ["hybrid", "dense"]
+    for candidate, plan in found.items():
+        differences = values()[candidate] - values()["bm25"]
+        deviation = np.std(differences, ddof=1)
+        assert (plan["baseline"], plan["metric"], plan["queries"], plan["unpaired"]) == ("bm25", "ndcg@10", 40, 0)
+        assert plan["differing"] == 40
+        assert plan["difference"] == pytest.approx(differences.mean(), rel=1e-9)
+        assert plan["deviation"] == pytest.approx(deviation, rel=1e-12)
+        assert plan["mde"] == pytest.approx(detectable(40, deviation), rel=1e-9)
+        assert [row["queries"] for row in plan["needed"]] == [needed(e, deviation) for e in (0.005, 0.01, 0.02)]
+        assert [row["queries"] for row in plan["curve"]] == [40, 50, 100, 200, 500, 1000, 2000, 5000]
+        assert {row["effect"] for row in plan["curve"] if row["queries"] == 40} == {plan["mde"]}
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+def test_what_compare_writes_can_be_planned_with(shared_data: Path, tmp_path: Path, name: str) -> None:
+    folder = shared_data / "cast2021"
+    command = ["compare", "--judgments", f"{folder}/qrels.txt.gz", "--quiet", "--json", str(tmp_path / "c.json")]
+    for system in ("manual_bm25", "convdr", "manual_ance"):
+        command += ["--system", f"{system}={folder / system}.run.gz"]
+    command += ["--metric", "ndcg@10", "--metric", "ndcg(gain=exponential, ideal=local)@5"]
+    found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / name)])
+    assert found.exit_code == 0, found.output
+    compared = {
+        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde")]
+        for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]
+    }
+    planned = {
+        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde")]
+        for row in plans("--scores", tmp_path / name)
+    }
+    assert len(compared) == 4
+    assert planned == {key: pytest.approx(row, rel=1e-12) for key, row in compared.items()}
+
+
+@pytest.fixture
+def weighted(scores: Path) -> tuple[Path, dict[str, float]]:
+    """A file of queries with weights, one of them of a query that has no values."""
+    weights = {f"q{place:03d}": float(1 + place**2 % 11) for place in range(41)}
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\n" + "".join(f"{query},{weight}\n" for query, weight in weights.items()))
+    return path, weights
+
+
+def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]]) -> None:
+    path, weights = weighted
+    (plan,) = plans("--scores", scores, "--weights", path, "--candidate", "dense", "--metric", "ndcg@10")
+    differences = values()["dense"] - values()["bm25"]
+    share = np.array([weights[f"q{place:03d}"] for place in range(40)])
+    found = moments(differences, share)
+    effective = share.sum() ** 2 / (share**2).sum()
+    assert plan["difference"] == pytest.approx(np.average(differences, weights=share), rel=1e-12)
+    assert plan["deviation"] == pytest.approx(found.deviation, rel=1e-12)
+    assert plan["effective_queries"] == pytest.approx(effective, rel=1e-12)
+
+    def detected(n: int) -> float:
+        t = scipy.stats.t(df=max(1.0, n * effective / 40 - 1))
+        return (t.ppf(0.975) + t.ppf(0.8)) * found.deviation / math.sqrt(n)
+
+    assert plan["mde"] == pytest.approx(detected(40), rel=1e-9)
+    assert [row["effect"] for row in plan["curve"]] == [
+        pytest.approx(detected(row["queries"]), rel=1e-9) for row in plan["curve"]
+    ]
+    for row in plan["needed"]:
+        assert detected(row["queries"]) <= row["effect"] < detected(row["queries"] - 1)
+    shown = invoke("--scores", scores, "--weights", path).stdout
+    assert f"40 queries (40 differing), that settle as much as {effective:.0f} of equal weight, weighted mean" in shown
+    assert "of equal weight" not in invoke("--scores", scores).stdout
+
+
+def test_equal_weights_are_no_weights(scores: Path) -> None:
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\n" + "".join(f"q{place:03d},3\n" for place in range(40)))
+    plain, equal = plans("--scores", scores), plans("--scores", scores, "--weights", path)
+    for before, after in zip(plain, equal, strict=True):
+        assert after.pop("effective_queries") == 40
+        assert before.pop("effective_queries") is None
+        assert after == before
+
+
+def test_a_query_without_a_weight_is_refused(scores: Path) -> None:
+    path = scores.with_name("queries.csv")
+    path.write_text("query_id,weight\nq000,1\nq001,2\n")
+    found = invoke("--scores", scores, "--weights", path)
+    assert found.exit_code == 2
+    assert "--weights: 38 queries have a value and no weight (such as 'q002')" in found.stderr
+
+
+def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
+    data = ROOT / "tests" / "data"
+    queries = ["--queries", f"{data}/queries.tsv"]
+    command = ["compare", "--judgments", f"{data}/judgments.qrels", "--quiet", "--json", str(tmp_path / "c.json")]
+    command += ["--system", f"old={data}/old.run", "--system", f"new={data}/new.run", *queries]
+    command += ["--metric", "ndcg@10", "--metric", "rr", "--metric", "ndcg(unanswered=exclude)@5"]
+    found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / "s.csv")])
+    assert found.exit_code == 0, found.output
+    names = ("candidate", "metric", "queries", "differing", "difference", "mde", "effective_queries")
+    compared = [[row[name] for name in names] for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]]
+    planned = plans("--scores", tmp_path / "s.csv", "--weights", f"{data}/queries.tsv")
+    assert [[row[name] for name in names] for row in planned] == compared
+    assert len(compared) == 3
+
+
+def test_files_without_hashes_are_read_the_fast_way(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ndcg_ab.sources.files.read_rows", None)
+    assert len(plans("--scores", scores)) == 4
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_narrow_terminal_cuts_no_number(scores: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ndcg_ab.flows.cli.planning.output_console", lambda: Console(width=width))
+    shown = invoke("--scores", scores).stdout
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.count("← here") == 4
+
+
+def test_baseline_candidates_and_metrics_are_chosen(scores: Path) -> None:
+    found = plans("--scores", scores, "--baseline", "dense", "--candidate", "hybrid", "--candidate", "bm25")
+    assert [(row["baseline"], row["candidate"], row["metric"]) for row in found] == [
+        ("dense", "hybrid", "ndcg@10"),
+        ("dense", "hybrid", "rr"),
+        ("dense", "bm25", "ndcg@10"),
+        ("dense", "bm25", "rr"),
+    ]
+    options = ("--metric", "RR", "--metric", "nDCG( gain=linear )@10", "--metric", "rr", "--candidate", "hybrid")
+    found = plans("--scores", scores, *options)
+    assert [row["metric"] for row in found] == ["rr", "ndcg@10"]
+
+
+def test_spellings_in_the_file_are_one_metric_and_strange_measures_keep_their_names(tmp_path: Path) -> None:
+    rows = rows_of({"a": values()["bm25"]}, "nDCG@10") + rows_of({"b": values()["hybrid"]}, "ndcg(gain=linear)@10")
+    rows += rows_of({"a": values()["bm25"], "b": values()["hybrid"]}, "Happiness!")
+    first, second = plans("--scores", write(tmp_path / "s.csv", rows))
+    assert (first["metric"], second["metric"]) == ("ndcg@10", "Happiness!")
+    assert first["deviation"] == second["deviation"]
+    assert len(plans("--scores", tmp_path / "s.csv", "--metric", "Happiness!")) == 1
+
+
+def test_only_queries_of_both_systems_are_paired(tmp_path: Path) -> None:
+    column = values()
+    rows = rows_of({"bm25": column["bm25"][:30], "hybrid": column["hybrid"]})
+    rows = [row for row in rows if row[:2] != ("hybrid", "q003")] + [("hybrid", "q999", "ndcg@10", 0.5)]
+    path = write(tmp_path / "s.csv", rows)
+    (plan,) = plans("--scores", path)
+    kept = [place for place in range(30) if place != 3]
+    differences = (column["hybrid"] - column["bm25"])[kept]
+    assert (plan["queries"], plan["unpaired"]) == (29, 12)
+    assert plan["deviation"] == pytest.approx(np.std(differences, ddof=1), rel=1e-12)
+    assert "12 left out that only one of the systems has a value for" in invoke("--scores", path).stdout
+
+
+def test_query_ids_are_texts(tmp_path: Path) -> None:
+    lines = [f"{name},{query},rr,{value}" for name in "ab" for query, value in (("1", 0.5), ("01", 1), ("1.0", 0.25))]
+    (tmp_path / "s.csv").write_text("system_id,query_id,metric,value\n" + "\n".join(lines))
+    (plan,) = plans("--scores", tmp_path / "s.csv")
+    assert plan["queries"] == 3
+
+
+# ---- what a person reads
+
+
+def test_the_answer_in_words(scores: Path) -> None:
+    found = invoke("--scores", scores, "--metric", "ndcg@10", "--candidate", "hybrid", "--effect", 0.005)
+    assert found.exit_code == 0
+    deviation = np.std(values()["hybrid"] - values()["bm25"], ddof=1)
+    words = (
+        f"→ hybrid against bm25, ndcg@10: to detect 0.005 with 80 % power you need {needed(0.005, deviation):,}"
+        f" queries like these; the 40 here detect {detectable(40, deviation):.4f}."
+    )
+    assert words in found.stdout
+    assert "40 queries (40 differing)" in found.stdout
+    for head in ("effect", "queries needed", "queries", "detectable effect", "█ ← here"):
+        assert head in found.stdout
+    assert found.stdout.count("for one two-sided comparison alone; each one of a family needs more queries") == 1
+    assert found.stdout.count("← here") == 1
+
+
+def test_enough_queries_are_enough(scores: Path) -> None:
+    found = invoke("--scores", scores, "--candidate", "hybrid", "--metric", "ndcg@10", "--effect", 0.5, "--power", 0.9)
+    n = needed(0.5, np.std(values()["hybrid"] - values()["bm25"], ddof=1), power=0.9)
+    assert f"to detect 0.5 with 90 % power {n} queries like these are enough; the 40 here detect" in found.stdout
+    found = invoke("--deviation", 0.1, "--effect", 0.02)
+    assert "standard deviation 0.1: to detect 0.02 with 80 % power you need 199 queries." in found.stdout
+
+
+def test_the_longest_bar_is_the_largest_effect() -> None:
+    bars = [line.count("█") for line in invoke("--deviation", 0.1).stdout.splitlines() if "█" in line]
+    assert bars == sorted(bars, reverse=True)
+    assert (bars[0], bars[2]) == (40, 20)  # four times the queries, half the effect
+
+
+def test_an_effect_out_of_reach_is_said_so() -> None:
+    found = invoke("--deviation", 1, "--effect", 1e-7)
+    assert "you need more than 1,000,000,000,000 queries" in found.stdout
+    (plan,) = plans("--deviation", 1, "--effect", 1e-7)
+    assert plan["needed"] == [{"effect": 1e-7, "queries": None}]
+
+
+@pytest.mark.parametrize(
+    ("differences", "words", "facts"),
+    [
+        ([0.1], "one query has a value for both systems; two at least are needed", (1, 1, 0.1, None)),
+        ([0.0] * 9, "none of the 9 queries differs; there is no spread to plan with", (9, 0, 0.0, 0.0)),
+        ([0.25] * 9, "all 9 queries differ by +0.2500; there is no spread to plan with", (9, 9, 0.25, 0.0)),
+        ([0.5] + [0.0] * 8, "only 1 of the 9 queries differs; a standard deviation from so few", (9, 1, 0.5 / 9, None)),
+        (
+            [0.5] * 5 + [0.0] * 4,
+            "only 5 of the 9 queries differ; a standard deviation from",
+            (9, 5, 2.5 / 9, None),
+        ),
+    ],
+)
+def test_words_where_numbers_would_mislead(
+    tmp_path: Path, differences: list[float], words: str, facts: tuple[Any, ...]
+) -> None:
+    base = np.full(len(differences), 0.25)
+    path = write(tmp_path / "s.csv", rows_of({"old": base, "new": base + differences}))
+    found = invoke("--scores", path)
+    assert f"→ new against old, ndcg@10: {words}" in found.stdout
+    assert "queries needed" not in found.stdout
+    (plan,) = plans("--scores", path, "--picture", tmp_path / "p.png")
+    assert (plan["queries"], plan["differing"]) == facts[:2]
+    assert plan["difference"] == pytest.approx(facts[2])
+    if facts[3] is not None:
+        assert plan["deviation"] == facts[3]
+    assert (plan["needed"], plan["curve"], plan["mde"]) == ([], [], None)
+    assert (tmp_path / "p.png").stat().st_size > 1_000
+
+
+def test_six_differing_queries_are_planned_with(tmp_path: Path) -> None:
+    base = np.full(9, 0.25)
+    path = write(tmp_path / "s.csv", rows_of({"old": base, "new": base + np.array([0.5] * 6 + [0.0] * 3)}))
+    (plan,) = plans("--scores", path)
+    assert plan["obstacle"] is None
+    assert plan["mde"] > 0
+
+
+def test_systems_without_a_query_in_common(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", [("a", "q1", "rr", 1.0), ("b", "q2", "rr", 0.5), ("b", "q1", "ap", 0.5)])
+    first, second = plans("--scores", path)
+    assert (first["queries"], first["unpaired"], first["difference"]) == (0, 2, None)
+    assert (second["queries"], second["unpaired"]) == (0, 1)
+    assert "no query has a value for both systems" in invoke("--scores", path).stdout
+
+
+def test_no_spread_in_words(tmp_path: Path) -> None:
+    found = invoke("--deviation", 0, "--picture", tmp_path / "p.png", "--queries", 9)
+    assert found.exit_code == 0
+    assert "standard deviation 0: without any spread two queries detect every effect." in found.stdout
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    column = values()
+    path = write(tmp_path / "s.csv", rows_of({"[red]$a$": column["bm25"], r"$\b$ [/x]": column["hybrid"]}))
+    found = invoke("--scores", path, "--picture", tmp_path / "p.svg")
+    assert found.exit_code == 0
+    assert r"$\b$ [/x] against [red]$a$, ndcg@10: to detect" in found.stdout
+
+
+# ---- files
+
+
+def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
+    found = invoke("--scores", scores, "--json", tmp_path / "p.json", "--quiet")
+    assert (found.exit_code, found.output) == (0, "")
+    content = json.loads((tmp_path / "p.json").read_text())
+    assert set(content) == {"schema", "alpha", "power", "holds", "comparisons"}
+    assert (content["schema"], content["alpha"], content["power"]) == (1, 0.05, 0.8)
+    assert len(content["comparisons"]) == 4
+    fields = "baseline candidate metric queries unpaired differing difference deviation mde needed curve obstacle"
+    fields += " effective_queries"
+    for row in content["comparisons"]:
+        assert set(row) == {*fields.split(), "sentence"}
+        assert all(set(cell) == {"effect", "queries"} for cell in (*row["needed"], *row["curve"]))
+    assert invoke("--scores", scores, "--json", "-").stdout == (tmp_path / "p.json").read_text()
+
+
+STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+ENDS = {"png": b"IEND\xaeB`\x82", "svg": b"</svg>", "pdf": b"%%EOF"}
+
+
+@pytest.mark.parametrize("kind", STARTS)
+@pytest.mark.parametrize("source", ["file", "deviation"])
+def test_the_picture_is_whole(scores: Path, tmp_path: Path, kind: str, source: str) -> None:
+    path = tmp_path / f"p.{kind}"
+    given = ("--scores", scores) if source == "file" else ("--deviation", 0.1)
+    found = invoke(*given, "--picture", path, "--quiet")
+    assert (found.exit_code, found.output) == (0, "")
+    content = path.read_bytes()
+    assert content.startswith(STARTS[kind])
+    assert content.rstrip().endswith(ENDS[kind])
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"p.{kind}", "scores.csv"]
+
+
+def test_a_line_for_each_comparison_and_a_mark_for_each_effect(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib import pyplot as plt
+
+    drawn: list[Any] = []
+    monkeypatch.setattr(plt, "close", drawn.append)
+    assert invoke("--scores", scores, "--metric", "rr", "--picture", tmp_path / "p.svg").exit_code == 0
+    monkeypatch.undo()
+    (axis,) = drawn[0].axes
+    by_label = {line.get_label(): line for line in axis.get_lines()}
+    plan = plans("--scores", scores, "--metric", "rr")[0]
+    line = by_label["hybrid against bm25, rr"]
+    for n, effect in zip(line.get_xdata(), line.get_ydata(), strict=True):
+        assert effect == pytest.approx(detectable(n, plan["deviation"]), rel=1e-9)
+    dots = [list(zip(*each.get_data(), strict=True)) for each in axis.get_lines() if each.get_marker() == "o"]
+    assert dots[0] == [(row["queries"], row["effect"]) for row in plan["needed"]]
+    diamonds = [list(zip(*each.get_data(), strict=True)) for each in axis.get_lines() if each.get_marker() == "D"]
+    assert diamonds[0] == [(40, plan["mde"])]
+    assert {"dense against bm25, rr", "40 queries here"} <= set(by_label)
+    assert axis.get_xscale() == "log"
+    plt.close(drawn[0])
+
+
+@pytest.mark.parametrize("command", [["--deviation", "0.1"], ["--scores", "scores.csv"]])
+def test_it_starts_without_the_platforms(scores: Path, command: list[str]) -> None:
+    code = (
+        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
+        f"try:\n    app({['power', *command, '--json', '-']!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "assert not {'prefect', 'mlflow', 'duckdb', 'matplotlib', 'scipy.stats'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=scores.parent, capture_output=True)
+
+
+def test_its_help_shows_an_example() -> None:
+    assert "Example: ndcg-ab power" in " ".join(invoke("--help").output.split())
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--deviation, --scores: neither is given; exactly one of them is needed"),
+        (["--deviation", "1", "--scores", "scores.csv"], "--deviation, --scores: both are given; exactly one"),
+        (["--deviation", "-0.1"], "--deviation -0.1: must be from 0 to 1e+100"),
+        (["--deviation", "nan"], "--deviation nan: must be from 0"),
+        (["--deviation", "inf"], "--deviation inf: must be from 0"),
+        (["--deviation", "1", "--metric", "rr"], "--metric: chooses from the file of --scores"),
+        (["--deviation", "1", "--candidate", "a"], "--candidate: chooses from the file of --scores"),
+        (["--deviation", "1", "--weights", "scores.csv"], "--weights: weighs the queries of the file of --scores"),
+        (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: there is no column 'weight' for weight"),
+        (["--deviation", "1", "--baseline", "a"], "--baseline: chooses from the file of --scores"),
+        (["--deviation", "1", "--effect", "0"], "--effect 0: must be above 0 and finite"),
+        (["--deviation", "1", "--effect", "0.1", "--effect", "nan"], "--effect nan: must be above 0 and finite"),
+        (["--deviation", "1", "--queries", "1"], "--queries 1: must be a whole number from 2 to 1,000,000,000,000"),
+        (["--deviation", "1", "--queries", "1000000000001"], "--queries 1000000000001: must be a whole number"),
+        (["--deviation", "1", "--queries", "2.5"], "--queries"),
+        (["--deviation", "1", "--alpha", "1"], "--alpha 1: must be at least 1e-12 and below 1"),
+        (["--deviation", "1", "--alpha", "0"], "--alpha 0: must be at least 1e-12 and below 1"),
+        (["--deviation", "1", "--alpha", "nan"], "--alpha nan: must be at least"),
+        (["--deviation", "1", "--power", "1"], "--power 1: must be above alpha (0.05) and below 1"),
+        (["--deviation", "1", "--power", "0.05"], "--power 0.05: must be above alpha (0.05)"),
+        (["--deviation", "1", "--power", "nan"], "--power nan: must be above alpha"),
+        (["--deviation", "1", "--picture", "p.gif"], "--picture p.gif: must end in .png, .svg or .pdf"),
+        (["--deviation", "1", "--picture", "p.png", "--json", "p.png"], "--json and --picture both name p.png"),
+        (["--deviation", "1", "--json", "no/p.json"], "--json no/p.json: there is no directory no"),
+        (["--scores", "scores.csv", "--json", "scores.csv"], "--json scores.csv: is one of the inputs"),
+        (["--scores", "gone.csv"], "gone.csv: there is no such file"),
+        (["--scores", "."], ".: is not a file"),
+        (
+            ["--scores", "scores.csv", "--baseline", "bm52"],
+            "--baseline 'bm52': is not in scores.csv (there: bm25,",
+        ),
+        (["--scores", "scores.csv", "--candidate", "hybird"], "did you mean hybrid?"),
+        (["--scores", "scores.csv", "--candidate", "bm25"], "is the baseline, as the first system of the file"),
+        (
+            ["--scores", "scores.csv", "--baseline", "dense", "--candidate", "dense"],
+            "'dense': is the baseline;",
+        ),
+        (["--scores", "scores.csv", "--metric", "ap"], "--metric 'ap': is not in scores.csv (there: ndcg@10, rr)"),
+        (["--scores", "scores.csv", "--metric", "ndcg@"], "--metric 'ndcg@': is not in scores.csv"),
+    ],
+)
+def test_options_that_cannot_be_used(
+    scores: Path, options: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scores.parent)
+    found = invoke(*options)
+    assert found.exit_code == 2
+    assert message in " ".join(found.stderr.replace("│", " ").split())
+    assert "Traceback" not in found.output
+    assert [file.name for file in scores.parent.iterdir()] == ["scores.csv"]
+
+
+HEAD = "system_id,query_id,metric,value,metric_hash\n"
+GOOD = "a,q1,rr,0.5,h\nb,q1,rr,1,h\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "s.csv: the file is empty"),
+        (HEAD, "s.csv: there is no value in the file"),
+        (
+            "system,query_id,metric,value\na,q,rr,1\n",
+            "there is no column 'system_id' (columns: system, query_id,",
+        ),
+        ("system_id,query_id,metric\na,q,rr\n", "there is no column 'value'"),
+        ("system_id,query_id,metric,value,value\na,q,rr,1,1\n", "column 'value' is there 2 times"),
+        (HEAD + GOOD + "a,q2,rr,high,h\n", "s.csv, line 4: value = 'high': must be a number"),
+        (HEAD + GOOD + "a,q2,rr,nan,h\n", "s.csv, line 4: value = 'nan': must be a finite number"),
+        (HEAD + GOOD + "a,q2,rr,inf,h\n", "s.csv, line 4: value = 'inf': must be a finite number"),
+        (HEAD + GOOD + "a,q2,rr,,h\n", "s.csv, line 4: value is empty"),
+        (HEAD + GOOD + ",q2,rr,1,h\n", "s.csv, line 4: system_id is empty"),
+        (HEAD + GOOD + "a,q2,rr\n", "s.csv, line 4: 3 fields, the header names 5"),
+        (
+            HEAD + GOOD + "a,q2,rr,1e101,h\n",
+            "row 3 (without the header): rr of system 'a' on query 'q2' is 1e+101",
+        ),
+        (
+            HEAD + GOOD + "a,q1,RR,0.5,h\n",
+            "s.csv, row 3 (without the header): rr of system 'a' on query 'q1' stands here again; it must stand once",
+        ),
+        (
+            HEAD + GOOD + "a,q2,rr,1,other\n",
+            "rr of system 'a' on query 'q2' has metric_hash other, rows before it h",
+        ),
+        (HEAD + "a,q1,rr,0.5,h\na,q2,rr,1,h\n", "s.csv: holds the values of 'a' alone; two systems are needed"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.csv").write_text(text)
+    found = invoke("--scores", "s.csv")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("ndcg-ab: s.csv")
+    assert message in found.stderr
+    assert found.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"value": [0.5, math.nan]}, "s.parquet, row 2: value = 'nan': must be a finite number"),
+        ({"value": [0.5, None]}, "s.parquet, row 2: value is missing"),
+        ({"value": ["x", "y"]}, "s.parquet, row 1: value = 'x': must be a number"),
+        ({"value": [True, False]}, "value must be a number"),
+        ({"system_id": [0.5, 1.5]}, "system_id must be text or a whole number"),
+    ],
+)
+def test_parquet_files_that_cannot_be_used(
+    tmp_path: Path, columns: dict[str, list[Any]], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = {"system_id": ["a", "b"], "query_id": ["q", "q"], "metric": ["rr", "rr"], "value": [0.5, 1.0]}
+    papq.write_table(pa.table({**good, **columns}), "s.parquet")
+    found = invoke("--scores", "s.parquet")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("ndcg-ab: s.parquet")
+    assert message in found.stderr
+
+
+def test_what_is_no_parquet_file_is_said_so(scores: Path) -> None:
+    path = scores.rename(scores.with_suffix(".parquet"))
+    found = invoke("--scores", path)
+    assert found.exit_code == 2
+    assert "scores.parquet: is not a Parquet file" in found.stderr
+
+
+def test_a_gzipped_file_is_read(scores: Path) -> None:
+    import gzip
+
+    path = scores.with_name("scores.csv.gz")
+    path.write_bytes(gzip.compress(scores.read_bytes()))
+    assert plans("--scores", path) == plans("--scores", scores)
+    with scores.open() as file:
+        assert next(csv.reader(file)) == list(COLUMNS)

@@ -1,0 +1,86 @@
+"""Nights at their edges: moments, moved folders, bundles that MLflow refuses, pages of many slices."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.model import System
+from ndcg_ab.errors import InputError, RefusedError
+from ndcg_ab.flows import steps
+from ndcg_ab.flows.cli.running import moment_of
+from ndcg_ab.report import bundle_files
+from ndcg_ab.report.page import block as page_block
+from tests.small_evaluation import plain_page
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00+14:00", "9999-12-31T23:59-12:00", "0999-01-01", "1969-12-31", "tomorrow"]
+)
+def test_a_moment_that_no_night_has_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--at"):
+        moment_of(text)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "bell\a", "tab\t"])
+def test_a_system_has_a_name_on_one_line(name: str) -> None:
+    with pytest.raises(ValueError, match="on one line"):
+        System(name=name, file=Path("a.run"))
+
+
+@pytest.mark.parametrize("limit", [-1, 0, 100])
+def test_a_page_that_cannot_be_small_enough_ends(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = {"rankings": [[1]] * 9, "queries": {"id": list(map(str, range(9)))}, "values": [[[0.1] * 9] * 2]}
+    monkeypatch.setattr(page_block, "block_content", lambda data: dict(content) | {"baseline": 0})
+    block, left_out = page_block.fitting_block(None, limit)  # type: ignore[arg-type]
+    assert left_out["queries"] == 9
+    assert len(block) > limit
+
+
+def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from ndcg_ab.tracking import base
+
+    folders = [tmp_path / name for name in ("1", "2", "3")]
+    asked = []
+
+    class Other(base.Tracker):
+        def log(self, bundle: object) -> base.Published:
+            raise NotImplementedError
+
+        def publish(self, folder: Path, current: object = None) -> base.Published:
+            asked.append(folder)
+            if folder == folders[0]:
+                raise RefusedError("its key is too long")
+            return base.Published("r", "u", "t", "http://here", True)
+
+    monkeypatch.setattr("ndcg_ab.tracking.tracker", Other)
+    monkeypatch.setattr(base, "unpublished", lambda evaluation: folders)
+    found = steps.publish(None, folders[2])  # type: ignore[arg-type]
+    assert asked == folders
+    assert found["delivered"] == 1
+    assert "MLflow does not take it: its key is too long" in capsys.readouterr().err
+
+
+def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from tests.small_evaluation import small, unlogged
+
+    def fail(*_: object) -> None:
+        raise OverflowError("too much")
+
+    monkeypatch.setattr(bundle_files, "write_report", fail)
+    night = unlogged(small(tmp_path))
+    assert "the page cannot be drawn: OverflowError: too much" in (night.bundle / "report.html").read_text()
+    assert "the page cannot be drawn" in capsys.readouterr().err
+
+
+def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ndcg_ab.tracking import tracker
+    from tests.small_evaluation import small, unlogged
+
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+    night = unlogged(small(tmp_path / "one", mlflow={}))
+    shutil.move(tmp_path / "one", tmp_path / "two")
+    published = tracker().publish(tmp_path / "two" / "out" / "small" / night.bundle.name)
+    assert published.uri == f"sqlite:///{tmp_path / 'two' / 'out' / 'mlflow.db'}"
+    assert not (tmp_path / "one").exists()

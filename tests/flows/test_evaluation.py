@@ -1,0 +1,224 @@
+"""The whole flow, against a temporary Prefect server and a real MLflow store."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.file import read_config
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.history.bundles import read_bundle
+from tests.conftest import ROOT
+
+prepare()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    from prefect.testing.utilities import prefect_test_harness
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
+        with prefect_test_harness(server_startup_timeout=120):
+            yield
+
+
+def demo(output: Path, **changes: object) -> Evaluation:
+    evaluation = read_config(ROOT / "configs" / "demo.yaml")
+    content = evaluation.model_dump() | {"output": output, **changes}
+    return Evaluation.model_validate(content)
+
+
+@pytest.fixture(scope="module")
+def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list]:
+    """The demo, run twice into one output directory."""
+    from ndcg_ab.flows.evaluation import run_evaluation
+
+    output = tmp_path_factory.mktemp("results")
+    return output, [run_evaluation(demo(output), force=True) for _ in range(2)]
+
+
+def client_of(output: Path) -> object:
+    import mlflow
+
+    return mlflow.MlflowClient(tracking_uri=f"sqlite:///{output / 'mlflow.db'}")
+
+
+def test_the_demo_gives_verdicts_that_are_not_trivial(two_nights: tuple[Path, list]) -> None:
+    _, (first, second) = two_nights
+    verdicts = {row.candidate: row.verdict for row in first.outcome.comparisons if row.metric == "ndcg@10"}
+    assert verdicts["all-words"] == "regressed"
+    assert verdicts["name-weighted"].startswith("no detectable difference (MDE = 0.0")
+    assert [row.message for row in first.outcome.findings if row.code == "unanswered_query"]
+    assert first.outcome.to_json() == second.outcome.to_json(), "the same inputs give the same result"
+
+
+def test_a_bundle_holds_everything(two_nights: tuple[Path, list]) -> None:
+    output, finished = two_nights
+    for ordinal, run in enumerate(finished, start=1):
+        bundle = read_bundle(run.bundle)
+        assert bundle.ordinal == ordinal
+        assert bundle.outcome == run.outcome
+        assert {row["kind"] for row in bundle.inputs} == {"judgments", "queries", "ranking"}
+        assert all(len(row["digest"]) == 32 for row in bundle.inputs)
+        assert sorted(path.name for path in run.bundle.iterdir()) == [
+            "bundle.json",
+            "evaluation.duckdb",
+            "figures",
+            "published.json",
+            "query_scores.parquet",
+            "report.html",
+        ]
+    assert not list(output.rglob("*.partial"))
+    first, second = (read_bundle(run.bundle).inputs for run in finished)
+    assert first == second, "the same inputs have the same digests"
+
+
+def test_the_history_keeps_every_evaluation(two_nights: tuple[Path, list]) -> None:
+    output, _ = two_nights
+    with DuckDBEngine(output / "demo" / "history.duckdb") as history:
+        assert history.rows("select ordinal from evaluation order by ordinal") == [(1,), (2,)]
+        counts = history.rows("select ordinal, count(*) from query_score group by ordinal order by ordinal")
+        assert counts == [(1, 92 * 4 * 2), (2, 92 * 4 * 2)]
+        (hashes,) = history.rows("select count(distinct metric_hash) from query_score")[0]
+        assert hashes == 2
+        assert history.rows("select count(*) from comparison where verdict = 'regressed'") == [(4,)]
+
+
+def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, list]) -> None:
+    output, finished = two_nights
+    client = client_of(output)
+    experiment = client.get_experiment_by_name("demo")
+    runs = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
+    parents = [run for run in runs if run.data.tags["kind"] == "comparison"]
+    children = [run for run in runs if run.data.tags["kind"] == "system"]
+    assert len(parents) == 2
+    assert len(children) == 8
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    for child in children:
+        assert child.data.tags["mlflow.parentRunId"] in {parent.info.run_id for parent in parents}
+        assert child.data.tags["role"] == ("baseline" if child.data.tags["system"] == "body-only" else "candidate")
+    last = {run.data.tags["system"]: run for run in children if run.data.tags["evaluation"] == "2"}
+    expected = {row.system_id: row.mean for row in finished[1].outcome.systems if row.metric == "ndcg@10"}
+    assert {name: run.data.metrics["ndcg_at_10"] for name, run in last.items()} == expected
+    worst = last["all-words"].data
+    row = next(
+        row for row in finished[1].outcome.comparisons if (row.candidate, row.metric) == ("all-words", "ndcg@10")
+    )
+    for key, value in (("difference", row.difference), ("difference_low", row.low), ("p_adjusted", row.p_adjusted)):
+        assert worst.metrics[f"{key}/ndcg_at_10"] == value
+    assert worst.params["verdict"] == "regressed"
+    assert worst.params["definition/ndcg_at_10"] == "a9caf641b91c ndcg@10"
+    history = client.get_metric_history(last["all-words"].info.run_id, "ndcg_at_10")
+    assert [point.step for point in history] == [2]
+    tags = parents[1].data.tags
+    assert tags["verdict/all-words/ndcg_at_10"] == "regressed"
+    assert "| all-words |" in tags["mlflow.note.content"]
+    names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}
+    assert names == {"report.html", "bundle.json", "query_scores.parquet", "comparison.json", "figures"}
+    digests = {item.dataset.digest for item in parents[1].inputs.dataset_inputs}
+    assert digests > {row["digest"] for row in read_bundle(finished[1].bundle).inputs}
+    assert [name for name in experiment.tags if name.startswith("mlflow.sharedViewState.")]
+
+
+def test_versions_are_logged_once_per_judgments(two_nights: tuple[Path, list]) -> None:
+    output, _ = two_nights
+    client = client_of(output)
+    experiment = client.get_experiment_by_name("demo")
+    models = client.search_logged_models([experiment.experiment_id])
+    assert sorted(model.name for model in models) == sorted(
+        ["body-only", "name-weighted", "name-weighted-unstemmed", "all-words"]
+    )
+    for model in models:
+        keys = [metric.key for metric in model.metrics]
+        assert len(keys) == len(set(keys)), "one value for each metric, though there were two nights"
+        assert "ndcg_at_10" in keys
+
+
+def test_publishing_again_adds_nothing(two_nights: tuple[Path, list]) -> None:
+    from ndcg_ab.tracking.mlflow import publish
+
+    output, finished = two_nights
+    client = client_of(output)
+    experiment = client.get_experiment_by_name("demo")
+    before = len(client.search_runs([experiment.experiment_id]))
+    again = publish(finished[0].bundle)
+    assert not again.new
+    assert again.url == finished[0].url
+    assert len(client.search_runs([experiment.experiment_id])) == before
+
+
+def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list], tmp_path: Path) -> None:
+    from ndcg_ab.tracking import mlflow as tracking
+
+    output, finished = two_nights
+    client = client_of(output)
+    experiment = client.get_experiment_by_name("demo")
+    key = read_bundle(finished[1].bundle).key
+    (parent,) = [
+        run
+        for run in client.search_runs([experiment.experiment_id], f"tags.bundle_key = '{key}'")
+        if run.data.tags["kind"] == "comparison"
+    ]
+    client.delete_tag(parent.info.run_id, tracking.COMPLETE)
+    assert tracking.publish(finished[1].bundle).new
+    found = client.search_runs([experiment.experiment_id], f"tags.bundle_key = '{key}'")
+    assert sorted(run.data.tags["kind"] for run in found) == ["comparison"] + ["system"] * 4
+
+
+@pytest.mark.parametrize("broken", ["judgments", "parity"])
+def test_a_failed_run_leaves_nothing_behind(
+    broken: str, server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ndcg_ab.flows import evaluation as flow
+    from ndcg_ab.flows import steps
+
+    changes: dict[str, object] = {}
+    expected: type[Exception] = InputError
+    if broken == "judgments":
+        (tmp_path / "bad.tsv").write_text("query_id\tdoc_id\tgrade\nq01\tcsv\tthree\n")
+        changes["judgments"] = {"file": tmp_path / "bad.tsv"}
+    else:
+        expected = ParityError
+
+        def disagree(*_: object) -> int:
+            raise ParityError("planted")
+
+        monkeypatch.setattr(steps, "verify", disagree)
+    with pytest.raises(expected) as caught:
+        flow.run_evaluation(demo(tmp_path / "results", **changes))
+    assert ("bad.tsv, line 2: grade = 'three'" if broken == "judgments" else "planted") in str(caught.value)
+    assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
+
+
+def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
+    """`ndcg-ab run` in a process of its own, with a Prefect server that it starts and ends itself."""
+    config = (ROOT / "configs" / "demo.yaml").read_text().replace("../ndcg-ab-results", str(tmp_path / "results"))
+    for path in (ROOT / "configs").glob("demo*"):
+        (tmp_path / path.name).write_text(path.read_text())
+    (tmp_path / "demo.yaml").write_text(config)
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
+    found = subprocess.run(
+        [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(tmp_path / "demo.yaml")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+        timeout=240,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "Traceback" not in found.stderr
+    for words in ("all-words against body-only", "regressed", "report.html", "MLflow run  http://127.0.0.1:5000/#/"):
+        assert words in found.stdout
+    assert "mlflow server --backend-store-uri sqlite:///" in found.stdout
+    (page,) = (tmp_path / "results").rglob("demo/2*/report.html")
+    text = page.read_text()
+    assert "no detectable difference (MDE = 0.0" in text

@@ -1,0 +1,236 @@
+"""`ndcg-ab history`: the table, one query, the JSON, the picture; and docs/history.md, whose queries are run."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.codec import table
+from ndcg_ab.history import bundles, database
+from ndcg_ab.history.timeline import Timeline, read_timeline
+from ndcg_ab.report import bundle_files
+from ndcg_ab.report.plots import draw_query_values, draw_timeline
+from ndcg_ab.report.timeline import print_timeline, sparkline
+from tests.conftest import ROOT
+from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
+
+PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+LONG = "hybrid-retrieval-cross-encoder-reranked-v7.12-experimental"
+FULL: dict[str, Any] = {
+    "queries": {"file": "queries.tsv"},
+    "slices": {"by": ["language"], "smallest": 6},
+    "metrics": ["ndcg@10", "recall@5"],
+    "gate": {"no_regression": True},
+}
+
+
+def shifted(folder: Path, shift: int) -> None:
+    """A candidate that is worse from some evaluation on: its order is reversed."""
+    text = (folder / "inputs" / "new.run").read_text().splitlines()
+    fields = [line.split() for line in text]
+    worse = [[q, q0, doc, rank, str(-float(score) - shift), tag] for q, q0, doc, rank, score, tag in fields]
+    (folder / "inputs" / "new.run").write_text("".join(" ".join(row) + "\n" for row in worse))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Six: a new ranking, a regression, another alpha, a third system with a long name, one grade changed."""
+    folder = tmp_path_factory.mktemp("history")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        unlogged(small(folder, **FULL))
+        changed_run(folder, 3)
+        bundles.mark_published(unlogged(small(folder, **FULL)).bundle, {})
+        shifted(folder, 1)
+        unlogged(small(folder, **FULL))
+        relaxed = FULL | {"statistics": {"resamples": 100, "alpha": 0.1}}
+        unlogged(small(folder, **relaxed))
+        third = small(folder).systems + [small(folder).systems[1].model_copy(update={"name": LONG})]
+        wider = relaxed | {"systems": [system.model_dump(exclude_defaults=True) for system in third]}
+        unlogged(small(folder, **wider))
+        judgments = folder / "inputs" / "judgments.qrels"
+        judgments.write_text(judgments.read_text().replace("bread-guide 1", "bread-guide 2"))
+        unlogged(small(folder, **relaxed))
+    yield folder
+
+
+@pytest.fixture
+def evaluation(folder: Path) -> Evaluation:
+    return small(folder, **FULL)
+
+
+def printed(found: Timeline, width: int) -> list[str]:
+    console = Console(width=width, emoji=False, record=True, force_terminal=False, file=io.StringIO())
+    print_timeline(console, found)
+    return console.export_text().splitlines()
+
+
+def test_what_changed_is_named(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    assert [each.changed for each in found.evaluations] == [
+        (),
+        ("ranking new",),
+        ("ranking new",),
+        ("configuration (statistics.alpha)",),
+        (f"ranking {LONG} new",),
+        ("judgments", f"ranking {LONG} gone"),
+    ]
+    assert [each.pending for each in found.evaluations] == [True, False, True, True, True, True]
+    assert [each.gate for each in found.evaluations][:3] == ["passed", "passed", "failed"]
+    assert found.systems == ("old", "new", LONG)
+    assert found.comparisons_so_far == bundles.read_bundle(bundles.bundles(store_of(evaluation))[-1]).comparisons_so_far
+
+
+def store_of(evaluation: Evaluation) -> Path:
+    return evaluation.output_directory / evaluation.name
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    lines = printed(found, width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    text = "\n".join(lines)
+    for each in found.evaluations:
+        assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
+    assert f"C: {LONG}" in text
+    assert "▼" in text
+    assert "failed" in text
+    assert text.count("pending") == 5
+    assert (f"{found.evaluations[0].differences['new']:+.4f}" in text) == (width == 200)
+
+
+def test_short_names_stand_over_their_columns(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, 1)
+    (head,) = [line for line in printed(found, 80) if "began" in line]
+    assert head.split() == ["began", "old", "new", "gate", "changed"]
+
+
+def test_last_and_metric(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, "Recall@5", 2)
+    assert [each.ordinal for each in found.evaluations] == [5, 6]
+    assert found.evaluations[0].changed, "compared with the one before, though that is not shown"
+    with pytest.raises(InputError, match=r"--metric 'ndcg@7': .* has only ndcg@10, recall@5"):
+        read_timeline(evaluation, "ndcg@7", None)
+
+
+def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:
+    with database.opened(database.path_of(evaluation)) as past:
+        before = past.rows("select hash from metric where ordinal = 2 and metric = 'ndcg@10'")[0][0]
+        past.rows("update metric set hash = 'other' where ordinal = 2 and metric = 'ndcg@10'")
+    try:
+        found = read_timeline(evaluation, None, 5)
+        assert "definition" in found.evaluations[0].changed
+    finally:
+        with database.opened(database.path_of(evaluation)) as past:
+            past.rows(
+                "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'",
+                {"hash": before},
+            )
+
+
+def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30, 9)
+    assert all(len(line.rstrip()) <= 80 for line in printed(many, 80))
+    assert sparkline([None, 0.1, 0.2, 0.15]) == "·▁█▄"
+    assert sparkline([0.5, 0.5]) == "▁▁"
+
+
+def command(evaluation: Evaluation, *words: str) -> Any:
+    from ndcg_ab.flows.cli.app import app
+
+    content = json.loads(evaluation.model_dump_json(exclude={"directory"}, exclude_none=True, exclude_defaults=True))
+    path = evaluation.directory / "config.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return CliRunner().invoke(app, ["history", str(path), *words])
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> None:
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    for words in ([], ["--query", "bread"]):
+        found = command(evaluation, *words, "--last", "4", "--picture", str(tmp_path / f"nights.{ending}"))
+        assert found.exit_code == 0, found.output
+        content = (tmp_path / f"nights.{ending}").read_bytes()
+        assert content.startswith(start)
+    if ending == "svg":
+        draw_timeline(read_timeline(evaluation, None, None), tmp_path / "all.svg")
+        assert b"#b2182b" in (tmp_path / "all.svg").read_bytes(), "what regressed is marked"
+    assert not list(tmp_path.glob(".*"))
+    assert command(evaluation, "--picture", str(tmp_path / "nights.gif")).exit_code == 2
+
+
+def test_a_picture_is_whole_or_not_there(
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    def fail(self: object, partial: Path, **_: object) -> None:
+        partial.write_text("half")
+        raise OSError("no space")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="no space"):
+        draw_timeline(read_timeline(evaluation, None, None), tmp_path / "nights.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_look_like_formulas_are_drawn_as_they_are(evaluation: Evaluation, tmp_path: Path) -> None:
+    found = read_timeline(evaluation, None, None)
+    odd = Timeline("a $x_{", found.metric, ("old", "new", "$\\frac", "_hidden"), found.evaluations, 0)
+    draw_timeline(odd, tmp_path / "nights.svg")
+    draw_query_values([(1, "2026-11-20T02:00", "$^", 0.5)], "$q_{", tmp_path / "query.svg")
+
+
+def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
+    found = command(evaluation)
+    assert found.exit_code == 0, found.output
+    assert "comparisons so far on these queries: " in found.stdout
+    content = json.loads(command(evaluation, "--json", "-", "--last", "3").stdout)
+    assert [each["ordinal"] for each in content["evaluations"]] == [4, 5, 6]
+    assert [each["pending"] for each in content["evaluations"]] == [True] * 3
+    assert content["evaluations"][0]["changed"] == ["configuration (statistics.alpha)"]
+    assert {row["system_id"] for row in content["evaluations"][1]["systems"]} == {"old", "new", LONG}
+    one = json.loads(command(evaluation, "--query", "bread", "--json", "-").stdout)
+    assert one["query_id"] == "bread"
+    assert len(one["values"]) == 13
+    assert "0." in command(evaluation, "--query", "bread", "--metric", "recall@5").stdout
+    unknown = command(evaluation, "--query", "braed")
+    assert (unknown.exit_code, "(near: 'bread'" in unknown.stderr) == (2, True)
+    nowhere = command(evaluation.model_copy(update={"output": tmp_path / "none"}))
+    assert (nowhere.exit_code, "there is no history yet" in nowhere.stderr) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
+def described() -> dict[str, list[str]]:
+    """Table -> its columns, as docs/history.md has them."""
+    parts = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE)
+    return {
+        name: re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", text, flags=re.M))) for name, text in parts
+    }
+
+
+def test_every_table_and_column_is_documented() -> None:
+    assert described() == {name: table([], kind, ordinal=0).schema.names for name, kind in database.RECORDS.items()}
+
+
+QUERIES = re.findall(r"\*\*(.+?)\*\*.*?\n\n```sql\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def test_there_are_queries_to_run() -> None:
+    assert len(QUERIES) >= 8
+
+
+@pytest.mark.parametrize(("title", "text"), QUERIES, ids=[title for title, _ in QUERIES])
+def test_the_queries_of_the_documentation_work(title: str, text: str, evaluation: Evaluation) -> None:
+    assert rows_of(evaluation, text), title

@@ -1,0 +1,480 @@
+"""The report page as a text: what it says, that texts from data are inert, how large it gets."""
+
+import base64
+import dataclasses
+import gzip
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.report.page import render as page
+from ndcg_ab.report.page.charts import CHARTS
+from ndcg_ab.report.page.data import FULL, PageData, bars, gather, points
+from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
+from ndcg_ab.report.page.render import write_page
+from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from tests.conftest import ROOT
+
+HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
+HOSTILE_TEXT = "</script><script>window.hacked=1</script><b>{candidate}</b>"
+HOSTILE_DOC = "<img src=x onerror=window.hacked=1>&amp;"
+HOSTILE_SYSTEM = 'new"><svg onload=window.hacked=1>'
+SLICES = ("desktop", "phone<script>window.hacked=1</script>")
+# q01 by hand: grades a 0, b 1, c 3; d is unjudged.
+OLD, NEW = ("a", "b", "c"), ("c", "a", "d")
+ABOUT: dict[str, Any] = {"name": "shop", "ordinal": None, "began": None, "finished": "2026-11-19T02:01:10+00:00"}
+INPUTS = [{"name": "judgments", "kind": "judgments", "version": None, "origin": "<qrels>", "rows": 9, "digest": "ab12"}]
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def shop(folder: Path) -> Evaluation:
+    """40 queries, three systems, one of them hostile, as are a query, its text, a document and a slice."""
+    chance = random.Random(7)
+    queries, judgments = [], []
+    rankings: dict[str, list[dict[str, Any]]] = {"old": [], "new": [], HOSTILE_SYSTEM: []}
+    for number in range(1, 41):
+        query = HOSTILE_QUERY if number == 7 else f"q{number:02d}"
+        text = HOSTILE_TEXT if number == 7 else f"words of {number}"
+        queries.append({"query_id": query, "text": text, "device": SLICES[number % 2]})
+        docs = [f"d{place}" for place in range(14)] + [HOSTILE_DOC]
+        grades = {doc: chance.choice((0, 0, 1, 2, 3)) for doc in docs[:12] + [HOSTILE_DOC]}
+        grades["d0"] = 1
+        if number == 1:
+            docs, grades = ["a", "b", "c", "d"], {"a": 0, "b": 1, "c": 3}
+        judgments += [{"query_id": query, "doc_id": doc, "grade": grade} for doc, grade in grades.items()]
+        for system, noise in (("old", 2.0), ("new", 1.0), (HOSTILE_SYSTEM, 6.0)):
+            order = sorted(docs, key=lambda doc: -grades.get(doc, 0) + chance.gauss(0, noise))
+            if number == 7 and system == "old":
+                order = [HOSTILE_DOC, *docs[:-1]]
+            if number == 1:
+                order = list(OLD if system == "old" else NEW)
+            rows = [{"query_id": query, "doc_id": doc, "score": -place} for place, doc in enumerate(order)]
+            rankings[system] += rows
+    systems = [
+        {"name": name, "file": written(folder / f"{place}.jsonl", rows)}
+        for place, (name, rows) in enumerate(rankings.items())
+    ]
+    return Evaluation(
+        name="shop",
+        judgments={"file": written(folder / "judgments.jsonl", judgments)},
+        queries={"file": written(folder / "queries.jsonl", queries)},
+        systems=systems,
+        metrics=["ndcg@10", "dcg@5"],
+        secondary_metrics=["precision@5"],
+        guardrails={"recall@10": 0.05},
+        slices={"by": ["device"], "smallest": 10},
+        statistics={"smallest_effect": {"ndcg@10": 0.01}, "all_pairs": True},
+    )
+
+
+def timeline_of(outcome: Outcome) -> pa.Table:
+    """Three evaluations; in the second one `new` regressed."""
+    rows = [
+        {
+            "ordinal": ordinal,
+            "began": f"2026-11-{16 + ordinal}T02:00:00+00:00",
+            "system_id": system.system_id,
+            "metric": system.metric,
+            "mean": system.mean,
+            "difference": 0.0,
+            "low": 0.0,
+            "high": 0.0,
+            "verdict": verdict,
+            "conclusion": verdict,
+        }
+        for ordinal in (1, 2, 3)
+        for system in outcome.systems
+        for verdict in ["regressed" if (ordinal, system.system_id) == (2, "new") else "improved"]
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def gathered(folder: Path) -> PageData:
+    evaluation = shop(folder)
+    about = ABOUT | {"ordinal": 3, "inputs": INPUTS, "evaluation": evaluation.model_dump(mode="json")}
+    about |= {"comparisons_so_far": 12}
+    about["gates"] = [
+        {"name": "no regression", "passed": True, "message": "nothing regressed"},
+        {"name": "judged <b>", "passed": False, "message": "<i>too few</i>"},
+    ]
+    with DuckDBEngine() as engine:
+        outcome = pipeline.evaluate(evaluation, engine)
+        return gather(engine, outcome, about, timeline_of(outcome))
+
+
+def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) -> PageData:
+    """Made up: only the size counts."""
+    chance = random.Random(11)
+    names = [f"ranker-{place}" for place in range(systems)]
+    ids = [f"{chance.randrange(10**7):07d}-{number}" for number in range(queries)]
+    few = small_outcome(names)
+    scores = {"system_id": [], "query_id": [], "metric": [], "value": []}
+    rankings = {"system_id": [], "query_id": [], "rank": [], "doc_id": [], "grade": []}
+    for query in ids:
+        pool = [f"D{chance.randrange(10**digits)}" for _ in range(3 * results)]
+        grade = {doc: chance.choice((None, 0.0, 1.0, 2.0)) for doc in pool}
+        for name in names:
+            row = {"system_id": name, "query_id": query}
+            for metric in few.metrics:
+                append(scores, row | {"metric": metric.name, "value": chance.random()})
+            for place, doc in enumerate(chance.sample(pool, results)):
+                append(rankings, row | {"rank": place + 1, "doc_id": doc, "grade": grade[doc]})
+    texts = [" ".join(chance.choices(WORDS, k=5)) for _ in ids]
+    table = pa.table({"query_id": ids, "text": texts})
+    return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
+
+
+WORDS = [f"word{number}" for number in range(5000)]
+
+
+def append(columns: dict[str, list[Any]], row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        columns[name].append(value)
+
+
+def small_outcome(names: list[str]) -> Outcome:
+    from tests.conftest import in_order, outcome_of
+
+    judgments = {f"q{number}": {"a": 1, "b": 2} for number in range(8)}
+    rankings = {name: {query: in_order("b", "a") for query in judgments} for name in names}
+    return outcome_of(judgments, rankings, ["ndcg@10", "rr@10"])
+
+
+class Reader(HTMLParser):
+    """Tags with attributes, tables by caption, and the text of scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.rows: list[list[str]] = []
+        self.cell: list[str] | None = None
+        self.caption: str = ""
+        self.words: list[str] = []
+        self.silent = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.silent += tag in ("script", "style")
+        if tag == "table":
+            self.rows, self.caption = [], ""
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th", "caption"):
+            self.cell = []
+
+    def handle_endtag(self, tag: str) -> None:
+        self.silent -= tag in ("script", "style")
+        if tag in ("td", "th") and self.cell is not None and self.rows:
+            self.rows[-1].append(squeezed(self.cell))
+            self.cell = None
+        elif tag == "caption" and self.cell is not None:
+            self.caption, self.cell = squeezed(self.cell), None
+        elif tag == "table":
+            self.tables.setdefault(self.caption, self.rows)
+
+    def handle_data(self, data: str) -> None:
+        if not self.silent:
+            self.words.append(data)
+            if self.cell is not None:
+                self.cell.append(data)
+
+
+def squeezed(parts: list[str]) -> str:
+    return " ".join("".join(parts).split())
+
+
+def block_of(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
+    assert found
+    content: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[1])))
+    return content
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> PageData:
+    return gathered(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def text(data: PageData, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, data)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def read(text: str) -> Reader:
+    return Reader(text)
+
+
+class TestWords:
+    def test_the_answer_comes_first(self, data: PageData, read: Reader) -> None:
+        words = squeezed(read.words)
+        assert words.index("The answer") < words.index("Every metric") < words.index("What the data check found")
+        answer = words[: words.index("Every metric")]
+        for row in data.outcome.main:
+            if row.metric == "ndcg@10":
+                assert f"{row.candidate} against old, ndcg@10" in answer
+                assert f"{signed(row.difference)} 95 % interval {interval(row)}" in answer
+                assert f"adjusted p {probability(row.p_adjusted)}" in answer
+                counts = zip((row.wins, row.ties, row.losses), ("win", "tie", "loss"), strict=True)
+                assert "40 queries: " + ", ".join(page.number_of(*each) for each in counts) in answer
+                assert verdict_text(row) in answer
+
+    def test_order_of_the_sections(self, text: str) -> None:
+        places = [text.index(f'<section id="{name}"') for name in SECTIONS]
+        assert places == sorted(places)
+
+    def test_gates_and_what_to_trust(self, read: Reader) -> None:
+        words = squeezed(read.words)
+        assert "✓ passed no regression: nothing regressed" in words
+        assert "✗ failed judged <b>: <i>too few</i>" in words
+        assert "Comparisons so far on this query set: 12" in words
+        assert "40 queries computed twice" in words
+
+    def test_every_number_of_a_metric_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
+        roles = {"ndcg@10": "primary", "dcg@5": "primary", "precision@5": "secondary, exploratory"}
+        for metric in data.outcome.metrics:
+            role = roles.get(metric.name, "guardrail")
+            _, *rows = read.tables[f"{metric.name}, {role} · definition {metric.hash}"]
+            expected = [
+                [system.system_id, plain(system.mean)]
+                + ([signed(row.difference), interval(row), "", probability(row.p_adjusted)] if row else [""] * 4)
+                + ([f"{mark_of(row.verdict)} {verdict_text(row)}"] if row else ["baseline"])
+                + [wins_ties_losses(row) if row else "", str(system.queries), f"{100 * (system.judged or 0):.0f} %"]
+                for system, row in rows_of(data.outcome, metric)
+            ]
+            assert rows == expected
+
+    def test_every_number_of_a_slice_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
+        for metric in ("ndcg@10", "dcg@5"):
+            _, *rows = read.tables[f"{metric} by device"]
+            expected = [
+                [row.slice, row.candidate, str(row.queries), plain(row.baseline_mean), signed(row.difference)]
+                + [interval(row), "", probability(row.p_adjusted), f"{mark_of(row.verdict)} {verdict_text(row)}"]
+                + [wins_ties_losses(row)]
+                for row in data.outcome.slices
+                if row.metric == metric
+            ]
+            assert rows == expected
+
+    def test_findings_definitions_inputs_and_configuration(self, data: PageData, read: Reader) -> None:
+        words = squeezed(read.words)
+        assert all(squeezed([finding.message]) in words for finding in data.outcome.findings)
+        assert all(f"({metric.hash}): measure {metric.measure}" in words for metric in data.outcome.metrics)
+        assert ["judgments", "judgments", "<qrels>", "9", "ab12"] in read.tables["Inputs"]
+        assert "smallest_effect: ndcg@10: 0.01" in words
+        assert "format: null" not in words
+
+    def test_what_compare_has_is_enough(self, data: PageData, tmp_path: Path) -> None:
+        write_page(tmp_path / "r.html", dataclasses.replace(data, about=ABOUT | {"inputs": []}, timeline=None))
+        read = Reader((tmp_path / "r.html").read_text(encoding="utf-8"))
+        assert "Finished 2026-11-19 02:01 UTC" in squeezed(read.words)
+        assert "Configuration" not in squeezed(read.words)
+
+    def test_one_system_alone(self, tmp_path: Path) -> None:
+        scores = {"system_id": ["old"], "query_id": ["q0"], "metric": ["ndcg@10"], "value": [1.0]}
+        rankings = {"system_id": ["old"], "query_id": ["q0"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
+        queries = pa.table({"query_id": ["q0"], "text": pa.array([None], pa.string())})
+        alone = PageData(small_outcome(["old"]), ABOUT | {"inputs": []}, queries, pa.table(scores), pa.table(rankings))
+        write_page(tmp_path / "r.html", alone)
+        assert "nothing to compare it with" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+SECTIONS = ["answer", "metrics", "slices", "findings", "figures", "queries", "definitions", "inputs", "configuration"]
+
+
+def mark_of(verdict: str) -> str:
+    return "▲" if verdict.startswith("improved") else "▼" if verdict.startswith(("regressed", "may be")) else "●"
+
+
+class TestInert:
+    def test_no_text_from_data_becomes_markup(self, text: str, read: Reader) -> None:
+        assert [tag for tag, _ in read.tags].count("script") == 3
+        assert not {"img", "b", "i"} & {tag for tag, _ in read.tags}
+        assert not [attributes for _, attributes in read.tags if any(name.startswith("on") for name in attributes)]
+        for hostile in (HOSTILE_QUERY, HOSTILE_TEXT, HOSTILE_DOC, HOSTILE_SYSTEM, SLICES[1]):
+            assert hostile not in text
+        assert HOSTILE_SYSTEM in squeezed(read.words)
+
+    def test_nothing_is_loaded(self, text: str, read: Reader) -> None:
+        for tag, attributes in read.tags:
+            assert tag not in ("link", "iframe", "object", "embed", "base", "form")
+            assert not {"src", "srcset", "action", "data", "poster", "xlink:href"} & attributes.keys()
+            assert (attributes.get("href") or "#").startswith("#")
+        style = (ROOT / "ndcg_ab" / "report" / "page" / "templates" / "page.css").read_text(encoding="utf-8")
+        assert not re.search(r"url\(|@import|https?:", style)
+        script = (ROOT / "ndcg_ab" / "report" / "page" / "templates" / "page.js").read_text(encoding="utf-8")
+        assert not re.search(r"https?:|\bimport\b|\bfetch\(|XMLHttpRequest|innerHTML|\beval\b", script)
+
+    def test_the_policy_allows_these_two_scripts_alone(self, read: Reader) -> None:
+        policies = [row["content"] or "" for tag, row in read.tags if row.get("http-equiv")]
+        assert len(policies) == 1
+        assert policies[0].startswith("default-src 'none'; script-src 'sha256-")
+        assert "unsafe-eval" not in policies[0] and policies[0].count("'sha256-") == 2
+
+
+class TestBlock:
+    def test_values_are_the_scores(self, data: PageData, text: str) -> None:
+        block = block_of(text)
+        assert block["systems"] == ["old", "new", HOSTILE_SYSTEM]
+        for row in data.scores.to_pylist():
+            columns = block["values"][block["metrics"].index(row["metric"])]
+            value = columns[block["systems"].index(row["system_id"])][block["queries"]["id"].index(row["query_id"])]
+            assert value == pytest.approx(row["value"], abs=5e-11)
+
+    def test_comparisons_are_the_outcome_s(self, data: PageData, text: str) -> None:
+        found = {(row["metric"], row["candidate"]): row for row in block_of(text)["comparisons"]}
+        assert len(found) == len(data.outcome.main) == 8
+        for row in data.outcome.main:
+            kept = found[row.metric, row.candidate]
+            assert (kept["difference"], kept["low"], kept["high"]) == (row.difference, row.low, row.high)
+            assert kept["counts"] == wins_ties_losses(row)
+            assert (kept["verdict"], kept["delta"]) == (row.verdict, row.smallest_effect)
+
+    def test_rankings_with_grades(self, text: str) -> None:
+        block = block_of(text)
+        docs, grades, rankings = block["rankings"][block["queries"]["id"].index("q01")]
+        assert [docs[place] for place in rankings[0]] == list(OLD)
+        assert [docs[place] for place in rankings[1]] == list(NEW)
+        assert dict(zip(docs, grades, strict=True)) == {"a": 0, "b": 1, "c": 3, "d": None}
+        assert block["depth"] == 10 and max(len(ranking) for _, _, each in block["rankings"] for ranking in each) == 10
+        assert dict(block["gains"])[3.0] == 3.0
+
+    def test_rankings_follow_the_first_metric(self, data: PageData, tmp_path: Path) -> None:
+        judgments = [{"query_id": "q", "doc_id": doc, "grade": 2} for doc in ("a", "b")]
+        results = [{"query_id": "q", "doc_id": doc, "score": 1.0} for doc in ("a", "x", "b")]
+        evaluation = Evaluation(
+            name="t",
+            judgments={"file": written(tmp_path / "j.jsonl", judgments)},
+            systems=[{"name": "old", "file": written(tmp_path / "r.jsonl", results)}],
+            metrics=["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"],
+        )
+        with DuckDBEngine() as engine:
+            outcome = pipeline.evaluate(evaluation, engine)
+            rows = gather(engine, outcome, ABOUT).rankings.to_pylist()
+        assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
+
+    def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
+        assert page.rendered(data) == text
+
+
+class TestSize:
+    def test_ten_thousand_queries_and_four_systems(self, tmp_path: Path) -> None:
+        path = tmp_path / "r.html"
+        write_page(path, large(10_000))
+        assert path.stat().st_size < page.LARGEST
+        text = path.read_text(encoding="utf-8")
+        assert all(block_of(text)["rankings"]) and "are left out" not in text.partition("<noscript>")[0]
+
+    def test_rankings_with_small_differences_are_left_out(self, tmp_path: Path) -> None:
+        path = tmp_path / "r.html"
+        write_page(path, large(10_000, digits=20))
+        assert 0.9 * page.LARGEST < path.stat().st_size < page.LARGEST
+        text = path.read_text(encoding="utf-8")
+        block = block_of(text)
+        kept = [place for place, ranking in enumerate(block["rankings"]) if ranking]
+        assert len(block["queries"]["id"]) == 10_000 and 1000 < len(kept) < 10_000
+        assert f"The rankings of {10_000 - len(kept)} queries, those with the smallest differences" in text
+        chosen = set(kept)
+        columns = block["values"][0]
+        largest = [max(abs(column[place] - columns[0][place]) for column in columns) for place in range(10_000)]
+        assert min(largest[place] for place in chosen) >= max(
+            size for place, size in enumerate(largest) if place not in chosen
+        )
+
+    def test_queries_are_left_out_last(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(page, "LARGEST", 980_000)
+        write_page(tmp_path / "r.html", large(3000, results=1))
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        block = block_of(text)
+        count = len(block["queries"]["id"])
+        assert 0 < count < 3000 and block["rankings"] == []
+        assert all(len(column) == count for columns in block["values"] for column in columns)
+        assert f"{3000 - count} queries, those with the smallest differences" in text
+
+
+class TestFigures:
+    def test_say_what_they_show(self) -> None:
+        for name, spec in page_figures()["specs"].items():
+            layers = spec.get("layer", [spec])
+            channels = [channel for layer in layers for channel in layer["encoding"].items()]
+            assert all(layer["encoding"].get("tooltip") or layer["mark"]["type"] == "rule" for layer in layers), name
+            titles = {str(part.get("title")) for channel, part in channels if channel in ("x", "y")}
+            assert any("{metric}" in title or "{baseline}" in title for title in titles), name
+            assert name in CHARTS
+
+    def test_have_words_for_those_who_cannot_see_them(self, read: Reader) -> None:
+        figures = [row for tag, row in read.tags if tag == "figure"]
+        assert len(figures) == 5
+        ids = {row["id"] for _, row in read.tags if "id" in row}
+        assert all({row["aria-labelledby"], row["aria-describedby"]} <= ids for row in figures)
+        strips = [row for tag, row in read.tags if tag == "svg"]
+        assert strips and all((row["aria-label"] or "").startswith("interval ") for row in strips)
+
+    def test_static_ones(self, data: PageData, tmp_path: Path) -> None:
+        charts = static_figures(data)
+        some = {"differences new", "values new", "slices device new", "intervals", "intervals dcg@5", "nights"}
+        assert some < charts.keys() and len(charts) == 9
+        row = next(row for row in data.outcome.main if (row.metric, row.candidate) == ("ndcg@10", "new"))
+        description = charts["differences new"].to_dict()["description"]
+        assert f"{row.wins} wins, {row.ties} ties, {row.losses} losses" in description
+        for name, chart in charts.items():
+            assert chart.to_dict()["title"], name
+        save_figure(charts["nights"], tmp_path / "nights.svg")
+        drawn = (tmp_path / "nights.svg").read_text(encoding="utf-8")
+        assert "Mean ndcg@10 of each system" in drawn and "{" not in drawn.partition("</defs>")[2]
+        save_figure(charts["slices device new"], tmp_path / "slices.png")
+        assert (tmp_path / "slices.png").read_bytes().startswith(b"\x89PNG")
+        with pytest.raises(InputError, match=r"must end in \.png or \.svg"):
+            save_figure(charts["nights"], tmp_path / "nights.gif")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["nights.svg", "slices.png"]
+
+    def test_many_queries_are_drawn_in_groups(self) -> None:
+        chance = random.Random(5)
+        pairs = []
+        for number in range(3 * FULL):
+            before, after = chance.random(), chance.random()
+            row = {"query": str(number), "text": "", "baseline": before, "candidate": after, "count": 1}
+            pairs.append(row | {"difference": after - before, "outcome": "win" if after > before else "loss"})
+        pairs.sort(key=lambda row: row["difference"])
+        for rows in (bars(pairs), points(pairs)):
+            assert len(rows) <= 1700 and sum(row["count"] for row in rows) == 3 * FULL
+            total = sum(row["count"] * row["difference"] for row in rows)
+            assert total == pytest.approx(sum(row["difference"] for row in pairs))
+
+
+def test_altair_is_not_imported_before_it_is_used() -> None:
+    code = "import sys, ndcg_ab.report.page.render; print({'altair', 'vl_convert', 'jinja2'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.strip() == "set()"
+
+
+def test_a_page_is_whole_or_not_there(data: PageData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("before", encoding="utf-8")
+    monkeypatch.setattr(Path, "write_text", lambda *_, **__: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_page(path, data)
+    assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]

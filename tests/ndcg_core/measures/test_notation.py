@@ -1,0 +1,87 @@
+"""What names a metric: spellings, mappings, presets, and what is refused."""
+
+import pytest
+
+from ndcg_core.measures.metric import MetricError
+from ndcg_core.measures.notation import PRESETS, from_mapping, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ndcg@10", "ndcg@10"),
+        ("nDCG@10", "ndcg@10"),
+        (" NDCG ( ) @ 10 ", "ndcg@10"),
+        ("ndcg", "ndcg"),
+        ("ndcg(ideal=local, gain=exponential)@10", "ndcg(gain=exponential, ideal=local)@10"),
+        ("ndcg(gain={3:9,1:1,2:4})@5", "ndcg(gain={1:1, 2:4, 3:9})@5"),
+        ("dcg(gain=linear)@3", "dcg@3"),
+        ("precision(relevant_from=2.0)@5", "precision(relevant_from=2)@5"),
+        ("ndcg(discount=jarvelin_kekalainen, discount_base=2)", "ndcg(discount=jarvelin_kekalainen)"),
+    ],
+)
+def test_many_spellings_one_name(text: str, name: str) -> None:
+    assert parse(text).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ndgc@10", "did you mean 'ndcg'?"),
+        ("ndcg(gain=exponental)@3", "did you mean 'exponential'?"),
+        ("ndcg@0", "cutoff = 0: must be a whole number from 1 to 1000000"),
+        ("ndcg@99999999999999999999", "from 1 to 1000000"),
+        ("ndcg@ten", "cutoff = 'ten'"),
+        ("ndcg@-1", "cutoff = '-1'"),
+        ("ndcg(gain=linear, gain=binary)@3", "gain is given twice"),
+        ("ndcg(gain)@3", "'gain' must be choice=value"),
+        ("ndcg(depth=3)@3", "choice = 'depth'"),
+        ("cg(discount=log2)@3x", "cutoff = '3x'"),
+        ("cg(discount=reciprocal)@3", "discount = reciprocal has no effect on cg"),
+        ("dcg(ideal=local)@3", "ideal = local has no effect on dcg"),
+        ("precision(gain=binary)@3", "gain = binary has no effect on precision"),
+        ("ndcg(relevant_from=2)@3", "it needs gain = binary"),
+        ("ndcg(discount_base=3)@3", "it needs discount = jarvelin_kekalainen"),
+        ("ndcg(discount=jarvelin_kekalainen, discount_base=1)@3", "discount_base = 1: must be above 1"),
+        ("precision(relevant_from=0)@3", "relevant_from = 0: must be a grade above 0"),
+        ("precision(relevant_from=nan)@3", "must be a finite number"),
+        ("ndcg(gain={1:-1})@3", "grade 1 has the gain -1"),
+        ("ndcg(gain={0:1})@3", "grade 0 must gain 0"),
+        ("ndcg(gain={1:1, 1:2})@3", "grade 1 is given twice"),
+        ("ndcg(gain={})@3", "at least one grade"),
+        ("ndcg(gain={1})@3", "must be grade:gain"),
+        ("ndcg(preset=trec)@10", "did you mean 'trec_eval-9'?"),
+        ("ndcg(recall_depth=3)@3", "it needs ideal = recall"),
+        ("ndcg(max_grade=3)@3", "it needs ideal = max"),
+        ("ndcg(ideal=max, max_grade=0)@3", "max_grade = 0: must be a grade above 0"),
+        ("ndcg(ideal=recall, recall_depth=0)@3", "recall_depth = 0: must be a whole number from 1 to 1000000"),
+        ("ndcg(ideal=recall, recall_depth=2)@3", "recall_depth = 2: not below k = 3"),
+        ("ndcg(ideal=recall, recall_depth=2)", "leave it out where there is no cutoff"),
+        ("ndcg(ideal=max, ideal_cut=none)@3", "must end somewhere"),
+        ("rr(ties=average)@3", "rr is no sum over places"),
+        ("", "must look like"),
+        ("ndcg@10@5", "cutoff = '10@5'"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, said: str) -> None:
+    with pytest.raises(MetricError) as caught:
+        parse(text)
+    assert said in str(caught.value)
+
+
+def test_a_mapping_reads_as_the_written_form() -> None:
+    assert from_mapping({"measure": "ndcg", "cutoff": 10, "gain": {1: 1, 2: 3}}) == parse("ndcg(gain={1:1, 2:3})@10")
+    with pytest.raises(MetricError, match="cutoff = True"):
+        from_mapping({"measure": "ndcg", "cutoff": True})
+
+
+def test_presets_are_short_for_their_choices() -> None:
+    assert parse("ndcg(preset=trec_eval-9)@10").name == "ndcg(score_precision=float32, no_relevant=zero)@10"
+    assert parse("ndcg(preset=Elasticsearch, ties=given)@5") == parse(
+        "ndcg(gain=exponential, ideal_cut=returned, ties=given)@5"
+    )
+    assert parse("ndcg(preset=gdeval, gain=binary)@5") == parse("ndcg(gain=binary)@5"), "what is written wins"
+    assert parse("precision(preset=mlflow)@5") == parse("precision@5"), "a measure takes the choices that it has"
+    assert from_mapping({"measure": "ndcg", "preset": "quepid", "cutoff": 10}) == parse("ndcg(preset=quepid)@10")
+    for name in PRESETS:
+        assert parse(parse(f"ndcg(preset={name})@10").name) == parse(f"ndcg(preset={name})@10")

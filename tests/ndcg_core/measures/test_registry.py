@@ -1,0 +1,136 @@
+"""What the entries of the registry say of themselves is so, and a new entry is all that the core needs."""
+
+import ast
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.measures import metric as definitions
+from ndcg_core.measures.explain import explain
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.registry import (
+    DISCOUNTS,
+    GAINS,
+    IDEALS,
+    MEASURES,
+    Counted,
+    Discount,
+    Gain,
+    Measure,
+    Pool,
+    Quotient,
+)
+from ndcg_core.measures.score import Result, discount, gain, order, placed_gains, score_query
+from tests.conftest import ROOT, in_order
+from tests.strategies import DOCUMENTS, GRADES, metrics, scored
+
+JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
+
+
+@pytest.mark.parametrize("entries", [GAINS, DISCOUNTS, IDEALS, MEASURES], ids=["gain", "discount", "ideal", "measure"])
+def test_entries_are_kept_by_their_names(entries: dict) -> None:
+    assert [entry.name for entry in entries.values()] == list(entries)
+
+
+@pytest.mark.parametrize(
+    ("metric", "in_force", "own", "deeper", "endless", "depth"),
+    [
+        ("ndcg@10", ("linear", "log2", "global"), False, False, False, 10),
+        ("ndcg(ideal=local)@10", ("linear", "log2", "local"), True, False, False, 10),
+        ("ndcg(ideal=recall)@10", ("linear", "log2", "recall"), True, True, False, None),
+        ("ndcg(ideal=recall, recall_depth=50)@10", ("linear", "log2", "recall"), True, True, False, 50),
+        ("ndcg(ideal=max)@10", ("linear", "log2", "max"), False, False, True, 10),
+        ("dcg(gain={1:2}, discount=none)", (((1.0, 2.0),), "none", None), False, False, False, None),
+        ("cg(gain=exponential)@5", ("exponential", "none", None), False, False, False, 5),
+        ("recall@5", ("binary", "none", "global"), False, False, False, 5),
+        ("precision(relevant_from=2)@5", ("binary", "none", None), False, False, False, 5),
+        ("judged@5", ("judged", "none", None), False, False, False, 5),
+    ],
+)
+def test_what_is_in_force(
+    metric: str, in_force: tuple[object, ...], own: bool, deeper: bool, endless: bool, depth: int | None
+) -> None:
+    found = parse(metric)
+    assert (found.effective_gain, found.effective_discount, found.effective_ideal) == in_force
+    assert (found.has_own_ideal, found.has_deeper_ideal, found.has_endless_ideal) == (own, deeper, endless)
+    assert found.depth == depth
+
+
+def test_traits_by_hand() -> None:
+    assert {name for name, measure in MEASURES.items() if measure.is_graded} == {"ndcg", "dcg", "cg"}
+    assert {name for name, measure in MEASURES.items() if measure.takes("discount")} == {"ndcg", "dcg"}
+    assert {name for name, measure in MEASURES.items() if measure.takes("ideal")} == {"ndcg"}
+    assert {name for name, measure in MEASURES.items() if measure.ideal} == {"ndcg", "recall"}
+    assert {name for name, measure in MEASURES.items() if not measure.is_additive} == {"accuracy", "rr"}
+    assert {name for name, measure in MEASURES.items() if not measure.is_bounded} == {"dcg", "cg"}
+    assert {name for name, ideal in IDEALS.items() if ideal.pool is Pool.RETURNED} == {"local", "recall"}
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(metrics(), scored(), JUDGED)
+def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
+    if metric.negative == "error" and min(judgments.values()) < 0:
+        return
+    value = score_query(metric, results, judgments) or 0.0
+    assert value >= 0
+    if metric.traits.is_bounded and not (metric.has_own_ideal and metric.ties == "average"):
+        assert value <= 1 + 1e-12
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(metrics(), scored(), JUDGED)
+def test_additive_measures_are_sums_of_what_each_place_adds(
+    metric: Metric, results: list[Result], judgments: dict[str, float]
+) -> None:
+    """Of two orders of one answer, the values divide as the sums of gain * discount do."""
+    if (metric.negative == "error" and min(judgments.values()) < 0) or metric.has_own_ideal:
+        return
+    if not metric.traits.is_additive or metric.unjudged == "condense" or not results:
+        return
+    values, sums = [], []
+    for sign in (1, -1):
+        ranked = [Result(doc_id, None, sign * place) for place, (doc_id, *_) in enumerate(results)]
+        value = score_query(metric, ranked, judgments)
+        if value is None or explain(metric, ranked, judgments).because:
+            return
+        gains = placed_gains(metric, order(ranked, metric), judgments)[: metric.cutoff]
+        values.append(value)
+        sums.append(math.fsum(worth * discount(metric, rank) for rank, worth in enumerate(gains, start=1)))
+    assert values[0] * sums[1] == pytest.approx(values[1] * sums[0])
+
+
+def test_a_new_measure_is_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hits(counted: Counted) -> Quotient:
+        return Quotient(counted.total)
+
+    monkeypatch.setitem(MEASURES, "hits", Measure("hits", hits, is_bounded=False))
+    metric = parse("hits(relevant_from=2)@3")
+    assert metric.name == "hits(relevant_from=2)@3"
+    assert score_query(metric, in_order("a", "b", "c", "d"), {"a": 2, "b": 1, "c": 3, "d": 3}) == 2.0
+    with pytest.raises(MetricError, match="discount = none has no effect on hits: leave it out"):
+        parse("hits(discount=none)@3")
+
+
+def test_a_new_discount_and_a_new_gain_are_entries(monkeypatch: pytest.MonkeyPatch) -> None:
+    halved = Discount("geometric", lambda rank, base: base ** (1 - rank), choices=("discount_base",))
+    monkeypatch.setitem(DISCOUNTS, "geometric", halved)
+    monkeypatch.setitem(GAINS, "square", Gain("square", lambda grade, _: grade * grade))
+    monkeypatch.setitem(definitions.VALUES, "discount", tuple(DISCOUNTS))
+    monkeypatch.setitem(definitions.VALUES, "gain", ("linear", "square"))
+    metric = parse("dcg(gain=square, discount=geometric, discount_base=4)@3")
+    assert (gain(metric, 3), discount(metric, 3)) == (9, 1 / 16)
+    assert score_query(metric, in_order("a", "b"), {"a": 1, "b": 2}) == 1 + 4 / 4
+    assert "discount_base" not in parse("dcg@3").choices()
+
+
+def test_no_entry_is_asked_for_by_its_name_elsewhere() -> None:
+    """Of the core: a comparison with the name of an entry would be a place that a new one has to find."""
+    names = {*MEASURES, *GAINS, *DISCOUNTS, *IDEALS} - {"none"}  # that is a value of ideal_cut, too
+    for path in (ROOT / "ndcg_core").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                constants = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                assert not names & {each for each in constants if isinstance(each, str)}, f"{path}:{node.lineno}"

@@ -1,0 +1,210 @@
+"""The worked examples of the definitions, from the SQL and from the core."""
+
+import pytest
+
+from ndcg_core.measures.metric import MetricError
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Placed, Result, discount, gain, order, score_query
+from tests.conftest import both, core_scores, in_order, sql_scores
+
+
+def ids(places: list[Placed]) -> list[str]:
+    return [place.doc_id for place in places]
+
+
+GRADED = {"q": {"a": 3, "b": 1, "c": 2, "d": 0, "e": 1}}
+STAR = {"q": {"the movie": 1.0, "Zoolander 2": 0.9, "Stiller photo": 0.7, "helicopter": 0.1, "doggy": 0.1}}
+FIRST = in_order("helicopter", "the movie", "Stiller photo")
+SECOND = in_order("the movie", "doggy", "Zoolander 2")
+
+
+@pytest.mark.parametrize(
+    ("judgments", "returned", "metric", "value", "digits"),
+    [
+        (GRADED, in_order(*"abcde"), "dcg", 5.018, 3),
+        (GRADED, in_order(*"abcde"), "ndcg", 0.966, 3),
+        ({"q": {"a": 3, "b": 3, "c": 2, "d": 2, "e": 0}}, in_order(*"abcde"), "cg@5", 10, 9),
+        ({"q": {"a": 3, "b": 3, "c": 2, "d": 2, "e": 0}}, in_order(*"abcde"), "dcg(discount=reciprocal)", 5.667, 3),
+        (
+            {"q": {"a": 3, "b": 3, "c": 2, "d": 2, "e": 0}},
+            in_order(*"abcde"),
+            "dcg(discount=jarvelin_kekalainen)",
+            8.262,
+            3,
+        ),
+        (
+            {"q": {"a": 0, "b": 2, "c": 3, "d": 1, "e": 3}},
+            in_order(*"abcde"),
+            "dcg(discount=jarvelin_kekalainen)",
+            5.685,
+            3,
+        ),
+        (
+            {"q": {"a": 0, "b": 2, "c": 3, "d": 1, "e": 3}},
+            in_order(*"abcde"),
+            "ndcg(discount=jarvelin_kekalainen)",
+            0.732,
+            3,
+        ),
+        (STAR, FIRST, "dcg(discount=reciprocal)@2", 0.6, 9),
+        (STAR, FIRST, "ndcg(discount=reciprocal, ideal=local)@2", 0.6 / 1.05, 9),
+        (STAR, FIRST, "ndcg(discount=reciprocal, ideal=recall)@2", 0.6 / 1.35, 9),
+        (STAR, FIRST, "ndcg(discount=reciprocal, ideal=global)@2", 0.6 / 1.45, 9),
+        (STAR, FIRST, "ndcg(discount=reciprocal, ideal=max)@2", 0.6 / 1.5, 9),
+        (STAR, SECOND, "dcg(discount=reciprocal)@3", 1.35, 9),
+    ],
+)
+def test_worked_examples(judgments: dict, returned: list, metric: str, value: float, digits: int) -> None:
+    for computed in both(judgments, returned, metric):
+        assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
+
+
+def test_accuracy_cannot_tell_what_ndcg_can() -> None:
+    judgments = {"q": {"bad1": 0, "bad2": 0, "bad3": 0, "bad4": 0, "part": 1, "g1": 3, "g2": 3, "g3": 3, "g4": 3}}
+    terrible = in_order("bad1", "bad2", "bad3", "bad4", "part")
+    good = in_order("g1", "g2", "g3", "g4", "part")
+    assert both(judgments, terrible, "accuracy@5") == both(judgments, good, "accuracy@5") == (1.0, 1.0)
+    assert both(judgments, terrible, "ndcg@5")[0] < 0.1 < 0.9 < both(judgments, good, "ndcg@5")[0]
+
+
+# judged a 3, b 3, c 2, d 1, e 0, and r0 … r19 1 each; returned a, x (unjudged), c (definitions, section 4)
+POOL = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("ndcg@10", 0.4816),
+        ("ndcg(gain=exponential)@10", 0.5545),
+        ("ndcg(gain=exponential, ideal=local)@10", 0.9558),
+    ],
+)
+def test_the_preset_case(metric: str, value: float) -> None:
+    for computed in both(POOL, in_order("a", "x", "c"), metric):
+        assert computed == pytest.approx(value, abs=0.00005)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("precision@2", 1 / 2),
+        ("precision@10", 2 / 10),  # by k, also where fewer were returned
+        ("precision", 2 / 3),
+        ("precision(relevant_from=3)@2", 1 / 2),
+        ("recall@2", 1 / 24),
+        ("recall", 2 / 24),
+        ("recall(relevant_from=3)@1", 1 / 2),
+        ("rr@10", 1.0),
+        ("rr(relevant_from=3)@10", 1.0),
+        ("accuracy@1", 1.0),
+        ("judged@1", 1.0),
+        ("judged@2", 1 / 2),
+        ("judged@10", 2 / 3),  # of what was returned
+        ("cg@2", 3.0),
+        ("dcg(gain=binary)@1", 1.0),
+        ("dcg(gain={1:0, 2:10, 3:5})", 5 + 10 / 2),
+    ],
+)
+def test_other_measures(metric: str, value: float) -> None:
+    for computed in both(POOL, in_order("a", "x", "c"), metric):
+        assert computed == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(("relevant", "value"), [("a", 1.0), ("b", 0.5), ("c", 1 / 3)])
+def test_reciprocal_rank_is_that_of_the_first_relevant(relevant: str, value: float) -> None:
+    judgments = {"q": {"a": 0, "b": 0, "c": 0, "d": 2} | {relevant: 1}}
+    assert both(judgments, in_order(*"abcd"), "rr@10") == (value, value)
+    assert both(judgments, in_order(*"abcd"), "rr(relevant_from=2)@3") == (0.0, 0.0)
+
+
+def test_unanswered_scores_0_and_nothing_relevant_is_left_out_for_everybody() -> None:
+    judgments = {"answered": {"a": 1}, "unanswered": {"a": 2}, "hopeless": {"a": 0, "b": -1}}
+    rankings = {"old": {"answered": in_order("a"), "hopeless": in_order("a")}, "new": {"unanswered": in_order("a")}}
+    metrics = ["ndcg@10", "precision@1", "judged@10", "ndcg(ideal=local)@10", "ndcg(ideal=max)@10"]
+    scores = sql_scores(judgments, rankings, metrics)
+    assert scores == core_scores(judgments, rankings, metrics)
+    assert {query for _, query, _ in scores} == {"answered", "unanswered"}
+    assert scores["old", "unanswered", "ndcg@10"] == scores["new", "answered", "ndcg@10"] == 0.0
+    assert scores["old", "answered", "ndcg@10"] == scores["new", "unanswered", "ndcg@10"] == 1.0
+
+
+@pytest.mark.parametrize("ideal", ["local", "recall"])
+def test_an_own_ideal_of_0_scores_0_although_something_is_relevant(ideal: str) -> None:
+    assert both({"q": {"a": 1, "b": 0}}, in_order("b", "x"), f"ndcg(ideal={ideal})@2") == (0.0, 0.0)
+
+
+def test_a_gain_can_leave_out_a_query_that_another_scores() -> None:
+    judgments = {"q": {"a": 1}, "p": {"a": 2}}
+    rankings = {"new": {"q": in_order("a"), "p": in_order("a")}}
+    metrics = ["ndcg(gain=binary, relevant_from=2)@10", "ndcg@10"]
+    scores = sql_scores(judgments, rankings, metrics)
+    assert scores == core_scores(judgments, rankings, metrics)
+    assert sorted((query, name) for _, query, name in scores) == [
+        ("p", "ndcg(gain=binary, relevant_from=2)@10"),
+        ("p", "ndcg@10"),
+        ("q", "ndcg@10"),
+    ]
+
+
+def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
+    # As bytes, "z" (7a) < "é" (c3 a9) < "€" (e2 82 ac) < "𝄞" (f0 9d …), which UTF-16 would order before "€" … "\uffff".
+    tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]
+    expected = ["𝄞", "\uffff", "€", "é", "z", "Z", "9", "10"]
+    assert ids(order(tied)) == expected
+    assert {place.first_rank for place in order(tied)} == {1}
+    ascending = parse("ndcg(ties=doc_id_asc)")
+    assert ids(order(tied, ascending)) == expected[::-1]
+    judgments = {"q": {doc_id: place for place, doc_id in enumerate(reversed(expected))}}
+    assert both(judgments, tied, "ndcg") == (1.0, 1.0)
+    judgments = {"q": {doc_id: place for place, doc_id in enumerate(expected)}}
+    assert both(judgments, tied, ascending) == (1.0, 1.0)
+
+
+def test_minus_zero_and_zero_are_one_score() -> None:
+    judgments = {"q": {"a": 0, "b": 1}}
+    assert both(judgments, [Result("a", 0.0), Result("b", -0.0)], "ndcg@1") == (1.0, 1.0)
+    assert both(judgments, [Result("a", -0.0), Result("b", 0.0)], "ndcg@1") == (1.0, 1.0)
+
+
+def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
+    judgments = {"q": {"a": 1, "b": 0, "c": 0}}
+    ranked = [Result("c", None, 2), Result("a", None, 10), Result("b", None, 2)]
+    assert ids(order(ranked)) == ["c", "b", "a"]
+    assert both(judgments, ranked, "rr") == (1 / 3, 1 / 3)
+
+
+def test_scores_win_over_ranks() -> None:
+    returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
+    assert ids(order(returned)) == ["b", "a"]
+    assert ids(order(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
+    assert both({"q": {"b": 1}}, returned, "ndcg@1") == (1.0, 1.0)
+    assert both({"q": {"b": 1}}, returned, "ndcg(ties=given)@1") == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([Result("a", 1.0), Result("a", 2.0)], "comes twice"),
+        ([Result("a", 1.0), Result("b", None, 1)], "some results have a score"),
+        ([Result("a")], "does not have either a score or a rank"),
+    ],
+)
+def test_the_core_refuses_what_has_no_order(returned: list[Result], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        order(returned)
+
+
+def test_a_grade_that_a_gain_table_lacks_is_named() -> None:
+    with pytest.raises(MetricError, match=r"no entry for grade 2"):
+        score_query(parse("ndcg(gain={1:1})@3"), in_order("a"), {"a": 2})
+
+
+def test_gain_and_discount_by_hand() -> None:
+    assert [gain(parse("ndcg(gain=exponential)"), grade) for grade in (-2, 0, 1, 2, 3)] == [0, 0, 1, 3, 7]
+    assert gain(parse("ndcg(gain=exponential)"), 0.7) == pytest.approx(0.624504792712471, abs=1e-15)
+    assert gain(parse("ndcg"), 0.7) == 0.7
+    assert [discount(parse("ndcg(discount=jarvelin_kekalainen, discount_base=10)"), rank) for rank in (1, 9, 10)] == [
+        1
+    ] * 3
+    assert discount(parse("ndcg(discount=jarvelin_kekalainen, discount_base=10)"), 100) == pytest.approx(0.5, abs=1e-15)
+    assert discount(parse("cg"), 7) == 1.0

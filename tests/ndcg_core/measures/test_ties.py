@@ -1,0 +1,40 @@
+"""No order of equal scores leads beyond the bounds."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.ties import tie_bounds
+from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
+
+SLOW = [HealthCheck.too_slow]
+JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@given(metrics(), scored() | ranked(), JUDGED)
+def test_every_order_of_ties_lies_within_the_bounds(
+    metric: Metric, results: list[Result], judgments: dict[str, float]
+) -> None:
+    if metric.negative == "error" and min(judgments.values()) < 0:
+        return
+    if metric.measure == "ndcg" and metric.ideal in ("local", "recall"):
+        with pytest.raises(ValueError, match="moves its ideal"):
+            tie_bounds(metric, results, judgments)
+        return
+    bounds = tie_bounds(metric, results, judgments)
+    slack = 1e-12 * max(1.0, bounds.best)
+    value = score_query(metric, results, judgments) or 0.0
+    assert bounds.expected is None or bounds.worst - slack <= bounds.expected <= bounds.best + slack
+    if metric.ties != "given":
+        assert bounds.worst - slack <= value <= bounds.best + slack
+
+
+def test_bounds_by_hand() -> None:
+    tied = [Result("a", 1.0), Result("b", 1.0), Result("c", 0.5)]
+    bounds = tie_bounds(parse("precision@1"), tied, {"a": 1, "b": 0, "c": 1})
+    assert bounds == (0.0, 0.5, 1.0)
+    assert tie_bounds(parse("rr"), tied, {"a": 1}) == (0.5, None, 1.0)

@@ -1,0 +1,101 @@
+"""The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from benchmarks import simulate
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+from ndcg_core.statistics import estimates, procedures
+
+SEED = 7
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+@pytest.fixture(scope="module")
+def world() -> simulate.World:
+    return simulate.world(SEED)
+
+
+@pytest.mark.parametrize("place", range(len(simulate.measurements())))
+def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
+    for row in simulate.measured(place, SEED, quick=True):
+        assert row.holds(errors=3), row
+
+
+def test_a_measurement_is_repeatable_and_the_seed_matters() -> None:
+    assert simulate.measured(0, SEED, 50) == simulate.measured(0, SEED, 50) != simulate.measured(0, SEED + 1, 50)
+
+
+def test_values_of_the_world_are_those_of_the_core() -> None:
+    ranked = rng().integers(0, 4, size=(20, 1, simulate.DOCUMENTS)).astype(float)
+    for grades, values in zip(ranked[:, 0], simulate._values(ranked)[:, 0], strict=True):
+        judgments = {f"d{place}": float(grade) for place, grade in enumerate(grades)}
+        results = [Result(doc_id, -float(place)) for place, doc_id in enumerate(judgments)]
+        assert [score_query(parse(name), results, judgments) for name in simulate.METRICS] == pytest.approx(values)
+
+
+def test_ties_are_as_described(world: simulate.World) -> None:
+    for kind, share in (("one relevant", 0.5), ("graded", 0.3)):
+        assert np.mean(world.differences(kind, better=False) == 0) == pytest.approx(share, abs=0.03)
+
+
+def test_the_mean_under_the_coin_is_as_described(world: simulate.World) -> None:
+    differences = world.differences("graded", better=False)
+    sample = simulate.coin(rng(), differences, 400_000, 1, 0.3)
+    error = sample.std() / np.sqrt(len(sample))
+    assert sample.mean() == pytest.approx(simulate.mean_at(differences, 0.3), abs=4 * error)
+    assert sample.mean() / sample.std() == pytest.approx(0.3, abs=0.01)
+
+
+def test_a_range_is_widened_at_both_ends() -> None:
+    row = simulate.Row("", "", 100, 0.1, (0.04, 0.06))
+    assert (row.holds(), row.holds(1), row.holds(2)) == (False, False, True)
+    assert simulate.Row("", "", 100, 0.1).holds()
+    assert "| OUT |" in simulate.table([row])
+
+
+# ---- faults, planted
+
+
+def test_z_for_t_in_the_interval_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sound,) = simulate.coverage(world, rng(), 20_000, "graded", 25)
+    monkeypatch.setattr(estimates, "_t_quantile", lambda probability, freedom: float(ndtri(probability)))
+    (faulty,) = simulate.coverage(world, rng(), 20_000, "graded", 25)
+    assert sound.holds()
+    assert not faulty.holds()
+
+
+def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+    rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error, max-T"]
+
+
+def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedures, "simultaneous_quantile", lambda residuals, **settings: 1.0)
+    rows = simulate.family(world, rng(), 100, queries=50, equal=9, better=0)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
+
+
+def test_a_deviation_without_the_weights_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unweighted(differences: np.ndarray, weights: np.ndarray) -> estimates.Moments:
+        mean = estimates.moments(differences, weights).mean
+        return estimates.moments(differences)._replace(mean=mean)
+
+    monkeypatch.setattr(simulate, "moments", unweighted)
+    rows = simulate.weighted(world, rng(), 500, 200)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage of the weighted interval"]
+
+
+def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The 95 % interval for equivalence, where two one-sided tests at 5 % ask for the 90 % interval."""
+    monkeypatch.setattr(
+        simulate, "equivalence_p_value", lambda of, margin: 2 * estimates.equivalence_p_value(of, margin)
+    )
+    rows = simulate.margins(world, rng(), 5_000, 200)
+    assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]

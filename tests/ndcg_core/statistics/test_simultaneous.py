@@ -1,0 +1,82 @@
+"""Intervals that hold together, against all patterns of signs and by simulation."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ndcg_core.statistics.comparison import compare_family
+from tests.ndcg_core.statistics.columns import column, compare, family
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(8, 11), st.integers(1, 3), st.sampled_from([0.05, 0.2]), st.booleans())
+def test_simultaneous_intervals_by_all_patterns_of_signs(
+    seed: int, queries: int, number: int, alpha: float, weighted: bool
+) -> None:
+    patterns = np.array(list(itertools.product((1, -1), repeat=queries)))
+    places = [range(0, queries, 2), *[range(queries)] * (number - 1)]  # of the columns' queries among all
+    largest, columns, expected = np.zeros(len(patterns)), [], []
+    for each, own in zip(family(seed, queries, number), places, strict=True):
+        weights = np.array([1.0 + place % 4 for place in own]) if weighted else np.ones(len(own))
+        columns.append(dataclasses.replace(each, weights=weights if weighted else None))
+        mean, v, n = np.average(each.differences, weights=weights), weights / weights.mean(), len(own)
+        residual = (each.differences - mean) * v
+        s2, s3 = (v**2).sum(), (v**3).sum()
+        unbiased = n * (s2 - 2 * s3 / n + (s2 / n) ** 2)
+        error = math.sqrt(residual @ residual * s2 / unbiased / n)
+        flipped = patterns[:, own] * (residual / v)  # every pattern's differences, their mean and its error
+        means = flipped @ v / n
+        errors = np.sqrt((((flipped - means[:, np.newaxis]) * v) ** 2).sum(axis=1) * s2 / unbiased / n)
+        t = np.divide(means, errors, out=np.full(len(means), np.inf), where=errors > 1e-9)
+        largest = np.maximum(largest, np.sqrt(n / (1 + (n - 1) / t**2)))
+        expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error))
+    c = np.sort(largest)[math.ceil((1 - alpha) * len(patterns)) - 1]
+    for row, (mean, n, error, alone) in zip(compare_family(columns, alpha=alpha), expected, strict=True):
+        if n <= c**2 + 1e-9:
+            assert row.simultaneous_low is row.simultaneous_high is None
+            continue
+        half = max(c * math.sqrt((n - 1) / (n - c**2)) * error, alone)
+        assert (row.simultaneous_low, row.simultaneous_high) == pytest.approx((mean - half, mean + half))
+
+
+@pytest.mark.parametrize("size", [0.07, 0.1, 0.3])
+def test_no_simultaneous_interval_where_n_is_too_small(size: float) -> None:
+    found = compare([0.2 + size, 0.2 - size] * 3, alpha=0.02)  # 2 of 64 flips reach c^2 = n = 6: more than .02
+    assert found.simultaneous_low is found.simultaneous_high is None is not found.low
+    assert compare([0.2 + size, 0.2 - size] * 3, alpha=0.05).simultaneous_low is not None
+    assert compare([0.2 + size, 0.2 - size]).simultaneous_low is None
+
+
+def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() -> None:
+    columns = [*family(columns=6, queries=60), column([0.2] * 60, candidate="steady")]
+    found = compare_family(columns)
+    assert all(row.simultaneous_low <= row.low <= row.high <= row.simultaneous_high for row in found)
+    assert min((row.simultaneous_high - row.simultaneous_low) / (row.high - row.low) for row in found[:-1]) > 1.1
+    assert (found[-1].simultaneous_low, found[-1].simultaneous_high) == (found[-1].difference, found[-1].difference)
+    shuffled = []
+    for each in columns:
+        order = np.random.default_rng(7).permutation(len(each.query_ids))
+        ids = tuple(each.query_ids[place] for place in order)
+        shuffled.append(dataclasses.replace(each, query_ids=ids, differences=np.array(each.differences)[order]))
+    for workers in (1, 2, 3):
+        assert compare_family(shuffled[::-1], workers=workers)[::-1] == found
+    assert len({compare_family(columns, seed=seed)[1].simultaneous_low for seed in range(4)}) == 4
+    for alone in (compare(each.differences) for each in columns[1:-1]):  # of one comparison: nearly its own
+        assert 1 <= (alone.simultaneous_high - alone.simultaneous_low) / (alone.high - alone.low) < 1.1
+
+
+def test_simultaneous_intervals_cover_all_means_as_often_as_they_say() -> None:
+    rng, held = np.random.default_rng(8), 0
+    for repetition in range(400):
+        common = rng.normal(size=(40, 1))
+        table = 0.5 + common + rng.normal(size=(40, 4))
+        columns = [column(values, candidate=str(number)) for number, values in enumerate(table.T)]
+        rows = compare_family(columns, resamples=199, seed=repetition, workers=1)
+        held += all(row.simultaneous_low <= 0.5 <= row.simultaneous_high for row in rows)
+    assert 0.92 <= held / 400 <= 0.98

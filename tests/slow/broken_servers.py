@@ -1,0 +1,69 @@
+"""Servers that are away, hang or answer with errors, and a configuration file that names them."""
+
+import contextlib
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ndcg_ab.config.model import Evaluation
+
+
+@contextlib.contextmanager
+def hanging() -> Iterator[int]:
+    """The port of a server that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(50)
+        yield server.getsockname()[1]
+
+
+@contextlib.contextmanager
+def failing(status: int = 500) -> Iterator[int]:
+    """The port of a server that answers everything with an error."""
+
+    class Failing(http.server.BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<html>broken</html>")
+
+        do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Failing)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@contextlib.contextmanager
+def closed() -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    yield port
+
+
+OUTAGES: dict[str, Callable[[], contextlib.AbstractContextManager[int]]] = {
+    "refused": closed,
+    "hanging": hanging,
+    "500": failing,
+    "words that are no JSON": lambda: failing(200),
+}
+
+
+def configuration(evaluation: Evaluation, folder: Path, **changes: Any) -> Path:
+    content = json.loads(evaluation.model_dump_json(exclude={"directory"}, exclude_none=True, exclude_defaults=True))
+    path = folder / "inputs" / "config.yaml"
+    path.write_text(yaml.safe_dump({**content, **changes}))
+    return path

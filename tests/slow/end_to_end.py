@@ -1,0 +1,340 @@
+"""An evaluation in the hands of a real Prefect server and a real worker, step by step:
+
+    python tests/slow/end_to_end.py
+
+Everything lives on loopback and in a temporary folder, and is ended and removed whatever happens.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+PATIENCE = 60.0  # seconds that anything may take
+FINAL = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+
+ENGINE = '''"""An engine that fails twice, and then answers as `old` does, as soon as the file `go` is there."""
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def search(queries):
+    tries = HERE / "tries"
+    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+    if len(tries.read_text()) < 3:
+        raise TimeoutError("nobody there")
+    (HERE / "asked").touch()
+    for _ in range(600):
+        if (HERE / "go").exists():
+            break
+        time.sleep(0.1)
+    rows = [line.split() for line in (HERE / "old.run").read_text().splitlines()]
+    return {query: [(row[2], float(row[4])) for row in rows if row[0] == query] for query in queries}
+'''
+CONFIG = """
+name: {name}
+judgments: judgments.qrels
+queries: queries.tsv
+systems: [{{name: old, file: old.run}}, {{name: new, version: "7", {source}}}]
+metrics: [ndcg@5]
+output: results
+gate: {{no_regression: true}}
+prefect: {{retries: 2, retry_seconds: 0.2, timeout_seconds: {timeout}}}
+{schedule}
+"""
+NIGHTLY = "schedule: {cron: 0 2 * * *, timezone: Europe/Berlin}"
+
+
+class Lab:
+    """The temporary folder, the environment of every process in it, and the server's API."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}/api"
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
+        self.environment = clean | {
+            "PREFECT_HOME": str(folder / "prefect"),
+            "PREFECT_API_URL": self.url,
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_SERVER_UI_ENABLED": "false",
+            "PREFECT_RUNNER_POLL_FREQUENCY": "2",
+            "PREFECT_WORKER_QUERY_SECONDS": "2",
+            "DO_NOT_TRACK": "true",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def api(self, path: str, body: Any = None) -> Any:
+        """What the server answers; a server that is busy is asked again."""
+        content = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, content, {"content-type": "application/json"})
+        for left in reversed(range(10)):
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return json.loads(answer.read() or b"null")
+            except urllib.error.HTTPError as error:
+                if error.code != 503 or not left:
+                    raise
+                time.sleep(1)
+        return None
+
+    def command(self, *words: str, code: int = 0) -> str:
+        """Runs a module's command; its output. Another exit code than expected ends everything."""
+        shown = ["ndcg-ab" if word == "ndcg_ab.flows.cli.app" else word for word in words]
+        print(f"  $ {' '.join(shown)}")
+        found = subprocess.run(
+            [sys.executable, "-m", *words],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        expect(f"exit code {code}", found.returncode == code, found.stdout + found.stderr)
+        return found.stdout + found.stderr
+
+    @contextlib.contextmanager
+    def process(self, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+        """A process that runs meanwhile, and its output; ended at the end with all that it started."""
+        log = self.folder / f"{words[-1].strip('-')}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *words],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            yield process, log
+        except BaseException:
+            print(f"--- the end of {log.name}:\n" + "\n".join(log.read_text().splitlines()[-30:]))
+            raise
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(20)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def deployment(self, name: str) -> Any:
+        return self.api(f"/deployments/name/ndcg-ab/{name}")
+
+    def trigger(self, name: str, parameters: Any) -> str:
+        """Asks for a run, as the button in Prefect's pages does; its id."""
+        body = {"parameters": parameters, "state": {"type": "SCHEDULED"}}
+        return str(self.api(f"/deployments/{self.deployment(name)['id']}/create_flow_run", body)["id"])
+
+    def ended(self, run: str) -> Any:
+        wait(f"run {run[:8]}", lambda: self.api(f"/flow_runs/{run}")["state"]["type"] in FINAL)
+        return self.api(f"/flow_runs/{run}")
+
+    def events(self, name: str) -> list[Any]:
+        body = {"filter": {"event": {"name": [name]}, "occurred": {"since": "2020-01-01T00:00:00Z"}}}
+        found = self.api("/events/filter", body)["events"]
+        return [event for event in found if event["event"] == name]
+
+
+def expect(what: str, holds: bool, seen: object = "") -> None:
+    if not holds:
+        raise SystemExit(f"  NO  {what}\n{seen}")
+    print(f"  ok  {what}")
+
+
+def wait(what: str, until: Callable[[], Any]) -> Any:
+    """What `until` gives as soon as that is something."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            if found := until():
+                return found
+        time.sleep(0.3)
+    raise SystemExit(f"  NO  {what}: nothing in {PATIENCE:.0f} seconds")
+
+
+def prepare(folder: Path) -> None:
+    """Candidates that regressed or are as good, with and without a schedule, patient and not."""
+    for path in DATA.iterdir():
+        shutil.copy(path, folder)
+    rows = [line.split() for line in (folder / "old.run").read_text().splitlines()]
+    lost = [f"{row[0]} Q0 unknown-{row[2]} {row[3]} {row[4]} new" for row in rows]
+    (folder / "lost.run").write_text("\n".join(lost) + "\n")
+    (folder / "waiting_engine.py").write_text(ENGINE)
+    waiting = 'python: "waiting_engine:search"'
+    for name, source, schedule, timeout in (
+        ("worse", "file: lost.run", NIGHTLY, "null"),
+        ("same", waiting, NIGHTLY, "null"),
+        ("laptop", waiting, "", "null"),
+        ("hurried", waiting, "", "1"),
+    ):
+        text = CONFIG.format(name=name, source=source, schedule=schedule, timeout=timeout)
+        (folder / f"{name}.yaml").write_text(text)
+
+
+def check_deployment(lab: Lab) -> None:
+    print("The deployment, as the server has it")
+    found = lab.deployment("worse")
+    (schedule,) = found["schedules"]
+    expect("cron 0 2 * * *", schedule["schedule"]["cron"] == "0 2 * * *", schedule)
+    expect("in the time zone Europe/Berlin", schedule["schedule"]["timezone"] == "Europe/Berlin", schedule)
+    limit, strategy = found["global_concurrency_limit"]["limit"], found["concurrency_options"]["collision_strategy"]
+    expect("one run at a time, a second is cancelled", (limit, strategy) == (1, "CANCEL_NEW"), found)
+    expect("tags ndcg-ab and baseline:old", set(found["tags"]) == {"ndcg-ab", "baseline:old"}, found["tags"])
+    schema = found["parameter_openapi_schema"]
+    expect("parameters evaluation, force, at", set(schema["properties"]) == {"evaluation", "force", "at"}, schema)
+    fields = schema["definitions"]["Evaluation"]["properties"]
+    expect("the form describes the metrics", "Metrics" in fields["metrics"]["description"], fields)
+    expect("and the gate", "primary" in schema["definitions"]["Gate"]["properties"]["no_regression"]["description"])
+
+    def planned() -> list[Any]:
+        only = {
+            "deployments": {"id": {"any_": [found["id"]]}},
+            "flow_runs": {"state": {"type": {"any_": ["SCHEDULED"]}}},
+        }
+        return list(lab.api("/flow_runs/filter", only))
+
+    nights = wait("planned nights", planned)
+    expect(f"the server has planned the next {len(nights)} nights", len(nights) >= 3, nights)
+
+    print("A run with parameters that cannot be")
+    evaluation = found["parameters"]["evaluation"]
+    try:
+        lab.trigger("worse", {"evaluation": evaluation | {"metrics": []}})
+        said = "nothing"
+    except urllib.error.HTTPError as error:
+        said = error.read().decode()
+    expect("is refused, and the field is named", "evaluation.metrics" in said, said)
+    print(f"      {json.loads(said).get('detail', said)}")
+
+
+def check_gate(lab: Lab) -> None:
+    print("A night in which the candidate regressed")
+    run = lab.ended(lab.trigger("worse", {"force": True}))
+    expect(
+        "the state is GateFailed, of type Failed",
+        (run["state_name"], run["state_type"]) == ("GateFailed", "FAILED"),
+        run["state"],
+    )
+    expect("its message says why", "new against old, ndcg@5: regressed" in run["state"]["message"], run["state"])
+    expect(f"the run is called {run['name']}", run["name"].startswith("worse 20"), run["name"])
+    expect("it has the deployment's tags", {"ndcg-ab", "baseline:old"} <= set(run["tags"]), run["tags"])
+    expect("and the parameter that was asked for", run["parameters"]["force"] is True, run["parameters"])
+    rows = lab.api("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}})
+    artifacts = {row["key"]: row["data"] for row in rows}
+    keys = {"worse-verdicts", "worse-findings", "worse-mlflow", "worse-progress"}
+    expect(f"artifacts {', '.join(sorted(keys))}", set(artifacts) == keys, list(artifacts))
+    (verdict,) = json.loads(artifacts["worse-verdicts"])
+    expect("the table has the verdict", any(str(cell).startswith("regressed") for cell in verdict.values()), verdict)
+    expect("the note has the gate", "no regression" in artifacts["worse-findings"], artifacts["worse-findings"])
+    expect("the progress is complete", float(artifacts["worse-progress"]) == 100.0, artifacts["worse-progress"])
+    expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
+    (failed,) = wait("event", lambda: lab.events("ndcg-ab.gate.failed"))
+    expect("event ndcg-ab.gate.failed", "no regression" in failed["payload"]["gates"], failed)
+    expect("of the evaluation", failed["resource"]["prefect.resource.id"] == "ndcg-ab.evaluation.worse", failed)
+    (regressed,) = wait("event", lambda: lab.events("ndcg-ab.verdict.regressed"))
+    expect("event ndcg-ab.verdict.regressed", regressed["payload"]["difference"] < 0, regressed)
+    expect("of the system", regressed["resource"]["prefect.resource.id"] == "ndcg-ab.system.worse.new", regressed)
+    related = {row["prefect.resource.id"] for row in regressed["related"]}
+    expect("both know their flow run", f"prefect.flow-run.{run['id']}" in related, related)
+    check_mlflow(lab, regressed["payload"])
+    (night,) = json.loads(lab.command("ndcg_ab.flows.cli.app", "history", "worse.yaml", "--json", "-"))["evaluations"]
+    expect("the history has the night", night["ordinal"] == 1, night)
+
+
+def check_mlflow(lab: Lab, payload: Any) -> None:
+    os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{lab.folder / 'results' / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("worse").experiment_id])
+    kinds = sorted(run.data.tags["kind"] for run in runs)
+    expect("MLflow has the comparison and both systems", kinds == ["comparison", "system", "system"], kinds)
+    (new,) = [run for run in runs if run.data.tags.get("system") == "new"]
+    logged = new.data.metrics["difference/ndcg_at_5"]
+    expect("with the difference that the event has", logged == payload["difference"], logged)
+
+
+def check_overlap(lab: Lab) -> None:
+    print("A night that is still at work when it is due again")
+    first = lab.trigger("same", {})
+    wait("the engine to be asked", (lab.folder / "asked").exists)
+    tries = (lab.folder / "tries").read_text()
+    expect("the engine that timed out twice was asked a third time", tries == "xxx", tries)
+    second = lab.ended(lab.trigger("same", {"force": True}))
+    expect("the second run is Cancelled", second["state_name"] == "Cancelled", second)
+    print(f"      {second['state']['message']}")
+    (lab.folder / "go").touch()
+    run = lab.ended(first)
+    expect("the first is Completed: its gate passed", run["state_name"] == "Completed", run)
+    expect("no other gate failed", len(lab.events("ndcg-ab.gate.failed")) == 1)
+
+
+def check_timeout(lab: Lab) -> None:
+    print("An engine that takes longer than timeout_seconds")
+    (lab.folder / "go").unlink()
+    said = lab.command("ndcg_ab.flows.cli.app", "run", "hurried.yaml", code=2)
+    expect("one sentence says so", "prefect.timeout_seconds = 1: a pull took longer" in said, said)
+    expect("without a traceback", "Traceback" not in said, said)
+
+
+def check_serve(lab: Lab) -> None:
+    print("Without a worker: ndcg-ab serve laptop.yaml")
+    (lab.folder / "asked").unlink()
+    with lab.process("ndcg_ab.flows.cli.app", "serve", "laptop.yaml") as (process, log):
+        wait("serve", lambda: "Ctrl-C ends it" in log.read_text())
+        expect("it says that there is no schedule", "it has no schedule and waits to be asked" in log.read_text())
+        run = lab.trigger("laptop", {})
+        wait("the engine to be asked", (lab.folder / "asked").exists)
+        expect("a run that is asked for runs", lab.api(f"/flow_runs/{run}")["state_name"] == "Running")
+        process.send_signal(signal.SIGTERM)
+        expect("SIGTERM ends it with exit code 0", process.wait(PATIENCE) == 0, log.read_text())
+        expect("without a traceback", "Traceback" not in log.read_text(), log.read_text())
+        state = lab.api(f"/flow_runs/{run}")["state_name"]
+        expect("what was running is Cancelled", state == "Cancelled", state)
+        expect("the schedule is paused", lab.deployment("laptop")["paused"])
+    left = [path.name for path in (lab.folder / "results").rglob("*.partial")]
+    expect("nothing half-done is left", not left, left)
+
+
+def main() -> None:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="ndcg-ab-") as name:
+        lab = Lab(Path(name))
+        prepare(lab.folder)
+        print(f"A Prefect server on {lab.url}, and a worker")
+        with lab.process("prefect", "server", "start", "--host", "127.0.0.1", "--port", lab.port):
+            wait("the server", lambda: lab.api("/health"))
+            said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", code=2)
+            expect("a pool that is not there: how to make it", "prefect work-pool create local" in said, said)
+            lab.command("prefect", "work-pool", "create", "local", "--type", "process")
+            print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
+            with lab.process("prefect", "worker", "start", "--pool", "local"):
+                check_deployment(lab)
+                check_gate(lab)
+                check_overlap(lab)
+            check_timeout(lab)
+            check_serve(lab)
+    print(f"all as expected, in {time.monotonic() - began:.0f} seconds")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Run by test_kill.py in a process of its own: nights that are killed at a named place, and the night after.
+
+Every night is a fork of this process, which itself opens nothing: what it imported need not be imported again.
+Writes one line of JSON for each place.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.flows import steps
+from ndcg_ab.history import bundles, database
+from ndcg_ab.report import bundle_files
+from ndcg_ab.tracking import base as tracking
+from ndcg_ab.tracking import mlflow
+from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state
+
+NAMES = {step: name for name, step in vars(steps).items() if isinstance(step, steps.Step)}
+STEPS = [NAMES[step] for step in steps.STEPS]
+IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
+IN_PUBLISHING = [
+    "after the parent run",
+    "after one child",
+    "before it is complete",
+    "published and not marked",
+    "a bundle half removed",
+]
+PLACES = [*STEPS, *IN_KEEPING, *IN_PUBLISHING]
+BEFORE_PUBLISHING = [*STEPS[: STEPS.index("DRAW_PAGE")], *IN_KEEPING[:2]]  # the night after need not publish either
+
+
+def die(*_: Any, **__: Any) -> Any:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_at(place: str) -> steps.Call:
+    """How the steps are called, one of which is death."""
+    if place in STEPS:
+        return calling(**{place: die})
+    if place == "bundle half written":
+
+        def write_half(path: Path, text: str) -> None:
+            path.write_text(text[:100])
+            die()
+
+        bundles.write_text = write_half
+    elif place in ("before renaming", "between renaming and commit"):
+        rename = Path.rename
+
+        def rename_and_die(path: Path, target: Path) -> Path:
+            if path.suffix == ".partial" and path.name.startswith(".2"):
+                if place == "between renaming and commit":
+                    rename(path, target)
+                die()
+            return rename(path, target)
+
+        Path.rename = rename_and_die  # type: ignore[method-assign]
+    elif place in ("after the parent run", "after one child"):
+        log_system, left = mlflow.log_system, [1 if place == "after one child" else 0]
+
+        def log_some(*arguments: Any) -> str:
+            left[0] -= 1
+            return die() if left[0] < 0 else log_system(*arguments)
+
+        mlflow.log_system = log_some
+    elif place == "before it is complete":
+        mlflow.provision_views = die
+    elif place == "published and not marked":
+        tracking.mark_published = die
+    elif place == "a bundle half removed":
+        shutil.rmtree = remove_half
+    return steps.plain
+
+
+REMOVE = shutil.rmtree
+
+
+def remove_half(folder: Path, **_: Any) -> None:
+    if folder.name == "pulled":
+        REMOVE(folder)
+    else:
+        (folder / bundles.BUNDLE).unlink()
+        (folder / bundles.SCORES).unlink()
+        die()
+
+
+def night(evaluation: Evaluation, place: str | None = None, after: str | None = None) -> None:
+    """One that is killed at a place, or the one after."""
+    bundle_files.write_report = plain_page
+    quiet = calling(PUBLISH=no_tracker)
+    call = dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else steps.plain
+    steps.perform(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
+
+
+def forked(work: Callable[[], Any]) -> Any:
+    """What `work` returns in a process of its own; -9 where that was killed, else its error."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            answer = {"found": work()}
+        except BaseException:
+            answer = {"error": traceback.format_exc()}
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(answer, pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return -os.WTERMSIG(status)
+    answer = json.loads(text)
+    return answer["error"] if "error" in answer else answer["found"]
+
+
+def rows_left(evaluation: Evaluation) -> dict[str, Any]:
+    """The history as the next one to open it finds it."""
+    return state(evaluation)["tables"] if database.path_of(evaluation).exists() else {}
+
+
+def killed(here: Path, place: str) -> dict[str, Any]:
+    """What is left by a night that is killed, and what the next one makes of it."""
+    changed_run(here, 3)
+    evaluation = small(here, **({"retention": {"bundles": 1}} if place == "a bundle half removed" else {}))
+    died = forked(lambda: night(evaluation, place))
+    found = forked(lambda: made_of_it(evaluation, place))
+    return {"place": place, "killed": died, "error": None, **(found if isinstance(found, dict) else {"error": found})}
+
+
+def made_of_it(evaluation: Evaluation, place: str) -> dict[str, Any]:
+    found = {"left": rows_left(evaluation)}
+    night(evaluation, after=place)
+    return found | {"state": state(evaluation), "runs": None if place in BEFORE_PUBLISHING else runs(evaluation)}
+
+
+def main(folder: Path, places: list[str]) -> None:
+    first = folder / "first"
+    print(json.dumps({"first": forked(lambda: night(small(first))), "state": forked(lambda: state(small(first)))}))
+    for number, place in enumerate(places):
+        shutil.copytree(first, folder / str(number))
+        print(json.dumps(killed(folder / str(number), place)), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:] or PLACES)

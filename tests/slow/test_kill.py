@@ -1,0 +1,95 @@
+"""`kill -9` anywhere in a night: the history opens, earlier evaluations stand, the next night completes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.history import locks
+from tests.conftest import ROOT
+from tests.slow.killed_runs import BEFORE_PUBLISHING, PLACES
+
+WHOLE = ["bundle.json", "evaluation.duckdb", "published.json", "query_scores.parquet", "report.html"]
+UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Place -> what was left there, and what the next night made of it."""
+    command = [sys.executable, "-m", "tests.slow.killed_runs", str(tmp_path_factory.mktemp("nights"))]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert rows[0]["first"] is None, rows[0]["first"]
+    return {"first": rows[0]["state"], **{row["place"]: row for row in rows[1:]}}
+
+
+def of_first(tables: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
+    return {table: [row for row in rows if row[0] == 1] for table, rows in tables.items()}
+
+
+@pytest.mark.parametrize("place", PLACES)
+class TestAfterAKill:
+    def test_earlier_evaluations_stand(self, nights: dict[str, Any], place: str) -> None:
+        assert nights[place]["killed"] == -9
+        assert nights[place]["error"] is None, nights[place]["error"]
+        first = nights["first"]["tables"]
+        assert sum(map(len, first.values())) > 40
+        assert of_first(nights[place]["left"]) == first
+        assert of_first(nights[place]["state"]["tables"]) == first
+
+    def test_every_night_counts_once(self, nights: dict[str, Any], place: str) -> None:
+        state = nights[place]["state"]
+        assert [ordinal for ordinal, _, _ in state["evaluations"]] == [1, 2]
+        assert len({key for _, key, _ in state["evaluations"]}) == 2
+        assert len({content for _, _, content in state["evaluations"]}) == 2
+        assert state["so_far"] == 2
+        for table in ("evaluation", "input", "metric", "system_summary", "comparison", "query_score"):
+            rows = state["tables"][table]
+            assert len(rows) == 2 * len(nights["first"]["tables"][table]), table
+
+    def test_nothing_is_left_lying_about(self, nights: dict[str, Any], place: str) -> None:
+        state = nights[place]["state"]
+        keys = [key.removeprefix("small/") for _, key, _ in state["evaluations"]]
+        kept = keys[1:] if place == "a bundle half removed" else keys
+        files = [WHOLE, UNPUBLISHED if place in BEFORE_PUBLISHING else WHOLE]
+        assert state["bundles"] == dict(zip(kept, files[-len(kept) :], strict=True))
+        numbered = [[key, ordinal, ordinal] for ordinal, key, _ in state["evaluations"]]
+        assert state["ordinals"] == numbered[-len(kept) :], "a bundle says its ordinal, and comparisons so far"
+
+    def test_the_tracker_has_every_night_once(self, nights: dict[str, Any], place: str) -> None:
+        if place in BEFORE_PUBLISHING:
+            return
+        runs = nights[place]["runs"]
+        assert [(run["ordinal"], run["kind"]) for run in runs] == [
+            (ordinal, kind) for ordinal in (1, 2) for kind in ("comparison", "system", "system")
+        ]
+        assert {run["status"] for run in runs} == {"FINISHED"}
+        assert [run["complete"] for run in runs if run["kind"] == "comparison"] == [True, True]
+
+
+def test_a_history_killed_while_it_was_made_is_made_by_the_next(tmp_path: Path) -> None:
+    """Before, a kill in this moment left an empty file that nobody could open."""
+    code = (
+        "import os, signal\nfrom ndcg_ab.history import database\n"
+        "class Dying(database.DuckDBEngine):\n"
+        "    def __exit__(self, *_): os.kill(os.getpid(), signal.SIGKILL)\n"
+        "database.DuckDBEngine = Dying\n"
+        f"from pathlib import Path\nwith database.opened(Path({str(tmp_path / 'history.duckdb')!r})): pass\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
+    assert done.returncode == -9
+    from ndcg_ab.history import database
+
+    assert not (tmp_path / "history.duckdb").exists()
+    with database.opened(tmp_path / "history.duckdb") as past:
+        assert database.next_ordinal(past) == 1
+    for path in tmp_path.glob(".history.*.partial"):
+        import os
+
+        os.utime(path, (0, 0))
+    locks.clear_abandoned(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["history.duckdb"]

@@ -1,0 +1,399 @@
+"""The report page as a person meets it: by mouse and keyboard, on a phone, on paper, in the dark (in Chromium)."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.report.page.data import PageData
+from ndcg_ab.report.page.render import rendered, write_page
+from ndcg_ab.report.text import plain
+from tests.ndcg_ab.report.test_page import (
+    ABOUT,
+    HOSTILE_DOC,
+    HOSTILE_QUERY,
+    HOSTILE_SYSTEM,
+    HOSTILE_TEXT,
+    NEW,
+    OLD,
+    SECTIONS,
+    gathered,
+    small_outcome,
+)
+
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+
+DARK_AND_LIGHT = ("light", "dark")
+CONTRAST = """selector => {
+  const parts = text => text.match(/[\\d.]+/g).map(Number);
+  const linear = c => c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => [r, g, b].map(c => linear(c / 255))
+    .reduce((sum, c, i) => sum + c * [.2126, .7152, .0722][i], 0);
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = parts(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll(selector)].filter(e => e.checkVisibility() && e.textContent.trim()).map(e => {
+    const [a, b] = [light(parts(getComputedStyle(e).color)), light(behind(e))];
+    return (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  });
+}"""
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> PageData:
+    return gathered(tmp_path_factory.mktemp("shop"))
+
+
+@pytest.fixture(scope="module")
+def address(data: PageData, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, data)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, address: str) -> Iterator[Open]:
+    """Opens the page; at the end nothing was asked of the network and nothing was said on the console."""
+    said: list[str] = []
+    asked: list[str] = []
+    contexts = []
+
+    def opened(width: int = 1280, height: int = 900, ready: bool = True, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        made = context.new_page()
+        made.on("console", lambda message: said.append(message.text))
+        made.on("pageerror", lambda error: said.append(str(error)))
+        made.on("dialog", lambda dialog: said.append(dialog.message))
+        made.on("request", lambda request: asked.append(request.url))
+        made.goto(address)
+        if ready:
+            made.wait_for_selector("html[data-ready]", timeout=20_000)
+        return made
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert asked == [address] * len(contexts)
+
+
+@pytest.fixture
+def page(open_page: Open) -> Any:
+    return open_page()
+
+
+def column(page: Any, name: str) -> list[str]:
+    place = {"id": 1, "text": 2, "baseline": 3, "candidate": 4, "difference": 5}[name]
+    found: list[str] = page.locator(f"#query-table tbody td:nth-child({place})").all_inner_texts()
+    return found
+
+
+def head(page: Any, name: str) -> Any:
+    return page.locator(f"#query-table th[data-column={name}]")
+
+
+def ranking(page: Any, role: str) -> list[list[str]]:
+    rows = page.locator(f"#detail table[data-role={role}] tbody tr")
+    return [row.locator("td").all_inner_texts() for row in rows.all()]
+
+
+def values(data: PageData, metric: str, system: str) -> dict[str, float]:
+    rows = data.scores.to_pylist()
+    return {row["query_id"]: row["value"] for row in rows if (row["metric"], row["system_id"]) == (metric, system)}
+
+
+class TestTable:
+    def test_holds_every_query_s_values(self, page: Any, data: PageData) -> None:
+        before, after = values(data, "ndcg@10", "old"), values(data, "ndcg@10", "new")
+        shown = dict(zip(column(page, "id"), zip(*(column(page, name) for name in NUMBERS), strict=True), strict=True))
+        assert shown == {
+            query: (plain(before[query]), plain(after[query]), signed(after[query] - before[query])) for query in before
+        }
+
+    def test_sorts_by_number_not_by_text(self, page: Any) -> None:
+        """Negative ones too: as text -0.1 comes before -0.9."""
+        numbers = [float(text) for text in column(page, "difference")]
+        assert numbers == sorted(numbers) and numbers[0] < numbers[1] < 0 < numbers[-1]
+        assert head(page, "difference").get_attribute("aria-sort") == "ascending"
+        head(page, "difference").get_by_role("button").click()
+        assert [float(text) for text in column(page, "difference")] == sorted(numbers, reverse=True)
+        assert head(page, "difference").get_attribute("aria-sort") == "descending"
+        head(page, "id").get_by_role("button").click()
+        assert column(page, "id")[:3] == ["q01", "q02", "q03"]
+        assert head(page, "difference").get_attribute("aria-sort") is None
+
+    def test_sorts_by_keyboard(self, page: Any) -> None:
+        head(page, "text").get_by_role("button").focus()
+        page.keyboard.press("Enter")
+        assert head(page, "text").get_attribute("aria-sort") == "ascending"
+        assert column(page, "text")[1:3] == ["words of 1", "words of 2"]
+        page.keyboard.press("Space")
+        assert column(page, "text")[0] == "words of 40"
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert head(page, "baseline").get_attribute("aria-sort") == "ascending"
+
+    def test_searches_ids_and_texts(self, page: Any) -> None:
+        page.locator("#search").fill("WORDS OF 12")
+        assert column(page, "id") == ["q12"]
+        page.locator("#search").fill("q03")
+        assert column(page, "text") == ["words of 3"]
+        page.locator("#search").fill("nowhere")
+        assert column(page, "id") == [] and page.locator("#shown").inner_text() == "no query fits"
+
+    def test_shows_wins_or_losses_alone(self, page: Any, data: PageData) -> None:
+        row = next(row for row in data.outcome.main if (row.metric, row.candidate) == ("ndcg@10", "new"))
+        for show, count in (("win", row.wins), ("loss", row.losses), ("tie", row.ties)):
+            page.locator("#queries select[data-choice=show]").select_option(show)
+            assert len(column(page, "id")) == count
+
+    def test_follows_metric_and_candidate(self, page: Any, data: PageData) -> None:
+        page.locator("#queries select[data-choice=metric]").select_option(label="dcg@5")
+        page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
+        expected = values(data, "dcg@5", HOSTILE_SYSTEM)
+        found = dict(zip(column(page, "id"), column(page, "candidate"), strict=True))
+        assert found == {query: plain(value) for query, value in expected.items()}
+        assert page.locator("#figures select[data-choice=metric]").input_value() == "1"
+        assert "dcg@5" in page.locator("#figure-differences h3").inner_text()
+
+
+NUMBERS = ("baseline", "candidate", "difference")
+
+
+def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
+    """Halves go to the even digit; the tables beside it are written by Python."""
+    sizes = [0.03125, 0.09375, 0.15625, 0.5, 0.00005, 0.12345, 1.0, 0.99995, 1.96875, 0.0, 1 / 3]
+    ids = [f"q{place:02d}" for place in range(len(sizes))]
+    both = {"system_id": ["old"] * len(ids) + ["new"] * len(ids), "query_id": ids + ids}
+    scores = pa.table(both | {"metric": ["ndcg@10"] * 2 * len(ids), "value": [0.0] * len(ids) + sizes})
+    queries = pa.table({"query_id": ids, "text": pa.array([None] * len(ids), pa.string())})
+    outcome = small_outcome(["old", "new"])
+    write_page(tmp_path / "r.html", PageData(outcome, ABOUT | {"inputs": []}, queries, scores, NO_RANKINGS))
+    page = browser.new_page()
+    page.goto((tmp_path / "r.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    head(page, "id").get_by_role("button").click()
+    assert column(page, "candidate") == [plain(size) for size in sizes]
+    assert column(page, "difference") == [signed(size) for size in sizes]
+    page.get_by_role("button", name="q01").click()
+    assert ranking(page, "candidate") == [["returned nothing"]]
+    page.close()
+
+
+def test_one_system_alone(browser: Any, tmp_path: Path) -> None:
+    scores = {"system_id": ["old"], "query_id": ["q"], "metric": ["ndcg@10"], "value": [1.0]}
+    rankings = {"system_id": ["old"], "query_id": ["q"], "rank": [1], "doc_id": ["a"], "grade": [1.0]}
+    queries = pa.table({"query_id": ["q"], "text": pa.array([None], pa.string())})
+    about = ABOUT | {"inputs": []}
+    alone = PageData(small_outcome(["old"]), about, queries, pa.table(scores), pa.table(rankings))
+    write_page(tmp_path / "r.html", alone)
+    page = browser.new_page()
+    page.goto((tmp_path / "r.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert (column(page, "baseline"), column(page, "candidate")) == (["1.0000"], ["–"])
+    page.get_by_role("button", name="q", exact=True).click()
+    assert ranking(page, "baseline") == [["1", "a", "1", "–", "= same"]]
+    assert page.locator("#detail table").count() == 1 and not page.locator("figure:visible").count()
+    page.close()
+
+
+NO_RANKINGS = pa.table(
+    {name: pa.array([], pa.string()) for name in ("system_id", "query_id", "rank", "doc_id", "grade")}
+)
+
+
+class TestRankings:
+    def test_side_by_side_with_grades_and_marks(self, page: Any, data: PageData) -> None:
+        page.get_by_role("button", name="q01", exact=True).press("Enter")
+        before = values(data, "ndcg@10", "old")["q01"]
+        assert page.locator("#detail-title").inner_text() == "q01 · words of 1"
+        assert f"old {plain(before)}, new" in page.locator("#detail-values").inner_text()
+        assert ranking(page, "baseline") == [
+            ["1", OLD[0], "0", "0", "▼ down 1"],
+            ["2", OLD[1], "1", "1", "✕ left"],
+            ["3", OLD[2], "3", "3", "▲ up 2"],
+        ]
+        assert ranking(page, "candidate") == [
+            ["1", NEW[0], "3", "3", "▲ up 2"],
+            ["2", NEW[1], "0", "0", "▼ down 1"],
+            ["3", NEW[2], "unjudged", "0", "+ new"],
+        ]
+        assert page.evaluate("document.activeElement.id") == "detail-title"
+
+    def test_are_those_of_the_chosen_candidate(self, page: Any, data: PageData) -> None:
+        page.get_by_role("button", name="q02", exact=True).click()
+        page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
+        rows = data.rankings.to_pylist()
+        for role, system in (("baseline", "old"), ("candidate", HOSTILE_SYSTEM)):
+            mine = [row for row in rows if (row["query_id"], row["system_id"]) == ("q02", system)]
+            grades = ["unjudged" if row["grade"] is None else f"{row['grade']:g}" for row in mine]
+            shown = [row[:3] for row in ranking(page, role)]
+            assert shown == [[str(row["rank"]), row["doc_id"], grade] for row, grade in zip(mine, grades, strict=True)]
+            assert page.locator(f"#detail table[data-role={role}] caption").inner_text() == f"{system}, {role}"
+
+    def test_back_to_the_table(self, page: Any) -> None:
+        page.get_by_role("button", name="q05", exact=True).click()
+        page.get_by_role("button", name="Back to the table").press("Enter")
+        assert page.evaluate("document.activeElement.textContent") == "q05"
+
+    def test_open_from_a_figure(self, page: Any) -> None:
+        page.locator("#figure-differences .mark-rect path").first.click()
+        assert page.locator("#detail-title").inner_text().startswith(column(page, "id")[0])
+
+
+class TestFigures:
+    def test_are_drawn_with_words(self, page: Any, data: PageData) -> None:
+        for name in ("intervals", "differences", "values", "slices", "nights"):
+            figure = page.locator(f"#figure-{name}")
+            assert figure.locator("h3").inner_text() and "{" not in figure.locator("h3").inner_text()
+            assert figure.locator("figcaption").inner_text()
+            assert figure.locator("svg").first.get_attribute("aria-label") or figure.locator("svg [aria-label]").count()
+        told = page.locator("#figure-intervals figcaption").text_content()
+        for row in data.outcome.main:
+            assert f"{row.candidate}, {row.metric}: {signed(row.difference)}" in told
+        row = next(row for row in data.outcome.main if (row.metric, row.candidate) == ("ndcg@10", "new"))
+        told = page.locator("#figure-differences figcaption").inner_text()
+        assert re.search(rf"{row.wins} wins?, {row.ties} ties?, {row.losses} loss(es)?", told)
+        assert "new in evaluation 2" in page.locator("#figure-nights figcaption").inner_text()
+
+    def test_one_bar_for_each_query_and_a_mark_for_the_bad_night(self, page: Any) -> None:
+        assert page.locator("#figure-differences .mark-rect.role-mark path").count() == 40
+        assert page.locator("#figure-values .mark-symbol.role-mark path").count() == 40
+        assert page.locator("#figure-nights .mark-symbol.role-mark.layer_1_marks path").count() == 1
+
+    def test_tell_more_under_the_pointer(self, page: Any) -> None:
+        page.locator("#figure-differences .mark-rect.role-mark path").last.hover()
+        tip = page.locator("#vg-tooltip-element")
+        tip.wait_for(state="visible")
+        assert "difference" in tip.inner_text() and "query" in tip.inner_text()
+
+    def test_texts_from_data_are_no_placeholders(self, page: Any) -> None:
+        place = column(page, "id").index(HOSTILE_QUERY)
+        assert column(page, "text")[place] == HOSTILE_TEXT
+        page.locator("#figure-differences .mark-rect.role-mark path").nth(place).hover(force=True)
+        tip = page.locator("#vg-tooltip-element")
+        tip.wait_for(state="visible")
+        assert HOSTILE_TEXT in tip.inner_text() and HOSTILE_QUERY in tip.inner_text()
+
+
+class TestInert:
+    def test_hostile_texts_do_nothing(self, page: Any) -> None:
+        page.locator("#search").fill(HOSTILE_QUERY)
+        assert column(page, "id") == [HOSTILE_QUERY]
+        page.locator("#query-table tbody button").click()
+        page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
+        documents = [row[1] for role in ("baseline", "candidate") for row in ranking(page, role)]
+        assert HOSTILE_DOC in documents
+        for mark in page.locator("#figure-slices .mark-symbol.role-mark path").all():
+            mark.hover(force=True)
+        page.locator("#figure-differences .mark-rect.role-mark path").nth(20).hover(force=True)
+        assert page.evaluate("window.hacked === undefined && !document.querySelector('img, [onload], [onerror]')")
+
+    def test_the_policy_holds_without_the_escaping(self, page: Any) -> None:
+        """Were a text to become markup after all, its script would not run (Chromium says so on the console)."""
+        page.evaluate(
+            "document.body.insertAdjacentHTML('beforeend', '<a id=trap href=\"javascript:window.hacked=1\">x</a>')"
+        )
+        assert (
+            "'unsafe-inline'" not in page.locator("meta[http-equiv]").get_attribute("content").partition("style-src")[0]
+        )
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_narrow_screens_scroll_inside_tables_alone(open_page: Open, width: int) -> None:
+    page = open_page(width=width, height=740)
+    page.get_by_role("button", name="q01", exact=True).click()
+    page.get_by_text("More columns").click()
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    wide = "[...document.querySelectorAll('svg')].filter(e => e.getBoundingClientRect().width > innerWidth).length"
+    assert page.evaluate(wide) == 0
+
+
+@pytest.mark.parametrize("scheme", DARK_AND_LIGHT)
+def test_contrast(open_page: Open, scheme: str) -> None:
+    page = open_page(color_scheme=scheme)
+    page.get_by_role("button", name="q01", exact=True).click()
+    ratios = page.evaluate(CONTRAST, "p, li, a, td, th, caption, figcaption, button, label, summary, span, small, code")
+    assert len(ratios) > 200 and min(ratios) >= 4.5
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+
+
+def test_print_shows_every_section_on_white(open_page: Open) -> None:
+    page = open_page(color_scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    for name in SECTIONS:
+        assert page.locator(f"#{name} h2").is_visible(), name
+    assert page.get_by_text("p, unadjusted").first.is_visible()
+    assert not page.locator("#search").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_javascript_words_and_tables_are_there(open_page: Open, data: PageData) -> None:
+    page = open_page(ready=False, java_script_enabled=False)
+    row = data.outcome.main[0]
+    assert page.get_by_text(signed(row.difference)).first.is_visible()
+    assert page.locator("noscript p").is_visible()
+    assert page.locator("#metrics table").first.is_visible() and page.locator("#findings").is_visible()
+    assert not page.locator("#queries").is_visible() and not page.locator("#figures").is_visible()
+
+
+def test_the_keyboard_reaches_what_the_mouse_does(page: Any) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "answer"
+    seen = []
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.slice(0, 20)"))
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none", seen[-1]
+        if seen[-1] == "configuration":
+            break
+        if "q01" in seen and "search" in seen:
+            break
+    assert "search" in seen and "q01" in seen and seen.index("search") < seen.index("q01")
+
+
+def test_works_inside_another_page(browser: Any, data: PageData) -> None:
+    """As MLflow shows an artifact: in a frame whose links would lead to the page around it."""
+    around = browser.new_page()
+    said: list[str] = []
+    around.on("console", lambda message: said.append(message.text))
+    around.set_content("<iframe sandbox='allow-scripts' style='width: 900px; height: 700px'></iframe>")
+    around.evaluate("text => { document.querySelector('iframe').srcdoc = text; }", rendered(data))
+    inside = around.frame_locator("iframe")
+    inside.locator("html[data-ready]").wait_for(timeout=20_000)
+    inside.get_by_role("link", name="Queries").click()
+    assert inside.locator("#queries").evaluate("section => document.activeElement === section")
+    assert inside.locator("#figure-intervals svg").count() and said == []
+    around.close()
+
+
+def test_links_inside_stay_on_the_page(page: Any) -> None:
+    before = page.url
+    page.get_by_role("link", name="Queries").click()
+    assert page.evaluate("document.activeElement.id") == "queries" and page.url == before

@@ -1,0 +1,97 @@
+"""Prefect away, hanging, failing or dying: the night goes on without it, and says so."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.config.environment import prepare
+from ndcg_ab.flows import steps
+from ndcg_ab.history import bundles
+from ndcg_ab.report import bundle_files
+from tests.conftest import ROOT
+from tests.slow.broken_servers import OUTAGES, closed, configuration
+from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small, with_store
+
+prepare()
+
+
+@pytest.mark.parametrize("outage", ["refused", "hanging", "500"])
+def test_a_night_without_prefect_goes_on(outage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from ndcg_ab.flows import evaluation as flow
+
+    monkeypatch.setattr(flow, "PATIENCE", 1.0)
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+    monkeypatch.setattr(steps.announced, "__defaults__", (calling(PUBLISH=no_tracker), lambda: None))
+    said: list[str] = []
+    with OUTAGES[outage]() as port, temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
+        finished = flow.run_evaluation(small(tmp_path), said.append)
+    assert finished.unobserved is not None
+    assert f"http://127.0.0.1:{port}/api" in finished.unobserved
+    assert said[0].startswith("going on without Prefect (")
+    assert bundles.read_bundle(finished.bundle).outcome == finished.outcome
+
+
+KILLER = """import os
+from pathlib import Path
+
+def search(queries):
+    try:
+        os.kill(PROCESS, 9)
+    except ProcessLookupError:
+        pass
+    found = {}
+    for line in (Path(__file__).parent / "new.run").read_text().splitlines():
+        query, _, doc, _, score, _ = line.split()
+        found.setdefault(query, []).append((doc, float(score)))
+    return found
+"""
+
+
+def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
+    """With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none."""
+    with closed() as port:
+        url = f"http://127.0.0.1:{port}/api"
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect"), "PREFECT_CLIENT_MAX_RETRIES": "0"}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_for(f"{url}/health", server)
+        killed = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "killer_of_prefect:search"}]
+        evaluation = small(
+            with_store(tmp_path), systems=killed, queries={"file": "queries.tsv"}, prefect={"api_url": url}
+        )
+        (tmp_path / "inputs" / "killer_of_prefect.py").write_text(KILLER.replace("PROCESS", str(server.pid)))
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
+        done = subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+        )
+    finally:
+        server.kill()
+        server.wait()
+    assert done.returncode == 0, done.stderr
+    assert "going on without Prefect" in done.stderr
+    assert "Prefect has no record of this run, which went on without it" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
+    assert [run["complete"] for run in runs(evaluation)] == [True, False, False]
+
+
+def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+    for _ in range(600):
+        assert server.poll() is None
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=1):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{url} does not answer")

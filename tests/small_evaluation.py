@@ -1,0 +1,133 @@
+"""A small evaluation for the tests of nights: configured, performed without Prefect, and what it left."""
+
+import functools
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.flows import steps
+from ndcg_ab.history import bundles, database
+from ndcg_ab.report import bundle_files
+from tests.conftest import ROOT
+
+DATA = ROOT / "tests" / "data"
+
+
+def small(folder: Path, **changes: Any) -> Evaluation:
+    """Two systems on 20 queries; inputs, results and an MLflow store of its own under `folder`."""
+    inputs = folder / "inputs"
+    if not inputs.exists():
+        inputs.mkdir(parents=True)
+        for path in DATA.iterdir():
+            (inputs / path.name).write_bytes(path.read_bytes())
+    content: dict[str, Any] = {
+        "name": "small",
+        "directory": inputs,
+        "output": folder / "out",
+        "judgments": {"file": "judgments.qrels"},
+        "systems": [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}],
+        "statistics": {"resamples": 100},
+        "mlflow": {"tracking_uri": f"sqlite:///{folder / 'mlflow.db'}"},
+    }
+    return Evaluation.model_validate({**content, **changes})
+
+
+@functools.cache
+def empty_store() -> "tempfile.TemporaryDirectory[str]":
+    """An MLflow database without runs: making one takes seconds."""
+    import mlflow
+
+    folder = tempfile.TemporaryDirectory()
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{folder.name}/mlflow.db").get_experiment_by_name("none")
+    return folder
+
+
+def with_store(folder: Path) -> Path:
+    """Puts an empty MLflow store where `small` looks for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "mlflow.db").write_bytes((Path(empty_store().name) / "mlflow.db").read_bytes())
+    return folder
+
+
+def no_tracker(*_: object) -> dict[str, Any]:
+    return {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+
+
+def plain_page(folder: Path) -> None:
+    """In place of the page, which takes most of a small evaluation's time."""
+    (folder / bundle_files.PAGE).write_text("page\n")
+
+
+def calling(**works: Callable[..., Any]) -> steps.Call:
+    """Calls the steps plainly, but some of them, by their names in `steps`, with other functions."""
+    others = {getattr(steps, name): work for name, work in works.items()}
+    return lambda step, *arguments: others.get(step, step.work)(*arguments)
+
+
+def unlogged(evaluation: Evaluation, **options: Any) -> steps.Performed:
+    """A run whose publishing does nothing."""
+    return steps.perform(evaluation, calling(PUBLISH=no_tracker), **options)
+
+
+def changed_run(folder: Path, turn: int) -> None:
+    """Gives the candidate another ranking: a different result of one query goes to the top."""
+    small(folder)
+    lines = (DATA / "new.run").read_text().splitlines()
+    fields = lines[turn % len(lines)].split()
+    fields[4] = str(50 + turn)
+    lines[turn % len(lines)] = " ".join(fields)
+    (folder / "inputs" / "new.run").write_text("\n".join(lines) + "\n")
+
+
+def rows_of(evaluation: Evaluation, select: str) -> list[tuple[Any, ...]]:
+    with DuckDBEngine(database.path_of(evaluation), files={}) as past:
+        return past.connection.execute(select).fetchall()
+
+
+def state(evaluation: Evaluation) -> dict[str, Any]:
+    """What a night left: history rows by table and ordinal, folders, files of each bundle."""
+    parent = evaluation.output_directory / evaluation.name
+    found: dict[str, Any] = {"tables": {}, "bundles": {}}
+    for table in database.RECORDS:
+        rows = rows_of(evaluation, f"select * from {table} order by all")
+        found["tables"][table] = json.loads(json.dumps(rows))
+    found["evaluations"] = rows_of(evaluation, "select ordinal, key, content_key from evaluation order by ordinal")
+    with database.opened(database.path_of(evaluation)) as past:
+        query_set = past.rows("evaluation", ("query_set",), order="query_set desc")[0][0]
+        found["so_far"] = database.comparisons_so_far(past, query_set)
+    for folder in sorted(parent.iterdir()):
+        if folder.is_dir():
+            found["bundles"][folder.name] = sorted(path.name for path in folder.iterdir())
+    for name in found["bundles"]:
+        if not name.startswith("."):
+            bundle = bundles.read_bundle(parent / name)
+            found.setdefault("ordinals", []).append([bundle.key, bundle.ordinal, bundle.comparisons_so_far])
+    return found
+
+
+def runs(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The active runs of the evaluation's experiment, by key and kind."""
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=evaluation.mlflow.tracking_uri)
+    experiment = client.get_experiment_by_name(evaluation.mlflow.experiment or evaluation.name)
+    if experiment is None:
+        return []
+    found = client.search_runs([experiment.experiment_id], max_results=1000)
+    rows = [
+        {
+            "id": run.info.run_id,
+            "key": run.data.tags["bundle_key"],
+            "kind": run.data.tags["kind"],
+            "ordinal": int(run.data.tags["evaluation"]),
+            "complete": "published" in run.data.tags,
+            "status": run.info.status,
+            "inputs": {item.dataset.name: item.dataset.digest for item in run.inputs.dataset_inputs},
+        }
+        for run in found
+    ]
+    return sorted(rows, key=lambda row: (row["ordinal"], row["kind"]))

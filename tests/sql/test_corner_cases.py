@@ -1,0 +1,343 @@
+"""What a definition says where data runs out or is odd, by hand, from the SQL and from the core."""
+
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.sources import Queries
+from ndcg_core.measures.metric import MetricError
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+from tests.conftest import (
+    Judgments,
+    Ranking,
+    Scores,
+    both,
+    core_scores,
+    evaluation_of,
+    in_order,
+    pulled_judgments,
+    pulled_ranking,
+    sql_scores,
+)
+
+IDEALS = ("global", "local", "recall", "max")
+SECOND, THIRD = 1 / math.log2(3), 1 / 2  # discounts log2 of the ranks 2 and 3
+JUDGED = {"q": {"a": 3, "b": 0, "c": 2, "d": 1}}
+
+
+def hand(judgments: Judgments, returned: list[Result], expected: Mapping[str, float]) -> None:
+    """Every metric together, as an evaluation computes them."""
+    names = {parse(metric).name: value for metric, value in expected.items()}
+    rankings = {"new": {"q": returned}}
+    for scores in (sql_scores(judgments, rankings, list(names)), core_scores(judgments, rankings, list(names))):
+        found = {metric: value for (_, query, metric), value in scores.items() if query == "q"}
+        assert found == pytest.approx(names, abs=1e-12)
+
+
+def alone(judgments: Judgments, returned: list[Result], expected: Mapping[str, float]) -> None:
+    """One metric after the other: no deeper one ranks more documents than it needs itself."""
+    for metric, value in expected.items():
+        assert both(judgments, returned, metric) == pytest.approx((value, value), abs=1e-12), metric
+
+
+def agreed(judgments: Judgments, rankings: Mapping[str, Ranking], metric: str) -> dict[tuple[str, str], float]:
+    """(system_id, query_id) -> value, the same from both."""
+    name = parse(metric).name
+    sql, core = sql_scores(judgments, rankings, [name]), core_scores(judgments, rankings, [name])
+    assert sql == pytest.approx(core, rel=1e-12, abs=1e-12)
+    return {(system, query): value for (system, query, _), value in sql.items()}
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files for the data check to find a line in (it has only the tables, which hold the same)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b -0.5\n", encoding="utf-8")
+    (tmp_path / "new.run").write_text("q Q0 a 1 2 t\nq Q0 a 2 4 t\n", encoding="utf-8")
+
+
+def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: list[str]) -> Scores:
+    """As an evaluation computes them, with the data check before the scoring."""
+    tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
+    evaluation = evaluation_of(list(rankings), metrics)
+    with DuckDBEngine() as engine:
+        pulled = pulled_judgments(judgments)
+        pipeline.load(engine, pulled, Queries(), tables, evaluation)
+        check(engine, pulled, tables, evaluation.metric_list)
+        pipeline.score(engine, evaluation.metric_list)
+        rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
+    return {(system, query, name): value for system, query, name, value in rows}
+
+
+def test_k_larger_than_what_was_returned() -> None:
+    dcg = 3 + 2 * THIRD
+    expected = {
+        "ndcg@100": dcg / (3 + 2 * SECOND + 1 * THIRD),
+        "ndcg@3": dcg / (3 + 2 * SECOND + 1 * THIRD),
+        "ndcg(ideal=local)@100": dcg / (3 + 2 * SECOND),
+        "ndcg(ideal=recall)@100": dcg / (3 + 2 * SECOND),
+        "ndcg(ideal=recall, recall_depth=1000)@100": dcg / (3 + 2 * SECOND),
+        "ndcg(ideal=max)@100": dcg / sum(3 / math.log2(rank + 1) for rank in range(1, 101)),
+        "ndcg(ideal=max, ideal_cut=returned)@100": dcg / (3 + 3 * SECOND + 3 * THIRD),
+        "ndcg(ideal_cut=returned)@100": dcg / (3 + 2 * SECOND + 1 * THIRD),
+        "precision@100": 2 / 100,
+        "recall@100": 2 / 3,
+        "judged@100": 1.0,
+    }
+    hand(JUDGED, in_order("a", "b", "c"), expected)
+
+
+def test_one_result() -> None:
+    ideal = 3 + 2 * SECOND + 1 * THIRD
+    expected = {"ndcg@10": 2 / ideal, "ndcg(ideal=local)@10": 1.0, "ndcg(ideal=recall)@10": 1.0, "ndcg@1": 2 / 3}
+    expected |= {"ndcg(ideal=max)@1": 2 / 3, "ndcg(ideal=max)": 2 / 3, "ndcg(ideal_cut=returned)@10": 2 / 3}
+    expected |= {"ndcg": 2 / ideal, "rr": 1.0, "ndcg(ties=average)@10": 2 / ideal}
+    hand(JUDGED, in_order("c"), expected)
+    hand(JUDGED, in_order("b"), dict.fromkeys(expected, 0.0))
+
+
+def test_no_result() -> None:
+    names = [f"ndcg(ideal={ideal}){cutoff}" for ideal in IDEALS for cutoff in ("", "@10")]
+    names += ["ndcg(ideal_cut=none)@10", "ndcg(ideal_cut=returned)@10", "ndcg(unjudged=condense)@10"]
+    names += ["ndcg(ties=average)", "dcg", "cg", "accuracy@5", "precision", "recall", "rr", "judged@5", "precision@5"]
+    hand(JUDGED, [], dict.fromkeys(names, 0.0))
+
+
+def test_all_grades_equal() -> None:
+    judgments = {"q": {"a": 2, "b": 2, "c": 2}}
+    every = [f"ndcg(ideal={ideal}, gain={gain})@2" for ideal in IDEALS for gain in ("linear", "exponential", "binary")]
+    hand(judgments, in_order("b", "c", "a"), dict.fromkeys([*every, "ndcg", "ndcg(ties=average)"], 1.0))
+    hand(judgments, in_order("b", "x"), {"ndcg@2": 1 / (1 + SECOND), "ndcg(ideal=local)@2": 1.0})
+
+
+def test_all_grades_negative() -> None:
+    judgments = {"q": {"a": -1, "b": -2}, "p": {"a": 1}}
+    rankings = {"new": {"q": in_order("a", "b"), "p": in_order("a")}}
+    for metric in ("ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"):
+        assert agreed(judgments, rankings, metric).keys() == {("new", "p")}
+    for word, value in (("zero", 0.0), ("one", 1.0)):
+        for ideal in IDEALS:
+            found = agreed(judgments, rankings, f"ndcg(ideal={ideal}, no_relevant={word})@1")
+            assert found == {("new", "p"): 1.0, ("new", "q"): value}
+    alone = {"q": {"a": -1, "b": -2}}
+    assert agreed(alone, {"new": {"q": in_order("a")}}, "ndcg(ideal=max)@10") == {}
+    hand(alone, in_order("a"), {"ndcg(no_relevant=one)@10": 1.0, "ndcg(no_relevant=zero, ideal=max)@10": 0.0})
+
+
+def test_a_grade_below_0_gains_nothing() -> None:
+    hand({"q": {"a": -3, "b": 1}}, in_order("a", "b"), {"ndcg": SECOND, "dcg(gain=exponential)": SECOND, "judged": 1.0})
+
+
+def test_only_unjudged_results() -> None:
+    names = [f"ndcg(ideal={ideal}, unjudged={word})@3" for ideal in IDEALS for word in ("zero", "condense")]
+    names += ["ndcg", "judged@3", "precision(unjudged=condense)@3", "precision(unjudged=condense)", "rr"]
+    names += ["judged(unjudged=condense)@3", "ndcg(unanswered=exclude, unjudged=condense)@3"]
+    hand(JUDGED, in_order("x", "y", "z"), dict.fromkeys(names, 0.0))
+
+
+def test_100_000_documents_for_one_query() -> None:
+    count = 100_000
+    judgments = {"q": {f"d{place}": float(place % 5) for place in range(0, count, 2)}}
+    returned = [Result(f"d{place}", float(place * 7919 % 20_011)) for place in range(count)]  # every score 5 times
+    names = ["ndcg", "ndcg@10", "ndcg(ties=average)", "ndcg(ideal=recall)@10", "ndcg(unjudged=condense)@1000", "rr"]
+    started = time.perf_counter()
+    sql = sql_scores(judgments, {"new": {"q": returned}}, names)
+    core = core_scores(judgments, {"new": {"q": returned}}, names)
+    assert sql == pytest.approx(core, rel=1e-12)
+    assert len(sql) == len(names)
+    assert all(0 < value <= 1 for value in sql.values())
+    assert time.perf_counter() - started < 20, "it takes 2 seconds"
+
+
+def test_grades_between_whole_numbers() -> None:
+    judgments = {"q": {"a": 0.7, "b": 1.0, "c": 0.1}}
+    seven, tenth = 2**0.7 - 1, 2**0.1 - 1
+    expected = {
+        "ndcg": (0.7 + SECOND * 1.0 + THIRD * 0.1) / (1.0 + SECOND * 0.7 + THIRD * 0.1),
+        "dcg(gain=exponential)": seven + SECOND * 1 + THIRD * tenth,
+        "ndcg(ideal=max, max_grade=1.5)@1": 0.7 / 1.5,
+        "dcg(gain=binary)@3": 1 + SECOND + THIRD,
+        "dcg(gain=binary, relevant_from=0.7)@3": 1 + SECOND,
+        "dcg(gain={0.1:0, 0.7:5, 1:8})": 5 + SECOND * 8,
+        "precision(relevant_from=0.5)@3": 2 / 3,
+        "recall(relevant_from=0.8)@1": 0.0,
+        "rr(relevant_from=0.8)": 1 / 2,
+    }
+    hand(judgments, in_order("a", "b", "c"), expected)
+
+
+ODD = [
+    "with space",
+    " ",
+    "'quoted'",
+    '"double"',
+    "it's; drop table ranking --",
+    "🦆",
+    "👩‍👩‍👧",
+    "x" * 1000,
+    "x" * 999 + "y",
+    "back\\slash\t",
+]
+
+
+def test_odd_document_ids() -> None:
+    judgments = {"q": {doc_id: float(place + 1) for place, doc_id in enumerate(ODD)}}
+    best = in_order(*reversed(ODD))
+    hand(judgments, best, {"ndcg": 1.0, "ndcg@3": 1.0, "recall": 1.0, "judged": 1.0})
+    hand(judgments, in_order(*ODD[:1], *ODD[:0:-1]), {"judged@10": 1.0, "rr(relevant_from=10)": 1 / 2})
+    # all tied: by bytes, descending; what differs in the thousandth letter only is two documents
+    tied = [Result(doc_id, 1.0) for doc_id in ODD]
+    last = max(ODD, key=str.encode)
+    hand({"q": {last: 1}}, tied, {"rr": 1.0, "rr(ties=doc_id_asc)": 1 / len(ODD), "ndcg(ties=average)@1": 1 / len(ODD)})
+    hand({"q": {"x" * 1000: 1, "x" * 999 + "y": 0}}, tied[7:9], {"ndcg@1": 0.0, "ndcg(ties=doc_id_asc)@1": 1.0})
+
+
+GAPS = {"answered": {"a": 1}, "unanswered": {"a": 2}, "hopeless": {"a": 0}, "hopeless and unanswered": {"a": 0}}
+GAPPED = {"new": {"answered": in_order("a"), "hopeless": in_order("a")}}
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ("", {"answered": 1.0, "unanswered": 0.0}),
+        ("unanswered=exclude", {"answered": 1.0}),
+        ("no_relevant=zero", {"answered": 1.0, "unanswered": 0.0, "hopeless": 0.0, "hopeless and unanswered": 0.0}),
+        ("no_relevant=one", {"answered": 1.0, "unanswered": 0.0, "hopeless": 1.0, "hopeless and unanswered": 1.0}),
+        ("unanswered=exclude, no_relevant=one", {"answered": 1.0, "hopeless": 1.0}),
+        ("unanswered=exclude, no_relevant=zero", {"answered": 1.0, "hopeless": 0.0}),
+    ],
+)
+def test_unanswered_comes_before_nothing_relevant_before_nothing_returned(
+    choices: str, expected: dict[str, float]
+) -> None:
+    for measure in ("ndcg@10", "precision@1", "rr"):
+        name, at, cutoff = measure.partition("@")
+        found = agreed(GAPS, GAPPED, f"{name}({choices}){at}{cutoff}" if choices else measure)
+        assert {query: value for (_, query), value in found.items()} == expected
+
+
+def test_exclude_is_for_the_system_that_did_not_answer() -> None:
+    rankings = {"old": {"unanswered": in_order("a")}, **GAPPED}
+    found = agreed(GAPS, rankings, "ndcg(unanswered=exclude)@10")
+    assert found == {("old", "unanswered"): 1.0, ("new", "answered"): 1.0}
+
+
+def test_condense_takes_the_unjudged_out_before_ranks_are_given() -> None:
+    returned = in_order("x", "b", "y", "a", "c")
+    ideal = 3 + 2 * SECOND + 1 * THIRD
+    expected = {
+        "ndcg(unjudged=condense)@3": (3 * SECOND + 2 * THIRD) / ideal,  # b, a, c
+        "ndcg(unjudged=condense)@2": 3 * SECOND / (3 + 2 * SECOND),
+        "ndcg@3": 0.0,
+        "rr(unjudged=condense)": 1 / 2,
+        "rr": 1 / 4,
+        "precision(unjudged=condense)": 2 / 3,
+        "precision": 2 / 5,
+        "judged(unjudged=condense)@3": 1.0,
+        "judged@3": 1 / 3,
+        "ndcg(unjudged=condense, ideal=local)@2": 3 * SECOND / 3,
+        "ndcg(unjudged=condense, ideal_cut=returned)@10": (3 * SECOND + 2 * THIRD) / ideal,
+    }
+    hand(JUDGED, returned, expected)
+    hand(JUDGED, in_order("a", "x"), {"ndcg(unjudged=condense, ideal_cut=returned)@10": 1.0})
+    # of three equal scores one is unjudged: the mean is over two
+    tied = [Result("a", 1.0), Result("b", 1.0), Result("x", 1.0)]
+    hand(JUDGED, tied, {"ndcg(unjudged=condense, ties=average)@1": 1.5 / 3, "ndcg(ties=average)@1": 1.0 / 3})
+
+
+@pytest.mark.usefixtures("sources")
+def test_negative_error_refuses_and_names_the_grade() -> None:
+    judgments = {"q": {"a": 1, "b": -0.5}}
+    with pytest.raises(MetricError, match=r"grade -0\.5 is below 0"):
+        score_query(parse("ndcg(negative=error)@3"), in_order("a"), judgments["q"])
+    with pytest.raises(InputError, match=r"-0\.5.*must not be below 0 \(negative = error\)"):
+        checked_scores(judgments, {"new": {"q": in_order("a")}}, ["ndcg(negative=error)@3"])
+    hand({"q": {"a": 1, "b": 0}}, in_order("b", "a"), {"ndcg(negative=error)@3": SECOND})
+
+
+@pytest.mark.usefixtures("sources")
+def test_duplicates_first_counts_the_better_placed() -> None:
+    returned = [Result("x", 3.0, 1), Result("a", 2.0, 2), Result("a", 4.0, 4), Result("c", 1.0, 3)]
+    expected = {
+        "ndcg(duplicates=first)@3": (3 + 2 * THIRD) / (3 + 2 * SECOND + 1 * THIRD),  # a, x, c
+        "ndcg(duplicates=first, ties=given)@3": (3 * SECOND + 2 * THIRD) / (3 + 2 * SECOND + 1 * THIRD),  # x, a, c
+        "precision(duplicates=first)": 2 / 3,
+    }
+    for metric, value in expected.items():
+        name = parse(metric).name
+        rankings = {"new": {"q": returned}}
+        assert checked_scores(JUDGED, rankings, [name])["new", "q", name] == pytest.approx(value, abs=1e-12), metric
+        assert core_scores(JUDGED, rankings, [name])["new", "q", name] == pytest.approx(value, abs=1e-12), metric
+    with pytest.raises(InputError, match="stands 2 times"):
+        checked_scores(JUDGED, {"new": {"q": returned}}, ["ndcg@3"])
+    with pytest.raises(ValueError, match="comes twice"):
+        score_query(parse("ndcg@3"), returned, JUDGED["q"])
+
+
+def test_ties_given_orders_by_the_ranking_s_own_ranks() -> None:
+    returned = [Result("a", 9.0, 30), Result("c", 9.0, 20), Result("b", 1.0, 10)]  # ranks with gaps: b, c, a
+    expected = {
+        "dcg(ties=given)": 2 * SECOND + 3 * THIRD,
+        "dcg(ties=given)@2": 2 * SECOND,
+        "dcg": 2 + 3 * SECOND,
+        "dcg(ties=doc_id_asc)": 3 + 2 * SECOND,
+        "rr(ties=given)": 1 / 2,
+    }
+    hand(JUDGED, returned, expected)
+    # one rank twice: by document id, descending
+    hand(JUDGED, [Result("a", None, 1), Result("c", None, 1)], {"dcg(ties=given)": 2 + 3 * SECOND})
+
+
+def test_ties_average_across_the_cutoff() -> None:
+    # scikit-learn documents .75 for these (10 and 5 tied at the top, the cutoff at 1), and .5 when ties are ignored
+    judgments = {"q": {"a": 10, "b": 0, "c": 0, "d": 1, "e": 5}}
+    returned = [Result("a", 1.0), Result("b", 0.0), Result("c", 0.0), Result("d", 0.0), Result("e", 1.0)]
+    alone(judgments, returned, {"ndcg(ties=average)@1": 0.75, "ndcg@1": 0.5, "ndcg(ties=doc_id_asc)@1": 1.0})
+    # a stands first; three share the ranks 2 to 4, of which the cutoff keeps one, two or three
+    judgments = {"q": {"a": 3, "b": 2, "c": 0, "d": 1}}
+    returned = [Result("a", 2.0), Result("b", 1.0), Result("c", 1.0), Result("x", 1.0)]
+    mean = 2 / 3
+    expected = {
+        "dcg(ties=average)@1": 3,
+        "dcg(ties=average)@2": 3 + mean * SECOND,
+        "dcg(ties=average)@3": 3 + mean * (SECOND + THIRD),
+        "dcg(ties=average)": 3 + mean * (SECOND + THIRD + 1 / math.log2(5)),
+        "ndcg(ties=average)@2": (3 + mean * SECOND) / (3 + 2 * SECOND),
+        "ndcg(ties=average, ideal=recall)@2": (3 + mean * SECOND) / (3 + 2 * SECOND),
+        "precision(ties=average)@2": (1 + 1 / 3) / 2,
+        "recall(ties=average)@2": (1 + 1 / 3) / 3,
+        "judged(ties=average)@2": (1 + 2 / 3) / 2,
+        "cg(ties=average)@3": 3 + 2 * mean,
+    }
+    alone(judgments, returned, expected)
+
+
+@pytest.mark.parametrize("measure", ["rr", "accuracy"])
+def test_no_average_for_what_is_no_sum_over_places(measure: str) -> None:
+    with pytest.raises(MetricError, match="is no sum over places"):
+        parse(f"{measure}(ties=average)@5")
+
+
+def test_float32_cuts_scores_beyond_its_range() -> None:
+    judgments = {"q": {"a": 1, "b": 0}}
+    huge = [Result("a", 1e300), Result("b", 1e299)]  # both the largest 32-bit float
+    hand(judgments, huge, {"ndcg(score_precision=float32)@1": 0.0, "ndcg@1": 1.0})
+    low = [Result("a", -1e299), Result("b", -1e300)]
+    hand(judgments, low, {"ndcg(score_precision=float32)@1": 0.0, "ndcg@1": 1.0})
+    hand(judgments, [Result("a", 1e300), Result("b", 3e38)], {"ndcg(score_precision=float32)@1": 1.0})
+
+
+def test_a_recall_depth_below_the_cutoff_is_refused() -> None:
+    with pytest.raises(MetricError, match="recall_depth = 9: not below k = 10"):
+        parse("ndcg(ideal=recall, recall_depth=9)@10")
+    # four returned, the best of them last: a depth of 3 does not see it
+    expected = {"ndcg(ideal=recall, recall_depth=3)@1": 1 / 2, "ndcg(ideal=recall)@1": 1 / 3}
+    alone(JUDGED, in_order("d", "c", "b", "a"), expected)

@@ -1,0 +1,61 @@
+"""A slip in the SQL stops the evaluation, and says where."""
+
+import pytest
+
+from ndcg_ab.errors import ParityError
+from ndcg_ab.evaluation.parity import SAMPLE, sample_queries
+from tests.conftest import in_order, outcome_of, plant
+
+JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
+RANKINGS = {"old": {"q1": in_order("b", "a"), "q2": in_order("c")}, "new": {"q1": in_order("a", "b")}}
+FAULTS = [
+    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "dcg@10"),
+    ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "ndcg@10"),
+    ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
+    ("gain", "power(2.0, wanted_grade.grade) - 1.0", "power(2.0, wanted_grade.grade)", "ndcg(gain=exponential)@10"),
+    ("ranked_doc", "} desc", "} asc", "ndcg@10"),
+    ("ranked_doc", "'score': -order_score", "'score': order_score", "ndcg(ties=doc_id_asc)@10"),
+    ("dcg_by_rank", "between unbounded preceding", "between 0 preceding", "cg@10"),
+    ("ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg@1"),
+    ("own_ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg(ideal=recall)@1"),
+    ("max_ideal_by_rank", "max(grade) as grade", "min(grade) as grade", "ndcg(ideal=max)@10"),
+    ("query_dcg", "dcg_by_rank.rank <= ", "dcg_by_rank.rank < ", "ndcg@2"),
+    ("query_ideal", "ideal_by_rank.rank <= ", "ideal_by_rank.rank < ", "ndcg@2"),
+    ("query_score", "dcg / coalesce(cutoff, returned)", "dcg / returned", "precision@10"),
+    ("query_score", "when coalesce(returned, 0) = 0 then 0.0", "when coalesce(returned, 0) = 0 then 0.5", "ndcg@10"),
+    ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),
+]
+
+
+@pytest.mark.parametrize(("table", "right", "wrong", "metric"), FAULTS)
+def test_a_planted_fault_stops_the_evaluation(
+    table: str, right: str, wrong: str, metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome_of(JUDGMENTS, RANKINGS, [metric])  # sound before
+    plant(monkeypatch, table, right, wrong)
+    # One more query, whose only grade is 1: some faults touch no other.
+    judgments = {**JUDGMENTS, "q3": {"a": 1}}
+    with pytest.raises(ParityError) as caught:
+        outcome_of(judgments, RANKINGS, [metric])
+    message = str(caught.value)
+    assert any(f"query {query!r}" in message for query in judgments)
+    assert any(f"system {system}" in message for system in RANKINGS)
+    assert f"metric {metric}" in message
+    assert "SQL gives" in message
+    assert "the Python core" in message
+
+
+def test_the_sample_is_fixed_and_whole_when_small() -> None:
+    many = [f"q{number}" for number in range(1000)]
+    assert sample_queries(many[:SAMPLE]) == sorted(many[:SAMPLE])
+    sample = sample_queries(many)
+    assert len(sample) == SAMPLE
+    assert sample == sample_queries(list(reversed(many)))
+    assert set(sample) - set(many[:500]), "it reaches beyond the first queries"
+
+
+def test_large_values_are_compared_by_their_size() -> None:
+    judgments = {f"q{number}": {f"d{place}": 1e8 / (place + 3) + number for place in range(60)} for number in range(20)}
+    rankings = {"new": {query: in_order(*grades) for query, grades in judgments.items()}}
+    outcome = outcome_of(judgments, rankings, ["dcg@20", "cg"])
+    assert outcome.parity_queries == 20

@@ -1,0 +1,383 @@
+"""Every preset against the tool that it stands for: the tool itself where it can be installed, else its own values."""
+
+import json
+import math
+import shutil
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.measures.notation import PRESETS, parse
+from ndcg_core.measures.score import Result
+from tests.conftest import Judgments, both, core_scores, in_order, results, sql_scores
+from tests.sql.test_scores import read_trec
+
+Run = Mapping[str, Mapping[str, float]]
+Whole = dict[str, dict[str, int]]
+
+# judged a 3, b 3, c 2, d 1, e 0, and r0 … r19 1 each; returned a, x (unjudged), c (docs/presets.md)
+CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
+VALUES = {
+    "standard": 0.4816,
+    "ranx": 0.4816,
+    "beir": 0.4816,
+    "trec_eval-9": 0.4816,
+    "trec_eval-10": 0.4816,
+    "gdeval": 0.5545,
+    "opensearch": 0.5545,
+    "quepid": 0.4544,
+    "quepid-cut": 0.5545,
+    "elasticsearch": 0.6581,
+    "mlflow": 0.7039,
+    "sklearn": 0.4816,
+    "jarvelin-kekalainen": 0.4311,
+    "turnbull-local": 0.9167,
+    "turnbull-recall": 0.9167,
+    "turnbull-global": 0.5855,
+    "turnbull-max": 0.4173,
+}
+
+QUERIES = ["q1", "q2", "q3", "q4"]
+DOCUMENTS = [f"d{number}" for number in range(7)] + ["D1", "é", "007"]
+# The last two are one number as 32-bit floats.
+SCORES = st.sampled_from([0.0, 1.0, 1.0, 2.0, 0.5, 16777216.0, 16777217.0]) | st.floats(-100, 100, allow_nan=False)
+# No grades below 0: on a query with nothing else pytrec_eval 0.5.11 may never end. d9 is never returned.
+GRADES = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 4), min_size=1).map(
+    lambda found: {**found, "d9": 0}
+)
+QRELS = st.dictionaries(st.sampled_from(QUERIES), GRADES, min_size=2)
+RUNS = st.dictionaries(
+    st.sampled_from([*QUERIES, "unjudged"]),
+    st.dictionaries(st.sampled_from(DOCUMENTS), SCORES, min_size=1),
+    min_size=2,
+)
+# Rankings in which no two scores are equal, for tools that do not say how they order ties.
+ORDERED_RUNS = st.dictionaries(
+    st.sampled_from([*QUERIES, "unjudged"]), st.lists(st.sampled_from(DOCUMENTS), min_size=1, unique=True), min_size=2
+).map(lambda run: {query: dict(zip(found, range(len(found), 0, -1), strict=True)) for query, found in run.items()})
+
+
+def name_of(preset: str, cutoff: int | None = 10, **choices: str) -> str:
+    """The canonical name of a preset's nDCG; choices given are written over the preset's."""
+    inner = ", ".join([f"preset={preset}", *(f"{choice}={value}" for choice, value in choices.items())])
+    return parse(f"ndcg({inner})" + (f"@{cutoff}" if cutoff else "")).name
+
+
+def values(judgments: Judgments, run: Run, metric: str) -> dict[str, float]:
+    """query -> value from the SQL, after the core has said the same."""
+    systems = {"new": {query: results(found) for query, found in run.items()}}
+    sql, core = sql_scores(judgments, systems, [metric]), core_scores(judgments, systems, [metric])
+    assert sql == pytest.approx(core, rel=1e-12, abs=1e-12)
+    return {query: value for (_, query, _), value in sql.items()}
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path) -> tuple[Whole, dict[str, dict[str, dict[str, float]]]]:
+    """Judgments with whole grades, and two of the five rankings."""
+    folder = shared_data / "cast2021"
+    judged = read_trec(folder / "qrels.txt.gz", (0, 2, 3))
+    runs = {name: read_trec(folder / f"{name}.run.gz", (0, 2, 4)) for name in ("manual_bm25", "convdr")}
+    return {query: {doc: int(grade) for doc, grade in grades.items()} for query, grades in judged.items()}, runs
+
+
+class TestCase:
+    def test_every_preset_is_here(self) -> None:
+        assert VALUES.keys() == PRESETS.keys()
+
+    @pytest.mark.parametrize("preset", PRESETS)
+    def test_value(self, preset: str) -> None:
+        for computed in both(CASE, in_order("a", "x", "c"), name_of(preset)):
+            assert computed == pytest.approx(VALUES[preset], abs=0.00005)
+
+    def test_values_by_hand(self) -> None:
+        """What the table says, from the discounts alone: a stands at rank 1 and c at rank 3."""
+        second, third = 1 / math.log2(3), 1 / 2
+        rest = [1 / math.log2(rank + 1) for rank in range(4, 26)]
+        hand = {
+            "standard": (3 + 2 * third) / (3 + 3 * second + 2 * third + sum(rest[:7])),
+            "opensearch": (7 + 3 * third) / (7 + 7 * second + 3 * third + sum(rest[:7])),
+            "quepid": (7 + 3 * third) / (7 + 7 * second + 3 * third + sum(rest[:21])),
+            "elasticsearch": (7 + 3 * third) / (7 + 7 * second + 3 * third),
+            "mlflow": (1 + third) / (1 + second + third),
+        }
+        for preset, value in hand.items():
+            assert both(CASE, in_order("a", "x", "c"), name_of(preset)) == pytest.approx((value, value), abs=1e-12)
+
+
+class TestTrecEval:
+    def evaluate(self, judgments: Whole, run: Run, measure: str = "ndcg_cut.10") -> dict[str, float]:
+        pytrec_eval = pytest.importorskip("pytrec_eval")
+        evaluator = pytrec_eval.RelevanceEvaluator(judgments, {measure})
+        found = evaluator.evaluate({query: dict(scores) for query, scores in run.items()})
+        return {query: row[measure.replace(".", "_")] for query, row in found.items()}
+
+    @settings(derandomize=True, max_examples=15, deadline=None)
+    @given(QRELS, RUNS)
+    def test_random(self, judgments: Whole, run: Run) -> None:
+        """Ties of both precisions, queries with nothing relevant."""
+        for measure, cutoff in (("ndcg_cut.3", 3), ("ndcg", None)):
+            ours = values(judgments, run, name_of("trec_eval-9", cutoff))
+            theirs = self.evaluate(judgments, run, measure)
+            assert ours.keys() == judgments.keys()
+            for query, value in ours.items():
+                assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9), "left out is unanswered, and scores 0"
+
+    def test_scores_that_are_equal_as_float32(self) -> None:
+        judgments = {"q": {"a": 1, "b": 0}}
+        run = {"q": {"a": 0.97523028100587602, "b": 0.97523028100587591}}
+        assert run["q"]["a"] > run["q"]["b"]
+        assert self.evaluate(judgments, run, "ndcg_cut.1") == {"q": 0.0}, "one score: b stands first"
+        assert values(judgments, run, name_of("trec_eval-9", 1)) == {"q": 0.0}
+        assert values(judgments, run, name_of("trec_eval-10", 1)) == {"q": 1.0}
+
+    def test_nothing_relevant_scores_0(self) -> None:
+        judgments = {"none": {"a": 0, "b": -1}, "some": {"a": 1}}
+        run = {"none": {"a": 1.0}, "some": {"a": 1.0}}
+        assert self.evaluate(judgments, run) == values(judgments, run, name_of("trec_eval-9"))
+        assert values(judgments, run, name_of("trec_eval-9")) == {"none": 0.0, "some": 1.0}
+        assert values(judgments, run, name_of("standard")) == {"some": 1.0}
+
+    @pytest.mark.parametrize("system", ["manual_bm25", "convdr"])
+    def test_real_rankings(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]], system: str) -> None:
+        judgments, runs = real
+        run = {query: found for query, found in runs[system].items() if hash_of(query) % 4}  # some are unanswered
+        theirs = self.evaluate(judgments, run)
+        ours = values(judgments, run, name_of("trec_eval-9"))
+        assert len(theirs) < len(ours) == len(judgments)
+        for query, value in ours.items():
+            assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9), query
+        # Without its option -c trec_eval means over the answered queries only.
+        answered = values(judgments, run, name_of("trec_eval-9", unanswered="exclude"))
+        assert answered.keys() == theirs.keys()
+        assert math.fsum(answered.values()) == pytest.approx(math.fsum(theirs.values()), abs=1e-9)
+
+
+def hash_of(text: str) -> int:
+    return sum(text.encode())
+
+
+class TestBeir:
+    """BEIR hands everything to pytrec_eval; its preset leaves two of trec_eval's rules out."""
+
+    @settings(derandomize=True, max_examples=8, deadline=None)
+    @given(QRELS, ORDERED_RUNS)
+    def test_random(self, judgments: Whole, run: Run) -> None:
+        theirs = TestTrecEval().evaluate(judgments, run)
+        for query, value in values(judgments, run, name_of("beir")).items():
+            assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9)
+
+
+class TestIrMeasures:
+    def evaluate(self, text: str, judgments: Whole, run: Run) -> dict[str, float]:
+        ir_measures = pytest.importorskip("ir_measures")
+        measure = ir_measures.parse_measure(text)
+        plain = {query: dict(found) for query, found in run.items()}
+        return {row.query_id: row.value for row in ir_measures.iter_calc([measure], judgments, plain)}
+
+    def test_real_ranking(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]]) -> None:
+        judgments, runs = real
+        theirs = self.evaluate("nDCG@10", judgments, runs["convdr"])
+        assert values(judgments, runs["convdr"], name_of("trec_eval-9")) == pytest.approx(theirs, abs=1e-9)
+
+    def test_gdeval(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]]) -> None:
+        """ir_measures brings the script along, which prints five digits and knows queries by whole numbers."""
+        if not shutil.which("perl"):
+            pytest.skip("gdeval is a Perl script")
+        judgments, runs = real
+        number = {query: str(place) for place, query in enumerate(sorted(judgments))}
+        numbered = {number[query]: grades for query, grades in judgments.items()}
+        run = {number[query]: found for query, found in runs["manual_bm25"].items() if query in number}
+        for cutoff in (5, 20):
+            theirs = self.evaluate(f"nDCG(dcg='exp-log2')@{cutoff}", numbered, run)
+            ours = values(numbered, run, name_of("gdeval", cutoff))
+            assert len(ours) > 100
+            for query, value in ours.items():
+                assert value == pytest.approx(theirs[query], abs=6e-6), query
+
+
+class TestRanx:
+    def evaluate(self, judgments: Whole, run: Run, metric: str) -> dict[str, float]:
+        ranx = pytest.importorskip("ranx")
+        plain = {query: dict(found) for query, found in run.items()}
+        found = ranx.Run(plain)
+        ranx.evaluate(ranx.Qrels(judgments), found, metric, make_comparable=True)
+        return {query: float(value) for query, value in found.scores[metric].items()}
+
+    def test_random(self) -> None:
+        pytest.importorskip("ranx")
+
+        @settings(derandomize=True, max_examples=20, deadline=None)
+        @given(QRELS, ORDERED_RUNS)
+        def compare(judgments: Whole, run: Run) -> None:
+            ours = values(judgments, run, name_of("ranx", 3, no_relevant="zero"))
+            assert ours == pytest.approx(self.evaluate(judgments, run, "ndcg@3"), abs=1e-9)
+
+        compare()
+
+    def test_real_ranking(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]]) -> None:
+        judgments, runs = real
+        ordered = {query: untied(found) for query, found in runs["convdr"].items() if query in judgments}
+        theirs = self.evaluate(judgments, ordered, "ndcg@10")
+        for query, value in values(judgments, ordered, name_of("ranx")).items():
+            assert value == pytest.approx(theirs[query], abs=1e-9), query
+
+
+def untied(found: Mapping[str, float]) -> dict[str, float]:
+    """The same order with scores that differ."""
+    ordered = sorted(found, key=lambda doc_id: (-found[doc_id], doc_id))
+    return {doc_id: float(len(ordered) - place) for place, doc_id in enumerate(ordered)}
+
+
+class TestScikitLearn:
+    @settings(derandomize=True, max_examples=20, deadline=None)
+    @given(
+        st.dictionaries(
+            st.sampled_from(DOCUMENTS),
+            st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 2.0])),
+            min_size=2,
+        ),
+        st.sampled_from([1, 2, 3, 5, None]),
+    )
+    def test_random(self, documents: dict[str, tuple[int, float]], cutoff: int | None) -> None:
+        """Every document judged and returned, ties everywhere, also across the cutoff."""
+        metrics = pytest.importorskip("sklearn.metrics")
+        judgments = {"q": {doc_id: grade for doc_id, (grade, _) in documents.items()}}
+        run = {"q": {doc_id: score for doc_id, (_, score) in documents.items()}}
+        theirs = metrics.ndcg_score([list(judgments["q"].values())], [list(run["q"].values())], k=cutoff)
+        ours = values(judgments, run, name_of("sklearn", cutoff, no_relevant="zero"))
+        assert ours["q"] == pytest.approx(theirs, abs=1e-12)
+
+    def test_real_ranking(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]]) -> None:
+        """It wants a score for every document: what was not returned goes below everything that was."""
+        metrics = pytest.importorskip("sklearn.metrics")
+        judgments, runs = real
+        ours = values(judgments, runs["convdr"], name_of("sklearn"))
+        compared = 0
+        for query, value in ours.items():
+            found = runs["convdr"].get(query, {})
+            if len(found) < 10:  # else documents that were not returned would stand in the first ten places
+                continue
+            pool = sorted({*found, *judgments[query]})
+            grades = [judgments[query].get(doc_id, 0) for doc_id in pool]
+            scores = [found.get(doc_id, -1e9) for doc_id in pool]
+            assert value == pytest.approx(metrics.ndcg_score([grades], [scores], k=10), abs=1e-9), query
+            compared += 1
+        assert compared > 100
+
+
+class TestMlflow:
+    def evaluate(self, judgments: Judgments, run: Run, cutoff: int) -> dict[str, float]:
+        pd = pytest.importorskip("pandas")
+        definitions: Any = pytest.importorskip("mlflow.metrics")
+        queries = list(judgments)
+        retrieved = [sorted(run.get(query, {}), key=lambda doc_id: -run[query][doc_id]) for query in queries]
+        relevant = [[doc_id for doc_id, grade in judgments[query].items() if grade > 0] for query in queries]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            metric = definitions.ndcg_at_k(cutoff)
+        found = metric.eval_fn(pd.Series(retrieved), pd.Series(relevant))
+        return dict(zip(queries, map(float, found.scores), strict=True))
+
+    @settings(derandomize=True, max_examples=12, deadline=None)
+    @given(QRELS, ORDERED_RUNS, st.sampled_from([1, 3, 10]))
+    def test_random(self, judgments: Whole, run: Run, cutoff: int) -> None:
+        theirs = self.evaluate(judgments, run, cutoff)
+        ours = values(judgments, run, name_of("mlflow", cutoff))
+        assert ours == pytest.approx({query: theirs[query] for query in ours}, abs=1e-9)
+        left_out = [query for query in judgments if query not in ours]
+        assert all(theirs[query] == float(query not in run) for query in left_out), "1 where nothing was returned"
+
+    def test_real_ranking(self, real: tuple[Whole, dict[str, dict[str, dict[str, float]]]]) -> None:
+        judgments, runs = real
+        run = {query: untied(found) for query, found in runs["manual_bm25"].items() if query in judgments}
+        theirs = self.evaluate(judgments, run, 10)
+        for query, value in values(judgments, run, name_of("mlflow")).items():
+            assert value == pytest.approx(theirs[query], abs=1e-9), query
+
+    def test_it_counts_duplicates(self) -> None:
+        """Which no preset does: here a document that comes twice is an error, or counts once."""
+        pd = pytest.importorskip("pandas")
+        definitions: Any = pytest.importorskip("mlflow.metrics")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            metric = definitions.ndcg_at_k(10)
+        once, twice = metric.eval_fn(pd.Series([["x", "a"], ["x", "a", "a"]]), pd.Series([["a"], ["a"]])).scores
+        assert twice > once == pytest.approx(1 / math.log2(3), abs=1e-6)
+
+    def test_one_of_three_relevant_alone_scores_1(self) -> None:
+        judgments, run = {"q": {"a": 1, "b": 1, "c": 1}}, {"q": {"a": 1.0}}
+        assert self.evaluate(judgments, run, 10) == values(judgments, run, name_of("mlflow")) == {"q": 1.0}
+        assert values(judgments, run, name_of("standard"))["q"] == pytest.approx(0.4693, abs=0.00005)
+
+
+# case of ndcg_vectors.json (values that tools print or document) -> preset
+VECTORS = {
+    "irm-gdeval-20": "gdeval",
+    "irm-pte-full": "trec_eval-9",
+    "irm-pte-3": "trec_eval-9",
+    "te-tie-1": "trec_eval-9",
+    "ranx-j-1": "ranx",
+    "ranx-j-3": "ranx",
+    "es-6": "elasticsearch",
+    "es-4": "elasticsearch",
+    "sk-tied-k1": "sklearn",
+    "os-20-20": "opensearch",
+    "os-5-5": "opensearch",
+    "os-5-8": "opensearch",
+    "ntcir-jk-1000": "jarvelin-kekalainen",
+}
+
+
+def test_values_that_tools_print(shared_data: Path, subtests: pytest.Subtests) -> None:
+    cases = {case["id"]: case for case in json.loads((shared_data / "ndcg_vectors.json").read_text())}
+    for case_id, preset in VECTORS.items():
+        with subtests.test(case_id):
+            case = cases[case_id]
+            ours = values(case["qrels"], case["run"], name_of(preset, case["params"]["k"]))
+            expected = {query: value for query, value in case["expected"].items() if query in case["qrels"]}
+            assert expected
+            for query, value in expected.items():
+                assert ours[query] == pytest.approx(value, abs=case["abs_tol"])
+
+
+# a search for "zoolander": the best 1.0, the sequel 0.9, a photo 0.7, two that miss 0.1
+ZOOLANDER = {"q": {"the movie": 1.0, "Zoolander 2": 0.9, "Stiller photo": 0.7, "helicopter": 0.1, "doggy": 0.1}}
+
+
+@pytest.mark.parametrize(
+    ("preset", "ideal"),
+    [
+        ("turnbull-local", 1.0 + 0.1 / 2),  # the two that stand there, in the best order
+        ("turnbull-recall", 1.0 + 0.7 / 2),  # the best two of the three that were returned
+        ("turnbull-global", 1.0 + 0.9 / 2),  # the best two of all that were judged
+        ("turnbull-max", 1.0 + 1.0 / 2),  # the highest grade in both places
+    ],
+)
+def test_turnbull(preset: str, ideal: float) -> None:
+    returned = in_order("helicopter", "the movie", "Stiller photo")
+    value = (0.1 + 1.0 / 2) / ideal
+    assert both(ZOOLANDER, returned, name_of(preset, 2)) == pytest.approx((value, value), abs=1e-12)
+
+
+def test_turnbull_local_and_recall_ask_only_for_the_order() -> None:
+    returned = [Result("Stiller photo", 2.0), Result("helicopter", 1.0)]
+    for preset in ("turnbull-local", "turnbull-recall"):
+        assert both(ZOOLANDER, returned, name_of(preset, 2)) == (1.0, 1.0)
+    for preset in ("turnbull-global", "turnbull-max"):
+        assert max(both(ZOOLANDER, returned, name_of(preset, 2))) < 0.6
+
+
+def test_jarvelin_kekalainen() -> None:
+    judgments = {"q": {"a": 0, "b": 2, "c": 3, "d": 1, "e": 3}}
+    dcg = 0 + 2 + 3 / math.log2(3) + 1 / 2 + 3 / math.log2(5)
+    ideal = 3 + 3 + 2 / math.log2(3) + 1 / 2 + 0
+    assert dcg == pytest.approx(5.685, abs=0.0005)
+    assert ideal == pytest.approx(7.762, abs=0.0005)
+    for cutoff in (5, None):
+        computed = both(judgments, in_order(*"abcde"), name_of("jarvelin-kekalainen", cutoff))
+        assert computed == pytest.approx((dcg / ideal, dcg / ideal), abs=1e-12)

@@ -1,0 +1,108 @@
+"""Every SQL file keeps to its header, and stays readable for other engines."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from ndcg_ab.engines.sql_files import HISTORY, header, history_files, needed, pipeline_files, sql_directory, sql_files
+from ndcg_ab.history.database import RECORDS
+from tests.conftest import ROOT
+
+FILES = sorted(sql_directory().glob("*.sql"))
+# Functions that other engines lack, or that mean something else there (log is base 10 here, natural elsewhere).
+UNPORTABLE = r"\blog\s*\(|//|\blist_|\bmacro\b|^\s*from .*\n\s*select|\bhash\s*\(|sum\([^)]*order by"
+
+
+def parsed(path: Path) -> exp.Expression:
+    return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+
+
+def read_tables(path: Path) -> set[str]:
+    return {table.name for table in parsed(path).find_all(exp.Table) if table.name} - ctes(path)
+
+
+def ctes(path: Path) -> set[str]:
+    return {cte.alias for cte in parsed(path).find_all(exp.CTE)}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+class TestFile:
+    def test_its_number_and_name(self, path: Path) -> None:
+        assert re.fullmatch(r"\d\d0_[a-z_]+\.sql", path.name), "numbers in steps of ten"
+        table = path.stem.partition("_")[2]
+        first, second = path.read_text(encoding="utf-8").splitlines()[:2]
+        assert first.startswith(f"-- {table}: "), "line 1 names the table and says what it is"
+        assert second.startswith("-- grain:  one row per "), "line 2 gives the grain"
+
+    def test_reads_what_its_header_says(self, path: Path) -> None:
+        said = header(path.read_text(encoding="utf-8"))["reads"]
+        assert sorted(read_tables(path)) == sorted(said.split(", "))
+        assert said.split(", ") == sorted(said.split(", "))
+
+    def test_takes_the_parameters_its_header_says(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        (statement,) = duckdb.connect().extract_statements(text)
+        said = header(text)["params"]
+        assert set(statement.named_parameters) == (set() if said == "-" else set(said.split(", ")))
+
+    def test_reads_only_tables_of_lower_numbers(self, path: Path) -> None:
+        """The order of the numbers is the order in which the engine builds."""
+        if int(path.name[:3]) >= HISTORY:
+            assert read_tables(path) <= RECORDS.keys()
+            return
+        lower = {other.stem.partition("_")[2] for other in FILES if other.name < path.name}
+        assert {table for table in read_tables(path) if not table.startswith("pulled_")} <= lower
+
+    def test_no_part_of_it_bears_a_table_s_name(self, path: Path) -> None:
+        assert not ctes(path) & {*sql_files(), *RECORDS}
+
+    def test_its_kind(self, path: Path) -> None:
+        file = sql_files()[path.stem.partition("_")[2]]
+        assert file.kind in ("table", "view", "query")
+        assert not [other.name for other in sql_files().values() if file.kind == "query" and file.name in other.reads]
+
+    def test_every_row_number_has_a_total_order(self, path: Path) -> None:
+        for window in parsed(path).find_all(exp.Window):
+            if isinstance(window.this, exp.RowNumber):
+                order = window.args["order"].sql()
+                assert "doc_id" in order or "rank" in order or "query_id" in order, order
+
+    def test_is_portable(self, path: Path) -> None:
+        text = re.sub(r"--.*", "", path.read_text(encoding="utf-8"))
+        assert not re.search(UNPORTABLE, text, flags=re.MULTILINE)
+        sqlglot.transpile(text, read="duckdb", write="spark", unsupported_level=sqlglot.ErrorLevel.RAISE)
+
+    def test_sums_only_over_windows_in_order(self, path: Path) -> None:
+        """A plain sum or mean of doubles depends on the number of threads."""
+        for total in parsed(path).find_all(exp.Sum, exp.Avg):
+            window = total.parent
+            ordered = isinstance(window, exp.Window) and window.args.get("order")
+            assert ordered or "copies" in total.sql(), f"{total.sql()} is not reproducible"
+
+
+def test_there_is_one_file_for_each_table() -> None:
+    assert len(FILES) == len(sql_files()) > 20
+    assert {*pipeline_files(), *history_files()} == {*sql_files()}
+    assert not [path for path in sql_directory().iterdir() if path.suffix == ".py"]
+
+
+def test_what_a_target_needs_is_in_the_order_of_the_numbers() -> None:
+    names = [file.name for file in needed(["graded_doc", "judgment"], pipeline_files())]
+    assert names == ["judgment", "query", "ranking", "rank_rule", "ranked_doc", "graded_doc"]
+    with pytest.raises(KeyError):
+        needed(["nonsense"], pipeline_files())
+
+
+def test_no_select_stands_in_python() -> None:
+    """SQL text belongs into the files; the engine itself makes tables of them and reads tables by name."""
+    for path in (ROOT / "ndcg_ab").rglob("*.py"):
+        if path.parent.name != "engines":
+            assert not re.search(r"[\"'](select|with|insert|delete|update|create|alter) ", path.read_text()), path
+
+
+def test_it_notices_a_select_in_python() -> None:
+    assert re.search(r"[\"'](select|with|insert|delete|update|create|alter) ", 'rows("select * from query")')

@@ -1,0 +1,317 @@
+"""Who may import whom (docs/architecture.md): read from every import, at the top, inside functions, for types alone.
+
+The rules are functions over {module name: source}; every one of them is shown a fault, and sees it.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from tests.conftest import ROOT
+
+FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
+LAYERS = (  # imports go down only; packages of one line do not know each other
+    ("flows",),
+    ("tracking",),
+    ("report",),
+    ("studies", "history"),
+    ("evaluation",),
+    ("sources",),
+    ("config", "engines"),
+    ("errors", "files"),
+)
+DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
+CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
+DOORS = {  # library -> the packages and modules that may import it
+    "typer": ("ndcg_ab.flows.cli",),
+    "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules"),
+    "mlflow": ("ndcg_ab.tracking",),
+    "duckdb": ("ndcg_ab.engines.duckdb",),
+    "matplotlib": ("ndcg_ab.report",),
+    "altair": ("ndcg_ab.report",),
+    "vl_convert": ("ndcg_ab.report",),
+    "jinja2": ("ndcg_ab.report",),
+    "rich": ("ndcg_ab.report", "ndcg_ab.flows.cli.console"),
+}
+LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
+Sources = Mapping[str, str]
+
+
+def sources() -> dict[str, str]:
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = [package, *path.relative_to(ROOT / folder).with_suffix("").parts]
+            found[".".join(parts).removesuffix(".__init__")] = path.read_text(encoding="utf-8")
+    return found
+
+
+# ---- what a module imports
+
+
+def imported(name: str, text: str, known: Sources) -> Iterator[str]:
+    """The full names of what a module imports: of modules where they are known, else of names in them."""
+    is_package = any(other.startswith(f"{name}.") for other in known)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = name.split(".")
+                above = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*above, *([base] if base else [])])
+            for alias in node.names:
+                yield f"{base}.{alias.name}"
+
+
+def modules_imported(name: str, known: Sources) -> Iterator[str]:
+    """Modules of ours that a module imports.
+
+    The version is the one name of the package `ndcg_ab` that its own modules may take from it.
+    """
+    for full in imported(name, known[name], known):
+        if full == "ndcg_ab.__version__":
+            continue
+        found = next((part for part in (full, full.rpartition(".")[0]) if part in known), None)
+        if found is not None and found != name:
+            yield found
+
+
+def layer(name: str) -> str | None:
+    """The layer of a module of `ndcg_ab`; None for the package itself and for other packages."""
+    package, _, rest = name.partition(".")
+    return (rest.partition(".")[0] or None) if package == "ndcg_ab" else None
+
+
+def within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+# ---- the rules: each yields what is wrong
+
+
+def goes_up(known: Sources) -> Iterator[str]:
+    """Within `ndcg_ab` imports go down, and `ndcg_core` knows nobody."""
+    for name in known:
+        here = layer(name)
+        for other in modules_imported(name, known):
+            there = layer(other)
+            if name.startswith("ndcg_core"):
+                if not other.startswith("ndcg_core"):
+                    yield f"{name} imports {other}"
+            elif (here is not None and other == "ndcg_ab") or (
+                here is not None and there is not None and here != there and DEPTH[here] >= DEPTH[there]
+            ):
+                yield f"{name} imports {other}"
+
+
+def has_no_layer(known: Sources) -> Iterator[str]:
+    for name in known:
+        if layer(name) not in (None, *DEPTH):
+            yield name
+
+
+def mixes_the_mathematics(known: Sources) -> Iterator[str]:
+    """Measures and statistics do not know each other, and need numpy and scipy alone."""
+    apart = {"ndcg_core.measures": "ndcg_core.statistics", "ndcg_core.statistics": "ndcg_core.measures"}
+    for name in known:
+        if not name.startswith("ndcg_core"):
+            continue
+        for full in imported(name, known[name], known):
+            top = full.partition(".")[0]
+            if top not in CORE_MAY_IMPORT | set(sys.stdlib_module_names):
+                yield f"{name} imports {top}"
+            if full.startswith("scipy.stats"):
+                yield f"{name} imports scipy.stats, which is slow to import"
+        for half, other in apart.items():
+            if within(name, (half,)):
+                yield from (f"{name} imports {found}" for found in modules_imported(name, known) if other in found)
+
+
+def passes_a_door(known: Sources) -> Iterator[str]:
+    for name in known:
+        for full in imported(name, known[name], known):
+            library = full.partition(".")[0]
+            if library in DOORS and not within(name, DOORS[library]):
+                yield f"{name} imports {library}"
+
+
+def spells_imports_otherwise(known: Sources) -> Iterator[str]:
+    """Prefect loads a flow's file by its path too: inside `flows` imports of `flows` are relative, no others are."""
+    for name in known:
+        for node in ast.walk(ast.parse(known[name])):
+            if isinstance(node, ast.ImportFrom):
+                inside = within(name, ("ndcg_ab.flows",))
+                if node.level and not inside:
+                    yield f"{name}: a relative import"
+                if inside and not node.level and within(node.module or "", ("ndcg_ab.flows", "flows")):
+                    yield f"{name}: from {node.module}"
+
+
+def runs_in_a_circle(known: Sources) -> Iterator[str]:
+    """Strongly connected modules (Tarjan 1972)."""
+    graph = {name: set(modules_imported(name, known)) for name in known}
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+
+    def visit(name: str) -> Iterator[str]:
+        number[name] = lowest[name] = len(number)
+        path.append(name)
+        for other in sorted(graph[name]):
+            if other not in number:
+                yield from visit(other)
+            if other in path:
+                lowest[name] = min(lowest[name], lowest[other])
+        if lowest[name] == number[name]:
+            members = path[path.index(name) :]
+            del path[path.index(name) :]
+            if len(members) > 1:
+                yield " and ".join(members)
+
+    for name in graph:
+        if name not in number:
+            yield from visit(name)
+
+
+def is_too_long(known: Sources) -> Iterator[str]:
+    """A module, or a function that is no command: those take an argument for every option."""
+    for name, text in known.items():
+        if len(text.splitlines()) > LONGEST_MODULE:
+            yield name
+        if within(name, ("ndcg_ab.flows.cli",)):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_function and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION:
+                yield f"{name}.{node.name}"
+
+
+def postpones_annotations(known: Sources) -> Iterator[str]:
+    """Prefect cannot resolve them in a served flow's parameters."""
+    for name, text in known.items():
+        if any(full == "__future__.annotations" for full in imported(name, text, known)):
+            yield name
+
+
+RULES: tuple[Callable[[Sources], Iterator[str]], ...] = (
+    goes_up,
+    has_no_layer,
+    mixes_the_mathematics,
+    passes_a_door,
+    spells_imports_otherwise,
+    runs_in_a_circle,
+    is_too_long,
+    postpones_annotations,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_no_module(rule: Callable[[Sources], Iterator[str]]) -> None:
+    assert list(rule(sources())) == []
+
+
+def test_every_module_is_looked_at() -> None:
+    found = sources()
+    assert {"ndcg_core", "ndcg_ab", "ndcg_ab.flows.cli.app", "ndcg_ab.report.page.charts.style"} <= found.keys()
+    assert "ndcg_ab.flows.evaluation" in set(modules_imported("ndcg_ab.flows.schedules", found)), "a relative import"
+    assert "ndcg_ab.report.page.charts.values" in set(modules_imported("ndcg_ab.report.page.charts", found))
+
+
+LONG_FUNCTION = "def f():\n" + "    x = 1\n" * LONGEST_FUNCTION
+TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "
+FAULTS: list[tuple[Callable[[Sources], Iterator[str]], dict[str, str], str]] = [
+    (goes_up, {"ndcg_ab.history.a": "from ndcg_ab.report import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
+    (goes_up, {"ndcg_ab.evaluation.a": f"{TYPES}import ndcg_ab.report.b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.b"),
+    (goes_up, {"ndcg_ab.studies.a": "def f():\n    from ndcg_ab.history.b import c", "ndcg_ab.history.b": ""}, "b"),
+    (
+        goes_up,
+        {"ndcg_ab.config.a": "from ndcg_ab.engines import b", "ndcg_ab.engines": "", "ndcg_ab.engines.b": ""},
+        "b",
+    ),
+    (goes_up, {"ndcg_ab.tracking.a": "from ndcg_ab.flows import b", "ndcg_ab.flows.b": ""}, "ndcg_ab.flows.b"),
+    (goes_up, {"ndcg_ab.errors": "from ndcg_ab.files import b", "ndcg_ab.files": ""}, "ndcg_ab.files"),
+    (goes_up, {"ndcg_ab": "", "ndcg_ab.sources.a": "from ndcg_ab import compare"}, "imports ndcg_ab"),
+    (goes_up, {"ndcg_core.a": "import ndcg_ab.errors", "ndcg_ab.errors": ""}, "ndcg_ab.errors"),
+    (has_no_layer, {"ndcg_ab.utils": ""}, "ndcg_ab.utils"),
+    (mixes_the_mathematics, {"ndcg_core.measures.a": "import pandas"}, "pandas"),
+    (mixes_the_mathematics, {"ndcg_core.statistics.a": "from scipy.stats import norm"}, "scipy.stats"),
+    (mixes_the_mathematics, {"ndcg_core.statistics.a": "from scipy import stats"}, "scipy.stats"),
+    (
+        mixes_the_mathematics,
+        {"ndcg_core.statistics.a": "from ndcg_core.measures.b import c", "ndcg_core.measures.b": ""},
+        "ndcg_core.measures.b",
+    ),
+    (passes_a_door, {"ndcg_ab.history.a": "import duckdb"}, "duckdb"),
+    (passes_a_door, {"ndcg_ab.studies.a": "def f():\n    from matplotlib import pyplot"}, "matplotlib"),
+    (passes_a_door, {"ndcg_ab.studies.a": f"{TYPES}from rich.console import Console"}, "rich"),
+    (passes_a_door, {"ndcg_ab.flows.evaluation": "import typer"}, "typer"),
+    (passes_a_door, {"ndcg_ab.flows.steps": "from prefect import task"}, "prefect"),
+    (passes_a_door, {"ndcg_ab.flows.cli.app": "import mlflow.data"}, "mlflow"),
+    (spells_imports_otherwise, {"ndcg_ab.report.a": "from . import b", "ndcg_ab.report.b": ""}, "ndcg_ab.report.a"),
+    (spells_imports_otherwise, {"ndcg_ab.flows.a": "from ndcg_ab.flows.b import c"}, "ndcg_ab.flows.b"),
+    (spells_imports_otherwise, {"ndcg_ab.flows.a": "from flows import b"}, "from flows"),
+    (
+        runs_in_a_circle,
+        {"ndcg_ab.report.a": "import ndcg_ab.report.b", "ndcg_ab.report.b": "import ndcg_ab.report.a"},
+        "a",
+    ),
+    (
+        runs_in_a_circle,
+        {
+            "ndcg_ab.flows": "",
+            "ndcg_ab.flows.a": "from .b import x",
+            "ndcg_ab.flows.b": "def f():\n    from . import c",
+            "ndcg_ab.flows.c": f"{TYPES}from .a import x",
+        },
+        "ndcg_ab.flows.c",
+    ),
+    (is_too_long, {"ndcg_core.a": "x = 1\n" * (LONGEST_MODULE + 1)}, "ndcg_core.a"),
+    (is_too_long, {"ndcg_core.a": LONG_FUNCTION}, "ndcg_core.a.f"),
+    (is_too_long, {"ndcg_core.a": f"async {LONG_FUNCTION}"}, "ndcg_core.a.f"),
+    (postpones_annotations, {"ndcg_ab.errors": "from __future__ import annotations"}, "ndcg_ab.errors"),
+]
+
+
+@pytest.mark.parametrize(("rule", "known", "said"), FAULTS)
+def test_a_fault_is_noticed(rule: Callable[[Sources], Iterator[str]], known: dict[str, str], said: str) -> None:
+    (found,) = rule(known)
+    assert said in found
+
+
+def test_every_rule_is_shown_a_fault() -> None:
+    assert {rule for rule, _, _ in FAULTS} == set(RULES)
+
+
+def test_what_is_right_is_let_pass() -> None:
+    known = {
+        "ndcg_ab": "from ndcg_ab.report.a import b\n__version__ = '1'",
+        "ndcg_ab.report": "from ndcg_ab.report.a import b",
+        "ndcg_ab.report.a": "import rich\nfrom ndcg_ab import __version__\nfrom ndcg_ab.history import c",
+        "ndcg_ab.history": "",
+        "ndcg_ab.history.c": "from ndcg_ab.errors import InputError",
+        "ndcg_ab.errors": "",
+        "ndcg_ab.flows.cli": "",
+        "ndcg_ab.flows.cli.app": f"import typer\nfrom ..steps import x\n{LONG_FUNCTION}",
+        "ndcg_ab.flows.steps": "from ndcg_ab.report.a import b",
+    }
+    assert [found for rule in RULES for found in rule(known)] == []
+
+
+def test_no_import_as_sql() -> None:
+    assert not list((ROOT / "sql").glob("*.py"))
+
+
+@pytest.mark.parametrize("command", [["--help"], ["compare", "--help"], ["check", "--help"], ["--version"]])
+def test_commands_that_need_no_platform_import_none(command: list[str]) -> None:
+    code = (
+        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
+        f"try:\n    app({command!r})\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'prefect', 'mlflow', 'duckdb', 'scipy', 'matplotlib', 'altair'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.splitlines()[-1] == "[]"
