@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test benchmark clean
+.PHONY: demo test docs benchmark clean
 
 demo: .venv/ready
 	$(BIN)/ndcg-ab run configs/demo.yaml
@@ -13,6 +13,10 @@ test: .venv/ready
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar --processes 2 sql
 	$(BIN)/pytest
+
+# Draws docs/pipeline.md and the packages in docs/architecture.md anew; a test holds them current.
+docs: .venv/ready
+	$(BIN)/python docs/draw.py
 
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py

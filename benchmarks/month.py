@@ -212,9 +212,10 @@ def account(directory: Path, config: Path, plan: Plan, nights: list[Night], trac
     for night in nights:
         date = (FIRST_NIGHT + timedelta(days=night.number - 1)).date().isoformat()
         evaluation = kept.get(date)
-        verdict = ""
+        verdict, conclusion = "", None
         if evaluation is not None:
-            verdict = next(row["verdict"] for row in evaluation["systems"] if row["system_id"] == "reranked")
+            found = next(row for row in evaluation["systems"] if row["system_id"] == "reranked")
+            verdict, conclusion = found["verdict"], found["conclusion"]
         ordinal = evaluation["ordinal"] if evaluation else "–"
         print(f"{night.number:5}  {night.code:4}  {night.seconds:7.1f}  {ordinal:>10}  {verdict}")
         if night.code != expected_code(night.number, plan, detectable):
@@ -225,7 +226,7 @@ def account(directory: Path, config: Path, plan: Plan, nights: list[Night], trac
             )
         if evaluation and logged.count(evaluation["key"]) != 1:
             wrong.append(f"night {night.number}: {logged.count(evaluation['key'])} times in MLflow")
-        if evaluation and verdict.startswith("regressed") != (night.number in detectable):
+        if evaluation and (conclusion == "regressed") != (night.number in detectable):
             wrong.append(f"night {night.number}: {verdict}, though scipy's test says otherwise")
         if night.seconds > 20:
             wrong.append(f"night {night.number}: took {night.seconds:.1f} s")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
 from prefect.deployments.runner import RunnerDeployment
 from prefect.exceptions import ObjectNotFound
@@ -24,6 +25,7 @@ from ndcg_ab.errors import InputError
 from .evaluation import evaluation_flow, is_prefects, silence
 
 GRACE = 30.0  # seconds that an orderly end may take
+OUTDATED = ("flows.evaluation.evaluate", "flows/evaluation.py:evaluate")  # where deployments of 0.1.0 begin
 SLUG = "nightly"  # names the schedule, so that deploying again changes it
 # One run at a time: one that is still at work when the next is due is not overtaken by it.
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
@@ -127,6 +129,8 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at
             else:
                 cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
                 say(f"serving {name}: {cron} ({zone}), next on {time:%A %Y-%m-%d at %H:%M}")
+        for line in outdated():
+            say(line)
         say(f"for the Prefect server {url}; Ctrl-C ends it")
         asyncio.run(until_stopped(runner, say))
 
@@ -174,6 +178,19 @@ def cause(error: BaseException | None) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def outdated() -> list[str]:
+    """A sentence for each deployment that an earlier version made: what it starts is no longer there."""
+    ours = FlowFilter(name=FlowFilterName(any_=[evaluation_flow.name]))
+    with get_client(sync_client=True) as client:
+        found = client.read_deployments(flow_filter=ours, limit=200)
+    return [
+        f"{evaluation_flow.name}/{made.name} was deployed by version 0.1.0 and cannot run any more: deploy its"
+        f" configuration again, or: prefect deployment delete {evaluation_flow.name}/{made.name}"
+        for made in found
+        if made.entrypoint in OUTDATED
+    ]
+
+
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
     """Registers the evaluations at the Prefect server for the workers of a pool; a line for each."""
     times = [next_time(evaluation) for evaluation in evaluations]
@@ -192,4 +209,5 @@ def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
             drop_schedules(evaluation, made.apply())
             due = f"next on {time:%A %Y-%m-%d at %H:%M} ({time.tzinfo})" if time else "without a schedule"
             lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
+        lines += outdated()
     return lines

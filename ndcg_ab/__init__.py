@@ -1,8 +1,77 @@
-"""ndcg-ab."""
+"""Is this ranker version better than that one, by how much, and can the data settle it?
 
+>>> import ndcg_ab
+>>> judgments = {"q1": {"d1": 1, "d2": 0}}
+>>> result = ndcg_ab.compare(judgments, {"old": {"q1": {"d2": 2.0, "d1": 1.0}}, "new": {"q1": {"d1": 1.0}}})
+>>> result.comparison("new").difference
+0.36907024642854247
+
+docs/python.md shows what there is.  A name is imported when it is first asked for.
+"""
+
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ndcg_ab.api.comparing import compare, evaluate
+    from ndcg_ab.api.explaining import ExplainResult, explain
+    from ndcg_ab.api.planning import PowerResult, power
+    from ndcg_ab.api.results import CompareResult
+    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.errors import InputError, ParityError
+    from ndcg_core.measures.metric import Metric, MetricError
+    from ndcg_core.measures.notation import parse
+    from ndcg_core.statistics.comparison import Comparison
+    from ndcg_core.statistics.verdict import Verdict
+
+__all__ = [
+    "CompareResult",
+    "Comparison",
+    "Evaluation",
+    "ExplainResult",
+    "InputError",
+    "Metric",
+    "MetricError",
+    "ParityError",
+    "PowerResult",
+    "Verdict",
+    "__version__",
+    "compare",
+    "evaluate",
+    "explain",
+    "parse",
+    "power",
+]
+
+_PUBLIC = {
+    "ndcg_ab.api.comparing": ("compare", "evaluate"),
+    "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
+    "ndcg_ab.api.planning": ("PowerResult", "power"),
+    "ndcg_ab.api.results": ("CompareResult",),
+    "ndcg_ab.config.model": ("Evaluation",),
+    "ndcg_ab.errors": ("InputError", "ParityError"),
+    "ndcg_core.measures.metric": ("Metric", "MetricError"),
+    "ndcg_core.measures.notation": ("parse",),
+    "ndcg_core.statistics.comparison": ("Comparison",),
+    "ndcg_core.statistics.verdict": ("Verdict",),
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
 try:
     __version__ = version("ndcg-ab")
 except PackageNotFoundError:  # a bare checkout
     __version__ = "0"
+
+
+def __getattr__(name: str) -> Any:
+    """The public name from its module (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

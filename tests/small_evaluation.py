@@ -12,7 +12,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 DATA = ROOT / "tests" / "data"
 

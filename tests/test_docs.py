@@ -1,5 +1,6 @@
 """Documentation that is run: commands, configurations, options, links."""
 
+import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.cli.app import app
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "configs" / "demo.md"]
 COMMANDS = typer.main.get_command(app).commands
@@ -84,3 +85,26 @@ def test_the_example_configuration_shows_every_key() -> None:
     for key in keys(Evaluation, set()) - {"directory"}:
         assert re.search(rf"^[ #-]*{key}:", text, flags=re.MULTILINE), key
     read_config(path)
+
+
+def drawn() -> dict[Path, str]:
+    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw.py")
+    assert spec is not None and spec.loader is not None
+    draw = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw)
+    pages: dict[Path, str] = draw.pages()
+    return pages
+
+
+def test_drawings_are_current() -> None:
+    """`make docs` has been run since the SQL files and the imports changed."""
+    pages = drawn()
+    assert {path.name for path in pages} == {"pipeline.md", "architecture.md"}
+    for path, text in pages.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run make docs"
+
+
+def test_every_sql_file_is_in_the_drawing() -> None:
+    page = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+    for path in (ROOT / "sql").glob("*.sql"):
+        assert f"[`{path.name}`](../sql/{path.name})" in page

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 LAYERS = (  # imports go down only; packages of one line do not know each other
     ("flows",),
-    ("tracking",),
+    ("api", "tracking"),
     ("report",),
     ("studies", "history"),
     ("evaluation",),
@@ -35,6 +35,8 @@ DOORS = {  # library -> the packages and modules that may import it
     "vl_convert": ("ndcg_ab.report",),
     "jinja2": ("ndcg_ab.report",),
     "rich": ("ndcg_ab.report", "ndcg_ab.flows.cli.console"),
+    "pandas": ("ndcg_ab.api.results",),
+    "polars": ("ndcg_ab.api.results",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 Sources = Mapping[str, str]

@@ -10,7 +10,8 @@ from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
-from tests.conftest import ROOT, both, in_order
+from tests.laboratory import both, in_order
+from tests.places import ROOT
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .console import Progress, output_console, user_errors, write_or_print
+from .console import Progress, output_console, spare_pandas, user_errors, write_or_print
 from .options import (
     Alpha,
     BaselineName,
@@ -70,6 +70,7 @@ def compare(
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
+        spare_pandas()
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines.duckdb import DuckDBEngine
         from ndcg_ab.evaluation.pipeline import evaluate, write_query_scores
@@ -119,6 +120,7 @@ def explain(
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     with user_errors():
+        spare_pandas()
         from ndcg_ab.config.from_options import Files, evaluation_of
         from ndcg_ab.engines.duckdb import DuckDBEngine
         from ndcg_ab.report.explained import print_explained
@@ -155,6 +157,7 @@ def sensitivity(
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     with user_errors():
+        spare_pandas()
         from ndcg_ab.config.from_options import Files, evaluation_of
         from ndcg_ab.engines.duckdb import DuckDBEngine
         from ndcg_ab.studies.sensitivity import (

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .console import output_console, user_errors, write_or_print
+from .console import output_console, spare_pandas, user_errors, write_or_print
 from .options import JsonFile, Quiet
 from .outputs import json_file, picture_path, refuse_one_file_twice
 
@@ -53,6 +53,7 @@ def power(
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
     with user_errors():
+        spare_pandas()
         from ndcg_ab.studies.power import asked_of, plans_of, power_json
 
         asked = asked_of(effect, queries, alpha, power)

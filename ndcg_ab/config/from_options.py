@@ -1,9 +1,9 @@
-"""What the options of `ndcg-ab compare` mean: an evaluation without a configuration file."""
+"""What the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` mean: an evaluation without a file."""
 
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -29,9 +29,9 @@ class Files:
 class Plan:
     """The options that say what is compared beside the primary metrics, as they were given."""
 
-    secondary: Sequence[str] | None = None
+    secondary_metrics: Sequence[str] | None = None
     guardrails: Sequence[str] | None = None
-    smallest_effects: Sequence[str] | None = None
+    smallest_effect: Sequence[str] | None = None
     queries: str | None = None
     slices: Sequence[str] | None = None
     smallest_slice: int | None = None
@@ -110,10 +110,11 @@ def as_list(_option: str, values: Sequence[str]) -> list[str]:
 
 
 class Option(NamedTuple):
-    """One option of the command and one key of an evaluation.
+    """One option of the command, one argument of the Python API and one key of an evaluation.
 
-    given: what `evaluation_of` calls its value. key: dotted; `[]` stands for every entry of a list.
-    read: the key's value from the option's name and the value given. near: other keys that problems with it name.
+    given: the argument, and what `evaluation_of` calls the option's value. key: dotted; `[]` stands for every entry of
+        a list. read: the key's value from the option's name and the text given. near: other keys that problems with it
+        name.
     """
 
     name: str
@@ -132,12 +133,12 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--columns", "columns", "systems[].columns", parse_columns),
     Option("--baseline", "baseline", "baseline"),
     Option("--metric", "metrics", "metrics", as_list),
-    Option("--secondary", "secondary", "secondary_metrics", as_list),
+    Option("--secondary", "secondary_metrics", "secondary_metrics", as_list),
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
-    Option("--smallest-effect", "smallest_effects", "statistics.smallest_effect", parse_smallest_effect),
+    Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
     Option("--alpha", "alpha", "statistics.alpha"),
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
@@ -172,10 +173,27 @@ def evaluation_of(
         value = given.get(option.given)
         if value is not None and value not in ([], ()):
             put(content, option.key, option.read(option.name, value))
+    return checked(content, by_option)
+
+
+def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
+    """The evaluation that arguments of the Python API describe, by `Option.given`; InputError names the argument.
+
+    None stands for what is not given.
+    """
+    content: dict[str, Any] = {"name": "compare"}
+    for option in OPTIONS:
+        if (value := arguments.get(option.given)) is not None:
+            put(content, option.key, value)
+    return checked(content, by_argument)
+
+
+def checked(content: dict[str, Any], named: Callable[[str], str]) -> Evaluation:
+    """named: a problem with its option or argument in the place of the key."""
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
-        raise InputError("\n".join(dict.fromkeys(by_option(problem) for problem in problems(error)))) from None
+        raise InputError("\n".join(dict.fromkeys(map(named, problems(error))))) from None
 
 
 def put(content: dict[str, Any], key: str, value: Any) -> None:
@@ -192,11 +210,21 @@ def put(content: dict[str, Any], key: str, value: Any) -> None:
 
 def by_option(problem: str) -> str:
     """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
-    problem = problem.replace("slices.by needs", "--slice needs")
+    return renamed(problem, lambda option: option.name)
+
+
+def by_argument(problem: str) -> str:
+    """``alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
+    return renamed(problem, lambda option: option.given)
+
+
+def renamed(problem: str, name_of: Callable[[Option], str]) -> str:
+    for option in OPTIONS:
+        problem = problem.replace(f" {option.key} needs", f" {name_of(option)} needs")
     for option in OPTIONS:
         for key in (option.key, *option.near):
             if found := re.match(pattern_of(key), problem):
-                return option.name + problem[found.end() :]
+                return name_of(option) + problem[found.end() :]
     return problem
 
 

@@ -6,10 +6,10 @@ Paths in a configuration file are relative to that file.
 import math
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
@@ -27,7 +27,29 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class FileSource(Model):
+class Given(NamedTuple):
+    """Data in memory. name: the argument that they were given as, for messages. data: a table, or dictionaries."""
+
+    name: str
+    data: Any
+
+
+class Readable(Model):
+    """What is read from a file, or from data in memory that stand in its place: the Python API's, in no key."""
+
+    _given: Given | None = PrivateAttr(None)
+
+    @property
+    def given(self) -> Given | None:
+        """The data in memory; None where there is a file to read."""
+        return self._given
+
+    def hold(self, given: Given | None) -> None:
+        """Lets data in memory stand in the file's place."""
+        self._given = given
+
+
+class FileSource(Readable):
     """A file of judgments, queries or one system's rankings."""
 
     file: Path = Field(description="Path of the file, relative to the configuration.")
@@ -51,7 +73,7 @@ class PythonSource(Model):
         return value
 
 
-class System(Model):
+class System(Readable):
     """One version of a ranker, and where its rankings come from: `file` or `python`."""
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
@@ -81,7 +103,9 @@ class System(Model):
         if self.file is not None:
             if self.arguments:
                 raise ValueError("arguments go with python, not with file")
-            return FileSource(file=self.file, format=self.format, columns=self.columns)
+            source = FileSource(file=self.file, format=self.format, columns=self.columns)
+            source.hold(self.given)
+            return source
         if self.format or self.columns:
             raise ValueError("format and columns go with file, not with python")
         assert self.python is not None
@@ -187,7 +211,7 @@ class Schedule(Model):
 
 
 class Gate(Model):
-    """What must hold for the night to pass; otherwise the exit code is 1 and the flow run fails."""
+    """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
     guardrails: bool = Field(True, strict=True, description="Every guardrail is shown to hold.")

@@ -48,16 +48,13 @@ class Engine(ABC):
         parameters: of the targets' own files; what they read uses the settings, or is as it was made.
         Raises SqlError, which names the file.
         """
-        for file in needed(targets, self.files):
-            if file.kind == "query":
-                continue
-            given = parameters if file.name in targets else {}
-            if file.name in self.made and (file.name not in targets or self._is_fresh(file, given)):
-                continue
-            bound = self._bound(file, given)
-            self._make(file, bound)
-            self._forget(file.name)
-            self.made[file.name] = dict(bound)
+        stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
+        for file in needed(stale, self.files, self.made):
+            if file.kind != "query":
+                bound = self._bound(file, parameters if file.name in targets else {})
+                self._make(file, bound)
+                self._forget(file.name)
+                self.made[file.name] = dict(bound)
 
     def read(
         self,
@@ -134,8 +131,8 @@ class Engine(ABC):
 
     def _is_fresh(self, file: SqlFile, given: Parameters) -> bool:
         """Whether a table is there as it is asked for."""
-        made = self.made[file.name]
-        return all(made.get(name) == value for name, value in given.items())
+        made = self.made.get(file.name)
+        return made is not None and all(made.get(name, value) == value for name, value in given.items())
 
     def _forget(self, name: str) -> None:
         """Marks everything that was made from a table as to be made anew."""

@@ -5,7 +5,7 @@ A file in `sql/` is one select; its name gives its number and its table (``310_g
 """
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +76,10 @@ def history_files() -> dict[str, SqlFile]:
     return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
 
 
-def needed(targets: Iterable[str], files: Mapping[str, SqlFile]) -> list[SqlFile]:
+def needed(targets: Iterable[str], files: Mapping[str, SqlFile], there: Container[str] = ()) -> list[SqlFile]:
     """The files behind the targets, theirs among them, in the order in which they must run.
 
-    Raises KeyError for a target that no file makes.
+    there: tables that need not be made, nor what they come from.  Raises KeyError for a target that no file makes.
     """
     found: dict[str, SqlFile] = {}
     waiting = [files[target] for target in targets]
@@ -87,7 +87,7 @@ def needed(targets: Iterable[str], files: Mapping[str, SqlFile]) -> list[SqlFile
         file = waiting.pop()
         if file.name not in found:
             found[file.name] = file
-            waiting += [files[name] for name in file.reads if name in files]
+            waiting += [files[name] for name in file.reads if name in files and name not in there]
     return sorted(found.values(), key=lambda file: file.number)
 
 

@@ -123,7 +123,7 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
         total = len(rows)
         raise InputError(
             f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
-            f" {number(lowest)} and {number(highest)}: a document has one grade ({total} such in the file)"
+            f" {number(lowest)} and {number(highest)}: a document has one grade ({total} such)"
         )
 
 

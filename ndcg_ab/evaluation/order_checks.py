@@ -1,4 +1,4 @@
-"""How far a value hangs on the order of equal scores, and on whether scores or ranks are believed."""
+"""How far a value depends on the order of equal scores, and on whether scores or ranks are believed."""
 
 import dataclasses
 from collections import defaultdict

@@ -161,13 +161,18 @@ def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> lis
     return found
 
 
+def query_scores(engine: Engine) -> pa.Table:
+    """One row per (system_id, query_id, metric) with its value and its hash, in the order of systems and metrics."""
+    columns = ("system_id", "query_id", "metric", "value", "metric_hash")
+    return engine.read("metric_value", columns, order="system_place, metric_place, query_id")
+
+
 def write_query_scores(engine: Engine, path: Path) -> None:
-    """One row per (system_id, query_id, metric) with its value and its hash: CSV or Parquet by the name."""
+    """The same as a file: CSV or Parquet by the name."""
     import pyarrow.csv as pacsv
     import pyarrow.parquet as papq
 
-    columns = ("system_id", "query_id", "metric", "value", "metric_hash")
-    table = engine.read("metric_value", columns, order="system_place, metric_place, query_id")
+    table = query_scores(engine)
     with replacing(path) as partial:
         if path.suffix.lower() in (".parquet", ".pq"):
             papq.write_table(table, partial)

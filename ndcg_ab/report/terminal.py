@@ -197,6 +197,12 @@ def print_details(console: Console, outcome: Outcome) -> None:
             console.print()
 
 
+def print_gates(console: Console, outcome: Outcome) -> None:
+    for gate in outcome.gates:
+        colour, word = ("green", "passed") if gate.passed else ("red", "failed")
+        console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
+
+
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
@@ -231,9 +237,7 @@ def print_run(console: Console, finished: "Finished") -> None:
         if row.metric == finished.outcome.metrics[0].name:
             told = sentence(row, finished.outcome.alpha)
             console.print(Text.assemble(("→", "bold"), f" {told}"), highlight=False)
-    for gate in finished.outcome.gates:
-        colour, word = ("green", "passed") if gate.passed else ("red", "failed")
-        console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
+    print_gates(console, finished.outcome)
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(

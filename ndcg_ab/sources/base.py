@@ -15,6 +15,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of, read_file
 from ndcg_ab.sources.records import find_lines
 from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.tables import place_in, read_given
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Pulled:
     """What a source gave.
 
     table: the rows, in the columns of `layout`.
-    source: where they came from; origin: the same for messages (a path or module:function).
+    source: where they came from; origin: the same for messages (a path, module:function or an argument).
     """
 
     table: pa.Table
@@ -43,6 +44,8 @@ class Pulled:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         if isinstance(self.source, PythonSource):
             return self.origin
+        if self.source.given is not None:
+            return place_in(self.source.given, self.table, query_id, doc_id)
         path = Path(self.origin)
         file_format = self.source.format or format_of(path)
         lines = find_lines(path, self.layout, file_format, self.source.columns, query_id, doc_id)
@@ -62,11 +65,14 @@ def pull(
         from ndcg_ab.sources.python import pull_function
 
         return Pulled(pull_function(source, queries or {}, directory), layout, source, source.python)
+    origin = source.given.name if source.given else str(source.file)
     unknown = set(source.columns) - {field.name for field in layout.fields}
     if unknown:
         name, known = min(unknown), [field.name for field in layout.fields]
         near = get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"{source.file}: columns: {name!r} is no field of a {layout.kind} ({', '.join(known)}){hint}")
+        raise InputError(f"{origin}: columns: {name!r} is no field of a {layout.kind} ({', '.join(known)}){hint}")
+    if source.given is not None:
+        return Pulled(read_given(source.given, layout, source.columns), layout, source, origin)
     path = source.file if source.file.is_absolute() else directory / source.file
     return Pulled(read_file(path, layout, source.format, source.columns), layout, source, str(path))

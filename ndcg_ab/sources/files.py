@@ -185,18 +185,26 @@ def read_parquet(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Tabl
     with open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
         table = file.read(columns=list(chosen.values()))
+    return typed(table, layout, chosen, str(path))
+
+
+def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
+    """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
+
+    Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
+    """
     for field in layout.fields:
         if field.name in chosen:
             place = table.schema.get_field_index(chosen[field.name])
             given = table.schema.field(place).type
             if field.type == pa.string() and not is_id_type(given):
                 raise InputError(
-                    f"{path}: column {chosen[field.name]!r} is of type {given}:"
+                    f"{where}: column {chosen[field.name]!r} is of type {given}:"
                     f" {field.name} must be text or a whole number"
                 )
             if pa.types.is_boolean(given):
                 raise InputError(
-                    f"{path}: column {chosen[field.name]!r} is of type bool: {field.name} must be a number"
+                    f"{where}: column {chosen[field.name]!r} is of type bool: {field.name} must be a number"
                 )
             table = table.set_column(place, chosen[field.name], pc.cast(table[place], field.type))
     table.validate(full=True)  # a writer may have put bytes there that are not UTF-8

@@ -71,10 +71,10 @@ def layout_of(evaluation: Evaluation) -> Layout:
     )
 
 
-def pull_weights(path: Path) -> dict[str, float]:
-    """query_id -> weight, of a file of queries, read as `pull_queries` reads it; the weights must be there."""
+def pull_weights(source: FileSource) -> dict[str, float]:
+    """query_id -> weight, of a source of queries, read as `pull_queries` reads it; the weights must be there."""
     layout = query_layout((), needs_text=False, needs_weight=True)
-    pulled = pull(FileSource(file=path), layout, Path())
+    pulled = pull(source, layout, Path())
     rows = distinct(pulled)
     refuse_weights(rows, pulled.origin)
     return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))

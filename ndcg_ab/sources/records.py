@@ -5,7 +5,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -23,11 +23,16 @@ Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
 
 def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
     """The file's table, or an InputError that names the first line that breaks a rule."""
-    values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     word = "row" if file_format == "parquet" else "line"
+    found = records(path, layout, file_format, columns)
+    return table_of(((f"{path}, {word} {line}", record) for line, record in found), layout)
+
+
+def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
+    """The table of records, each with the place where it stands; InputError for the first that breaks a rule."""
+    values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
-    for line, record in records(path, layout, file_format, columns):
-        where = f"{path}, {word} {line}"
+    for where, record in placed:
         names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
         if present is None:
             if layout.kind == "ranking" and not {"score", "rank"} & set(names):

@@ -39,9 +39,12 @@ class Layout:
     def schema(self) -> pa.Schema:
         return pa.schema([(field.name, field.type) for field in self.fields])
 
-    def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
+    def check_columns(
+        self, where: str, found: list[str], columns: dict[str, str], mapping: str = "{}={}"
+    ) -> dict[str, str]:
         """field -> column name in the file, for the fields that it has.
 
+        mapping: how a field's column is said, for the hint.
         Raises InputError for a column that is mapped or required and not there, or there twice.
         """
         chosen: dict[str, str] = {}
@@ -55,7 +58,8 @@ class Layout:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
                 near = get_close_matches(name, found, n=1)
-                hint = f"did you mean {field.name}={near[0]}?" if near else f"else say {field.name}=COLUMN"
+                said = mapping.format(field.name, near[0] if near else "COLUMN")
+                hint = f"did you mean {said}?" if near else f"else say {said}"
                 purpose = f"for {field.name}"
                 if field.blank is not None:
                     purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndcg_ab.config.model import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.sources.queries import pull_weights
@@ -123,23 +124,25 @@ def asked_of(effects: Sequence[float] | None, queries: Sequence[int] | None, alp
 
 def plans_of(
     deviation: float | None,
-    scores: Path | None,
+    scores: Path | Scores | None,
     baseline: str | None,
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
     asked: Asked,
-    weights: Path | None = None,
+    weights: Path | FileSource | None = None,
 ) -> list[Plan]:
-    """One plan from a deviation, or one for each candidate and metric of a file of per-query values.
+    """One plan from a deviation, or one for each candidate and metric of per-query values, read or in a file.
 
-    weights: a file of queries with the weights of the comparison that the values come from.
+    weights: queries with the weights of the comparison that the values come from.
     """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
         raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
     if scores is not None:
-        known = pull_weights(weights) if weights else None
-        return plans_of_scores(read_scores(scores), baseline, candidates, metrics, asked, known)
+        source = FileSource(file=weights) if isinstance(weights, Path) else weights
+        known = pull_weights(source) if source else None
+        read = read_scores(scores) if isinstance(scores, Path) else scores
+        return plans_of_scores(read, baseline, candidates, metrics, asked, known)
     for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
         if value:
             raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")

@@ -17,14 +17,16 @@ LARGEST = 1e100  # no value of a metric is larger, and its square is still a num
 class ScoresLayout(Layout):
     """The columns of per-query values; they have no other names."""
 
-    def check_columns(self, where: str, found: list[str], columns: dict[str, str]) -> dict[str, str]:
+    def check_columns(
+        self, where: str, found: list[str], columns: dict[str, str], mapping: str = "{}={}"
+    ) -> dict[str, str]:
         missing = [field.name for field in self.fields if field.required and field.name not in found]
         if missing:
             raise InputError(
                 f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
                 " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
             )
-        return super().check_columns(where, found, columns)
+        return super().check_columns(where, found, columns, mapping)
 
 
 LAYOUT = ScoresLayout(
@@ -38,7 +40,10 @@ LAYOUT = ScoresLayout(
 
 
 class Scores(NamedTuple):
-    """Per-query values, (system_id, metric) -> query_id -> value; metrics by their canonical names."""
+    """Per-query values, (system_id, metric) -> query_id -> value; metrics by their canonical names.
+
+    path: of their file, or the name of the argument that they were given as.
+    """
 
     path: Path
     values: dict[tuple[str, str], dict[str, float]]
@@ -55,7 +60,11 @@ class Scores(NamedTuple):
 
 def read_scores(path: Path) -> Scores:
     """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
-    table = read_file(path, LAYOUT, "parquet" if format_of(path) == "parquet" else "csv", {})
+    return scores_of(read_file(path, LAYOUT, "parquet" if format_of(path) == "parquet" else "csv", {}), path)
+
+
+def scores_of(table: pa.Table, path: Path) -> Scores:
+    """The values in a table of LAYOUT; InputError as for `read_scores`."""
     columns = [table[field.name].to_pylist() for field in LAYOUT.fields]
     spelt = {text: canonical(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}

@@ -29,7 +29,8 @@ class Published:
 
 
 class Tracker(ABC):
-    """A place that keeps results for dashboards.  Another one is a module with such a class, and a line in `tracking`."""
+    """A place that keeps results for dashboards.  Another one is a module with such a class, and a line
+    in `tracking`."""
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:

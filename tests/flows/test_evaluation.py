@@ -14,7 +14,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.history.bundles import read_bundle
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 prepare()
 

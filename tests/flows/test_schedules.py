@@ -15,7 +15,7 @@ from ndcg_ab.config.environment import prepare
 from ndcg_ab.config.model import Evaluation, PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 prepare()
 
@@ -175,11 +175,3 @@ def test_what_breaks_a_rule_is_not_read_again() -> None:
 
     assert not is_worth_retrying(None, None, Failed(data=InputError("grade = 'three'")))
     assert is_worth_retrying(None, None, Failed(data=ConnectionError("MLflow")))
-
-
-def test_end_to_end() -> None:
-    """A server, a worker, `deploy`, `serve`: tests/slow/end_to_end.py, which also runs on its own."""
-    script = ROOT / "tests" / "slow" / "end_to_end.py"
-    found = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert "all as expected" in found.stdout

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 import ndcg_core
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 
 @pytest.mark.parametrize("name", ndcg_core.__all__)

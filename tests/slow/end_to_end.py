@@ -179,6 +179,8 @@ def prepare(folder: Path) -> None:
     lost = [f"{row[0]} Q0 unknown-{row[2]} {row[3]} {row[4]} new" for row in rows]
     (folder / "lost.run").write_text("\n".join(lost) + "\n")
     (folder / "waiting_engine.py").write_text(ENGINE)
+    (folder / "flows").mkdir()
+    (folder / "flows" / "__init__.py").write_text('raise ImportError("somebody else\'s flows")\n')
     waiting = 'python: "waiting_engine:search"'
     for name, source, schedule, timeout in (
         ("worse", "file: lost.run", NIGHTLY, "null"),
@@ -204,6 +206,9 @@ def check_deployment(lab: Lab) -> None:
     fields = schema["definitions"]["Evaluation"]["properties"]
     expect("the form describes the metrics", "Metrics" in fields["metrics"]["description"], fields)
     expect("and the gate", "primary" in schema["definitions"]["Gate"]["properties"]["no_regression"]["description"])
+
+    entrypoint = "ndcg_ab.flows.evaluation.evaluation_flow"
+    expect(f"entrypoint {entrypoint}", found["entrypoint"] == entrypoint, found["entrypoint"])
 
     def planned() -> list[Any]:
         only = {
@@ -288,6 +293,16 @@ def check_overlap(lab: Lab) -> None:
     expect("no other gate failed", len(lab.events("ndcg-ab.gate.failed")) == 1)
 
 
+def check_old_deployment(lab: Lab) -> None:
+    print("A deployment that version 0.1.0 made")
+    body = {"name": "older", "flow_id": lab.deployment("same")["flow_id"], "entrypoint": "flows.evaluation.evaluate"}
+    lab.api("/deployments/", body)
+    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "same.yaml")
+    told = "ndcg-ab/older was deployed by version 0.1.0 and cannot run any more: deploy its configuration again"
+    expect("deploy says what to do about it", told in said, said)
+    expect("and nothing about others", "ndcg-ab/same was" not in said and "ndcg-ab/worse was" not in said, said)
+
+
 def check_timeout(lab: Lab) -> None:
     print("An engine that takes longer than timeout_seconds")
     (lab.folder / "go").unlink()
@@ -327,6 +342,7 @@ def main() -> None:
             expect("a pool that is not there: how to make it", "prefect work-pool create local" in said, said)
             lab.command("prefect", "work-pool", "create", "local", "--type", "process")
             print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
+            check_old_deployment(lab)
             with lab.process("prefect", "worker", "start", "--pool", "local"):
                 check_deployment(lab)
                 check_gate(lab)

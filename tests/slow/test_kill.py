@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.history import locks
-from tests.conftest import ROOT
+from tests.places import ROOT
 from tests.slow.killed_runs import BEFORE_PUBLISHING, PLACES
 
 WHOLE = ["bundle.json", "evaluation.duckdb", "published.json", "query_scores.parquet", "report.html"]

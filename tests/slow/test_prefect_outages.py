@@ -14,7 +14,7 @@ from ndcg_ab.config.environment import prepare
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
 from ndcg_ab.report import bundle_files
-from tests.conftest import ROOT
+from tests.places import ROOT
 from tests.slow.broken_servers import OUTAGES, closed, configuration
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small, with_store
 

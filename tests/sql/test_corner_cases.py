@@ -15,7 +15,7 @@ from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from tests.conftest import (
+from tests.laboratory import (
     Judgments,
     Ranking,
     Scores,

@@ -4,7 +4,7 @@ import pytest
 
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation.parity import SAMPLE, sample_queries
-from tests.conftest import in_order, outcome_of, plant
+from tests.laboratory import in_order, outcome_of, plant
 
 JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
 RANKINGS = {"old": {"q1": in_order("b", "a"), "q2": in_order("c")}, "new": {"q1": in_order("a", "b")}}

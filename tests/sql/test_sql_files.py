@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ndcg_ab.engines.sql_files import HISTORY, header, history_files, needed, pipeline_files, sql_directory, sql_files
 from ndcg_ab.history.database import RECORDS
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 FILES = sorted(sql_directory().glob("*.sql"))
 # Functions that other engines lack, or that mean something else there (log is base 10 here, natural elsewhere).

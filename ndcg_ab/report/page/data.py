@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model import Evaluation, FileSource, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.report.text import interval, wins_ties_losses
+from ndcg_ab.sources.tables import kind_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -65,17 +65,20 @@ def gather(engine: Engine, outcome: Outcome, about: dict[str, Any], timeline: pa
 
 
 def about_files(evaluation: Evaluation) -> dict[str, Any]:
-    """What the page says of a comparison that no history keeps: the files, without digests."""
-    inputs = [input_row(evaluation.judgments.file.name, "judgments", evaluation.judgments.file)]
-    inputs += [input_row(system.name, "ranking", system.file) for system in evaluation.systems if system.file]
+    """What the page says of a comparison that no history keeps: where its data are from, without digests."""
+    inputs = [input_row(evaluation.judgments.file.name, "judgments", evaluation.judgments)]
+    inputs += [input_row(system.name, "ranking", system) for system in evaluation.systems]
     if evaluation.queries:
-        inputs.append(input_row(evaluation.queries.file.name, "queries", evaluation.queries.file))
+        inputs.append(input_row(evaluation.queries.file.name, "queries", evaluation.queries))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"name": "compare", "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
+    return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
-def input_row(name: str, kind: str, file: Path) -> dict[str, Any]:
-    return {"name": name, "kind": kind, "version": None, "origin": str(file), "rows": None, "digest": None}
+def input_row(name: str, kind: str, source: FileSource | System) -> dict[str, Any]:
+    origin = f"{kind_of(source.given.data)} in memory" if source.given else str(source.file)
+    if isinstance(source, System) and source.python:
+        origin = source.python
+    return {"name": name, "kind": kind, "version": None, "origin": origin, "rows": None, "digest": None}
 
 
 def shown_depth(metric: Metric) -> int:

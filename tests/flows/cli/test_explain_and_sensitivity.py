@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.notation import parse
-from tests.conftest import ROOT, plant
+from tests.laboratory import plant
+from tests.places import ROOT
 
 DATA = ROOT / "tests" / "data"
 FILES = ["--judgments", f"{DATA}/judgments.qrels", "--system", f"new={DATA}/new.run"]

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.estimates import moments
-from tests.conftest import ROOT
+from tests.places import ROOT
+from tests.references import Collection
 
 RUNNER = CliRunner()
 Rows = list[tuple[str, str, str, float]]
@@ -132,11 +133,10 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
-def test_what_compare_writes_can_be_planned_with(shared_data: Path, tmp_path: Path, name: str) -> None:
-    folder = shared_data / "cast2021"
-    command = ["compare", "--judgments", f"{folder}/qrels.txt.gz", "--quiet", "--json", str(tmp_path / "c.json")]
-    for system in ("manual_bm25", "convdr", "manual_ance"):
-        command += ["--system", f"{system}={folder / system}.run.gz"]
+def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_path: Path, name: str) -> None:
+    command = ["compare", "--judgments", str(collection.qrels), "--quiet", "--json", str(tmp_path / "c.json")]
+    for system in (collection.first, collection.second, collection.systems[-1]):
+        command += ["--system", f"{system}={collection.run(system)}"]
     command += ["--metric", "ndcg@10", "--metric", "ndcg(gain=exponential, ideal=local)@5"]
     found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / name)])
     assert found.exit_code == 0, found.output

@@ -10,7 +10,7 @@ from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation, FileSource, PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
 LEAST: dict[str, Any] = {"name": "t", "judgments": "qrels", "systems": SYSTEMS}

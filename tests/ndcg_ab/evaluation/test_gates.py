@@ -18,7 +18,8 @@ from ndcg_ab.evaluation.codec import upgraded
 from ndcg_ab.evaluation.gates import check_gates, results
 from ndcg_ab.evaluation.outcome import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, GateResult, Outcome, SystemSummary
 from ndcg_core.statistics.comparison import Comparison
-from tests.conftest import ROOT, in_order, outcome_of
+from tests.laboratory import in_order, outcome_of
+from tests.places import ROOT
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs", "grapes", "honey"]
 JUDGMENTS = {word: {"good": 1.0, "bad": 0.0} for word in WORDS}
@@ -108,7 +109,7 @@ ROWS = {
     "a guardrail that cannot be tested": (
         {"guardrails": True},
         with_rows(verdict("not testable (n = 1)", None, family=GUARDRAILS, queries=1)),
-        [("guardrails", False, "new against old, ndcg@2: not testable")],
+        [("guardrails", False, "new against old, ndcg@2: not testable (n = 1)")],
     ),
     "a guardrail on rankings that are identical": (
         {"guardrails": True},
@@ -156,14 +157,14 @@ ROWS = {
     "a slice regressed by less": (
         {"slice_regression": 0.1},
         with_rows(verdict("regressed", attribute="language", slice="de")),
-        [("slice regression", True, "no slice regressed, by more than 0.1")],
+        [("slice regression", True, "no slice regressed by more than 0.1")],
     ),
     "a slice may have regressed": (
         {"slice_regression": 0.05},
         with_rows(
             verdict("no detectable difference (MDE = 0.300 at 80 % power)", mde=0.3, attribute="language", slice="de")
         ),
-        [("slice regression", True, "no slice regressed, by more than 0.05")],
+        [("slice regression", True, "no slice regressed by more than 0.05")],
     ),
     "everything is answered": (
         {"unanswered": 0},

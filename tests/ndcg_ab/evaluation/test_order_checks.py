@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from ndcg_ab.evaluation import order_checks as order
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.score import Result
-from tests.conftest import in_order, outcome_of
+from tests.laboratory import in_order, outcome_of
 
 
 def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:

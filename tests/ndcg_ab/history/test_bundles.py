@@ -16,7 +16,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database, locks
 from ndcg_ab.report import bundle_files
-from tests.conftest import ROOT
+from tests.places import ROOT
 from tests.small_evaluation import (
     calling,
     changed_run,

@@ -20,7 +20,7 @@ from ndcg_ab.history.timeline import Timeline, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
 from ndcg_ab.report.timeline import print_timeline, sparkline
-from tests.conftest import ROOT
+from tests.places import ROOT
 from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
 
 PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
@@ -125,14 +125,14 @@ def test_last_and_metric(evaluation: Evaluation) -> None:
 
 def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:
     with database.opened(database.path_of(evaluation)) as past:
-        before = past.rows("select hash from metric where ordinal = 2 and metric = 'ndcg@10'")[0][0]
-        past.rows("update metric set hash = 'other' where ordinal = 2 and metric = 'ndcg@10'")
+        ((before,),) = past.rows("metric", ("hash",), where={"ordinal": 2, "metric": "ndcg@10"})
+        past.connection.execute("update metric set hash = 'other' where ordinal = 2 and metric = 'ndcg@10'")
     try:
         found = read_timeline(evaluation, None, 5)
         assert "definition" in found.evaluations[0].changed
     finally:
         with database.opened(database.path_of(evaluation)) as past:
-            past.rows(
+            past.connection.execute(
                 "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'",
                 {"hash": before},
             )

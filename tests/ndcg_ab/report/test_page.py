@@ -28,7 +28,7 @@ from ndcg_ab.report.page.data import FULL, PageData, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
 HOSTILE_TEXT = "</script><script>window.hacked=1</script><b>{candidate}</b>"
@@ -152,7 +152,7 @@ def append(columns: dict[str, list[Any]], row: Mapping[str, Any]) -> None:
 
 
 def small_outcome(names: list[str]) -> Outcome:
-    from tests.conftest import in_order, outcome_of
+    from tests.laboratory import in_order, outcome_of
 
     judgments = {f"q{number}": {"a": 1, "b": 2} for number in range(8)}
     rankings = {name: {query: in_order("b", "a") for query in judgments} for name in names}

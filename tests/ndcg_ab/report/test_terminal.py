@@ -29,7 +29,7 @@ from ndcg_ab.report import terminal as tables
 from ndcg_ab.report import text as wording
 from ndcg_ab.report.grid import Grid, Row, lines_of, shortened
 from ndcg_ab.report.terminal import print_details, print_outcome, verdict_cell
-from tests.conftest import ROOT
+from tests.places import ROOT
 
 WIDTHS = (60, 80, 120, 200)
 QUERIES = [f"q{number:02d}" for number in range(60)]

@@ -8,7 +8,7 @@ from ndcg_core.measures.explain import explain, steps
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from tests.conftest import in_order
+from tests.laboratory import in_order
 from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
 
 SLOW = [HealthCheck.too_slow]

@@ -24,7 +24,8 @@ from ndcg_core.measures.registry import (
     Quotient,
 )
 from ndcg_core.measures.score import Result, discount, gain, order, placed_gains, score_query
-from tests.conftest import ROOT, in_order
+from tests.laboratory import in_order
+from tests.places import ROOT
 from tests.strategies import DOCUMENTS, GRADES, metrics, scored
 
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)

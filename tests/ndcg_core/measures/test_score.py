@@ -5,7 +5,7 @@ import pytest
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Placed, Result, discount, gain, order, score_query
-from tests.conftest import both, core_scores, in_order, sql_scores
+from tests.laboratory import both, core_scores, in_order, sql_scores
 
 
 def ids(places: list[Placed]) -> list[str]:

@@ -1,9 +1,7 @@
 """Verdicts of a family: the contract for edge cases, what a p-value must not depend on, how often it errs."""
 
 import dataclasses
-import json
 import math
-import pathlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.sign_flip import raise_down_the_order, sign_flip
+from tests.references import cases
 
 
 def column(
@@ -253,9 +252,19 @@ def test_the_order_of_the_results_is_that_of_the_columns() -> None:
         assert all(comparison == expected[comparison.candidate] for comparison in comparisons)
 
 
-def test_a_published_case_from_end_to_end(shared_data: pathlib.Path) -> None:
-    entries = json.loads((shared_data / "statistics_cases.json").read_text(encoding="utf-8"))["cases"]
-    (case,) = (entry for entry in entries if entry["id"] == "sakai_xy_signflip_exact")
+# what a case does not say itself: the mean, its interval, the verdict
+END_TO_END = {
+    "sakai_xy_signflip_exact": (
+        0.075,
+        (0.0008059447, 0.1491940553),
+        "no detectable difference (MDE = 0.105 at 80 % power)",
+    ),
+    "twenty_queries": (0.09, (-0.0059144116, 0.1859144116), "no detectable difference (MDE = 0.135 at 80 % power)"),
+}
+
+
+@cases("twenty_queries", "sakai_xy_signflip_exact")
+def test_a_published_case_from_end_to_end(case: dict[str, Any]) -> None:
     comparison = compare(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
     expected = case["expected"]
     assert (comparison.wins, comparison.ties, comparison.losses) == (
@@ -264,9 +273,10 @@ def test_a_published_case_from_end_to_end(shared_data: pathlib.Path) -> None:
         expected["losses"],
     )
     assert comparison.p_value == expected["p_two_sided"]
-    assert comparison.difference == pytest.approx(0.075)
-    assert (comparison.low, comparison.high) == pytest.approx((0.0008059447, 0.1491940553))
-    assert comparison.verdict == "no detectable difference (MDE = 0.105 at 80 % power)"
+    difference, interval, verdict = END_TO_END[case["id"]]
+    assert comparison.difference == pytest.approx(difference)
+    assert (comparison.low, comparison.high) == pytest.approx(interval)
+    assert comparison.verdict == verdict
 
 
 # ---- what p must not depend on

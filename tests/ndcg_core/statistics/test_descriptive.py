@@ -1,9 +1,7 @@
 """Effect size, relative change, descriptive tests and carriers: by hand, published cases, scipy.stats, simulation."""
 
 import itertools
-import json
 import math
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,10 @@ from hypothesis import strategies as st
 
 from ndcg_core.statistics.descriptive import CARRIERS, Carrier, Descriptive, describe, is_skewed, sign_test, wilcoxon
 from ndcg_core.statistics.estimates import chances, moments, t_interval, t_test
+from tests.references import cases
 
 whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
 thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
-
-
-@pytest.fixture(scope="module")
-def cases(shared_data: pathlib.Path) -> dict[str, Any]:
-    entries = json.loads((shared_data / "statistics_cases.json").read_text(encoding="utf-8"))["cases"]
-    return {entry["id"]: entry for entry in entries}
 
 
 def described(differences: Any, **settings: Any) -> Descriptive:
@@ -39,26 +32,26 @@ def carrier(query_id: str, difference: float, share: float) -> Carrier:
 # ---- Wilcoxon
 
 
-def test_wilcoxon_of_fisher_darwins_maize(cases: dict[str, Any]) -> None:
-    case = cases["fisher_darwin_zea_mays"]
+@cases("fifteen_whole_numbers", "fisher_darwin_zea_mays")
+def test_wilcoxon_of_fifteen_whole_numbers(case: dict[str, Any]) -> None:
     assert wilcoxon(case["inputs"]["d"]) == case["expected"]["wilcoxon_exact"]
 
 
-def test_wilcoxon_and_sign_test_of_hollander_and_wolfe(cases: dict[str, Any]) -> None:
-    case = cases["coin_hollander_wolfe_depression"]
+@cases("nine_pairs", "coin_hollander_wolfe_depression")
+def test_wilcoxon_and_sign_test_of_nine_pairs(case: dict[str, Any]) -> None:
     differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
     assert wilcoxon(differences) == case["expected"]["wilcoxon_two"]
     assert sign_test(int(np.sum(differences > 0)), int(np.sum(differences < 0))) == case["expected"]["sign_two"]
 
 
-def test_wilcoxon_of_differences_equal_but_for_rounding(cases: dict[str, Any]) -> None:
+@cases("equal_but_for_rounding", "scipy_wilcoxon_roundoff")
+def test_wilcoxon_of_differences_equal_but_for_rounding(case: dict[str, Any]) -> None:
     """-.025, .05, .05, -.05 have the ranks 1, 3, 3, 3: W+ = 6 of 10, and its mean is 5.
 
     The sums of all 16 patterns are 0, 1, 3 (three times), 4 (3), 6 (3), 7 (3), 9 and 10: eight of them reach 6, the
     one-sided .5 of the case. None is 5, so that all 16 lie as far from the mean as 6 does: two-sided 1. Raw
     differences would have ranks 1 to 4 and W+ = 5, one-sided 9 / 16, two-sided 1 as well: the test below tells.
     """
-    case = cases["scipy_wilcoxon_roundoff"]
     differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
     assert len(set(np.abs(differences))) > 2
     sums = [sum(pattern) for pattern in itertools.product((0, 1), (0, 3), (0, 3), (0, 3))]

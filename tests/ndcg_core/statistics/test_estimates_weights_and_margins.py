@@ -1,8 +1,6 @@
 """Weighted moments, effective number, chances and one-sided tests against a margin."""
 
-import json
 import math
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -23,15 +21,10 @@ from ndcg_core.statistics.estimates import (
     t_test,
     t_test_of,
 )
+from tests.references import cases
 
 samples = st.lists(st.integers(-1_000, 1_000).map(lambda value: value / 1_000), min_size=2, max_size=40)
 margins = st.integers(1, 1_000).map(lambda value: value / 1_000)
-
-
-@pytest.fixture(scope="module")
-def cases(shared_data: pathlib.Path) -> dict[str, Any]:
-    entries = json.loads((shared_data / "statistics_cases.json").read_text(encoding="utf-8"))["cases"]
-    return {entry["id"]: entry for entry in entries}
 
 
 # ---- weights
@@ -121,8 +114,8 @@ def test_the_t_test_of_moments_is_that_of_the_differences() -> None:
 # ---- against a margin
 
 
-def test_r_equivalence_tost(cases: dict[str, Any]) -> None:
-    case = cases["r_tost_paired_1"]
+@cases("nine_pairs", "r_tost_paired_1")
+def test_two_one_sided_tests(case: dict[str, Any]) -> None:
     expected, margin = case["expected"], case["inputs"]["margin"]
     of = moments(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
     assert of.error == pytest.approx(expected["se"], abs=case["tolerance"]["all"])
@@ -149,14 +142,14 @@ def test_not_worse_as_a_one_sided_t_test() -> None:
     assert not_worse_p_value(moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_closed_form_posterior(cases: dict[str, Any]) -> None:
-    case = cases["baycomp_nbc_j48"]
-    nbc, j48, rope = (case["inputs"][name] for name in ("nbc", "j48", "rope"))
+@cases("posterior", "baycomp_nbc_j48")
+def test_a_closed_form_posterior(case: dict[str, Any]) -> None:
+    first, second, rope = case["inputs"].values()
     expected, tolerance = case["expected"]["closed_form_t_rope"], case["tolerance"]["closed_form"]
-    # The first number is for "nbc is better": above, where the difference is nbc - j48.
-    assert chances(moments(np.subtract(nbc, j48)), rope) == pytest.approx(tuple(expected), abs=tolerance)
-    assert chances(moments(np.subtract(j48, nbc)), rope) == pytest.approx(tuple(expected[::-1]), abs=tolerance)
-    assert np.mean(nbc) < np.mean(j48)
+    # The first number is for "the first is better": above, where the difference is first - second.
+    assert chances(moments(np.subtract(first, second)), rope) == pytest.approx(tuple(expected), abs=tolerance)
+    assert chances(moments(np.subtract(second, first)), rope) == pytest.approx(tuple(expected[::-1]), abs=tolerance)
+    assert np.mean(first) < np.mean(second)
 
 
 @settings(deadline=None)

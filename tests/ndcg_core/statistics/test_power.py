@@ -1,8 +1,6 @@
 """Queries needed and the power curve: both directions of a derived table, minimality, scipy.stats, simulation."""
 
-import json
 import math
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -13,25 +11,26 @@ from hypothesis import strategies as st
 
 from ndcg_core.statistics.estimates import minimal_detectable_effect, t_test
 from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_needed
+from tests.references import cases
 
 
-@pytest.fixture(scope="module")
-def mde_table(shared_data: pathlib.Path) -> list[tuple[int, float]]:
+def mde_table(case: dict[str, Any]) -> list[tuple[int, float]]:
     """(n, effect in units of the deviation), the effects with six decimals."""
-    entries = json.loads((shared_data / "statistics_cases.json").read_text(encoding="utf-8"))["cases"]
-    (case,) = [entry for entry in entries if entry["id"] == "mde_table"]
     return list(zip(case["inputs"]["n"], case["expected"]["mde_t_plus_t"], strict=True))
 
 
-def test_the_derived_table_from_queries_to_effects(mde_table: list[tuple[int, float]]) -> None:
-    found = power_curve([n for n, _ in mde_table], 1.0)
-    assert [row.n for row in found] == [n for n, _ in mde_table]
-    assert [row.effect for row in found] == pytest.approx([effect for _, effect in mde_table], abs=1e-6)
+@cases("detectable_effects", "mde_table")
+def test_the_derived_table_from_queries_to_effects(case: dict[str, Any]) -> None:
+    table = mde_table(case)
+    found = power_curve([n for n, _ in table], 1.0)
+    assert [row.n for row in found] == [n for n, _ in table]
+    assert [row.effect for row in found] == pytest.approx([effect for _, effect in table], abs=1e-6)
 
 
-def test_the_derived_table_from_effects_to_queries(mde_table: list[tuple[int, float]]) -> None:
+@cases("detectable_effects", "mde_table")
+def test_the_derived_table_from_effects_to_queries(case: dict[str, Any]) -> None:
     """The table's rounding (5e-7) is worth 2 n * 5e-7 / effect queries."""
-    for n, effect in mde_table:
+    for n, effect in mde_table(case):
         slack = math.ceil(2 * n * 5e-7 / effect)
         assert abs(queries_needed(effect, 1.0) - n) <= slack
         assert queries_needed(effect * 1.000001 + 5e-7, 1.0) <= n

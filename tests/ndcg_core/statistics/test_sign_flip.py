@@ -1,9 +1,7 @@
 """The sign-flip kernel against exact arithmetic, published cases and a plain second implementation."""
 
 import itertools
-import json
 import math
-import pathlib
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,14 +15,9 @@ from numpy.typing import NDArray
 from ndcg_core.statistics import flips
 from ndcg_core.statistics import sign_flip as signflip
 from ndcg_core.statistics.sign_flip import sign_flip
+from tests.references import cases
 
 Exact = list[list[Fraction]]  # (queries x comparisons), like the table given to sign_flip
-
-
-@pytest.fixture(scope="module")
-def cases(shared_data: pathlib.Path) -> dict[str, Any]:
-    entries = json.loads((shared_data / "statistics_cases.json").read_text(encoding="utf-8"))["cases"]
-    return {entry["id"]: entry for entry in entries}
 
 
 def column(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -247,28 +240,35 @@ def test_sums_closer_than_their_rounding_count_as_ties(queries: int, apart: int)
 # ---- published and derived cases
 
 
-@pytest.mark.parametrize(
-    ("case_id", "key"),
-    [
-        ("sakai_xy_signflip_exact", "p_two_sided"),  # where peers lose exact ties: .0498 and .0505 for .0659
-        ("coin_hollander_wolfe_depression", "fisher_pitman_two"),
-        ("student_sleep", "signflip_two"),
-    ],
-)
-def test_paired_published_cases(cases: dict[str, Any], case_id: str, key: str) -> None:
-    case = cases[case_id]
+KEYS = {"coin_hollander_wolfe_depression": "fisher_pitman_two", "student_sleep": "signflip_two"}
+
+
+@cases("twenty_queries", "sakai_xy_signflip_exact")  # where peers lose exact ties: .0498 and .0505 for Sakai's .0659
+def test_pairs_with_exact_ties(case: dict[str, Any]) -> None:
     differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
-    assert sign_flip(column(differences)).p_value == (case["expected"][key],)
+    assert sign_flip(column(differences)).p_value == (case["expected"]["p_two_sided"],)
 
 
-def test_fisher_darwins_maize(cases: dict[str, Any]) -> None:
-    case = cases["fisher_darwin_zea_mays"]
-    assert sign_flip(column(case["inputs"]["d"])).p_value == (case["expected"]["count_ge_two_sided"] / 2**15,)
+@cases("nine_pairs", "coin_hollander_wolfe_depression")
+def test_nine_pairs(case: dict[str, Any]) -> None:
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    assert sign_flip(column(differences)).p_value == (case["expected"][KEYS.get(case["id"], "p_two_sided")],)
 
 
-@pytest.mark.parametrize("case_id", ["scipy_wilcoxon_roundoff", "coin_hollander_wolfe_depression", "student_sleep"])
-def test_computed_differences_tie_as_exact_ones_do(cases: dict[str, Any], case_id: str) -> None:
-    case = cases[case_id]
+@cases("ten_with_a_tie", "student_sleep")
+def test_ten_pairs_with_a_tie(case: dict[str, Any]) -> None:
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    assert sign_flip(column(differences)).p_value == (case["expected"][KEYS.get(case["id"], "p_two_sided")],)
+
+
+@cases("fifteen_whole_numbers", "fisher_darwin_zea_mays")
+def test_fifteen_whole_numbers(case: dict[str, Any]) -> None:
+    counted = "count" if "count" in case["expected"] else "count_ge_two_sided"
+    assert sign_flip(column(case["inputs"]["d"])).p_value == (case["expected"][counted] / 2**15,)
+
+
+@cases("equal_but_for_rounding", "scipy_wilcoxon_roundoff", "coin_hollander_wolfe_depression", "student_sleep")
+def test_computed_differences_tie_as_exact_ones_do(case: dict[str, Any]) -> None:
     pairs = zip(case["inputs"]["x"], case["inputs"]["y"], strict=True)
     exact = [[Fraction(str(x)) - Fraction(str(y))] for x, y in pairs]
     patterns = list(itertools.product((1, -1), repeat=len(exact)))
@@ -277,8 +277,8 @@ def test_computed_differences_tie_as_exact_ones_do(cases: dict[str, Any], case_i
     assert result.p_value == (raw[0] / len(patterns),)
 
 
-def test_eight_differing_queries_of_349(cases: dict[str, Any]) -> None:
-    case = cases["permtest_p10_sparse"]
+@cases("eight_of_300", "permtest_p10_sparse")
+def test_eight_differing_queries_of_hundreds(case: dict[str, Any]) -> None:
     differences = np.zeros(case["inputs"]["n"])
     differences[10:18] = case["inputs"]["nonzero_d"]
     result = sign_flip(column(differences))
@@ -286,8 +286,8 @@ def test_eight_differing_queries_of_349(cases: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("unit", [1, 1 / 10_000])
-def test_step_down_of_four_columns(cases: dict[str, Any], unit: float) -> None:
-    case = cases["maxt_12x4_bruteforce"]
+@cases("twelve_by_four", "maxt_12x4_bruteforce")
+def test_step_down_of_four_columns(case: dict[str, Any], unit: float) -> None:
     result = sign_flip(np.array(case["inputs"]["D"]) * unit)
     assert result.jointly_enumerated
     assert result.p_value == tuple(hits / 2**12 for hits in case["expected"]["raw"])

@@ -1,0 +1,93 @@
+"""What the arguments of `ndcg_ab.compare` mean: an evaluation, with the data that it was given in memory."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_ab.api.data import place_of
+from ndcg_ab.config.from_options import evaluation_from
+from ndcg_ab.config.model import Evaluation, Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.tables import unboxed
+from ndcg_core.measures.metric import Metric
+
+LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
+MAPPINGS = ("guardrails", "columns", "judgments_columns", "queries_columns")
+
+
+def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
+    """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
+    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("judgments", "systems")}
+    plain["judgments"], judgments = place_of("judgments", arguments["judgments"])
+    entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
+    queries_columns, queries = plain.pop("queries_columns", None), None
+    if plain.get("queries") is not None:
+        file, queries = place_of("queries", plain["queries"])
+        plain["queries"] = {"file": file, "columns": queries_columns or {}}
+    for name, given in (("judgments", judgments), ("queries", queries)):
+        refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
+    evaluation = evaluation_from(plain | {"systems": entries})
+    evaluation.judgments.hold(judgments)
+    if evaluation.queries:
+        evaluation.queries.hold(queries)
+    for system, given in zip(evaluation.systems, rankings, strict=True):
+        system.hold(given)
+    return evaluation
+
+
+def as_key(name: str, value: Any) -> Any:
+    """An argument as a configuration has it: metrics by their names, lists as lists, Python's own numbers."""
+    if name in LISTS and value is not None:
+        alone = isinstance(value, str | Metric | Mapping)
+        return [named(each) for each in ([value] if alone else listed(name, value))]
+    if isinstance(value, Mapping) and name in ("guardrails", "smallest_effect"):
+        return {named(metric): unboxed(number) for metric, number in value.items()}
+    if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
+        raise InputError(f"{name} = {shown(value)}: must be a mapping")
+    return value if name == "queries" else unboxed(value)
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    try:
+        return list(value)
+    except TypeError:
+        raise InputError(f"{name} = {shown(value)}: must be one, or a list of them") from None
+
+
+def named(metric: Any) -> Any:
+    return metric.name if isinstance(metric, Metric) else metric
+
+
+def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[str, Any]], list[Given | None]]:
+    """The entries of a configuration, and of each what it was given in memory.
+
+    columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
+    """
+    if not isinstance(systems, Mapping):
+        raise InputError(f"systems = {shown(systems)}: must map every system's name to its ranking")
+    if not systems:
+        raise InputError("systems: is empty: at least one system is needed")
+    entries: list[dict[str, Any]] = []
+    givens: list[Given | None] = []
+    for name, data in systems.items():
+        path, given = place_of(f"systems[{name!r}]", data)
+        entry = {"name": name, "file": path}
+        if columns and not (given and isinstance(given.data, Mapping)):
+            entry["columns"] = columns
+        if file_format and not given:
+            entry["format"] = file_format
+        entries.append(entry)
+        givens.append(given)
+    if columns and not any("columns" in entry for entry in entries):
+        raise InputError(f"columns = {shown(columns)}: names columns of files and tables, and there is none of them")
+    if file_format and not any("format" in entry for entry in entries):
+        raise InputError(f"format = {shown(file_format)}: is of files, and no system is given as one")
+    return entries, givens
+
+
+def refuse_for_data(name: str, given: Given | None, columns: Any, file_format: Any) -> None:
+    """Columns of dictionaries, and formats of what is no file."""
+    if given and columns and isinstance(given.data, Mapping):
+        raise InputError(f"{name}_columns = {shown(columns)}: names columns of a table, and {name} has none")
+    if given and file_format:
+        raise InputError(f"{name}_format = {shown(file_format)}: is of a file, and {name} is none")

@@ -1,0 +1,109 @@
+"""`compare` and `evaluate`: the whole evaluation in memory; nothing is written anywhere."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.data import Data
+from ndcg_ab.api.results import CompareResult
+from ndcg_ab.config.file import read_config
+from ndcg_ab.config.from_options import checked
+from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.report.page.data import about_files, gather
+from ndcg_ab.sources.schema import shown
+from ndcg_core.measures.metric import Metric
+
+Progress = Callable[[str], object]
+
+
+def compare(
+    judgments: Data,
+    systems: Mapping[str, Data],
+    *,
+    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+    baseline: str | None = None,
+    secondary_metrics: str | Metric | Sequence[str | Metric] = (),
+    guardrails: Mapping[Any, float] | None = None,
+    smallest_effect: float | Mapping[Any, float] | None = None,
+    queries: Data | None = None,
+    slices: str | Sequence[str] = (),
+    smallest_slice: int = 25,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 1935,
+    interval: Literal["t", "bca"] = "t",
+    exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
+    weighted: bool | None = None,
+    all_pairs: bool = False,
+    preview: bool = False,
+    columns: Mapping[str, str] | None = None,
+    format: FileFormat | None = None,  # noqa: A002
+    judgments_columns: Mapping[str, str] | None = None,
+    judgments_format: FileFormat | None = None,
+    queries_columns: Mapping[str, str] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> CompareResult:
+    """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
+
+    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
+    metrics, secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric -> how much worse
+        no candidate may be.  smallest_effect: the difference > 0 that matters, of every metric or metric -> difference.
+    baseline: by default the first system.  all_pairs: every two systems too.
+    slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
+        queries' weights; by default where they have some.
+    alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
+    columns, format: of the rankings, field -> column name and the files' format; likewise of judgments and queries.
+    threads: by default every core.  progress: told what begins.
+    Raises InputError (argument, row or key, value, rule), ParityError.
+    """
+    arguments: dict[str, Any] = dict(locals())
+    del arguments["progress"]
+    return evaluated(evaluation_of(arguments), progress)
+
+
+def evaluate(
+    config: str | os.PathLike[str] | Mapping[str, Any] | Evaluation, *, progress: Progress | None = None
+) -> CompareResult:
+    """The evaluation that a configuration describes, with its gates; without Prefect and MLflow, and nothing is kept.
+
+    config: the path of a YAML file, its content (paths in it start from the working directory), or an Evaluation.
+    progress: told what begins.
+    Raises InputError (key, value, rule; then as `compare`), ParityError.
+    """
+    if isinstance(config, str | os.PathLike):
+        evaluation = read_config(Path(os.fspath(config)).expanduser())
+    elif isinstance(config, Mapping):
+        evaluation = checked(dict(config), str)
+    elif isinstance(config, Evaluation):
+        evaluation = config
+    else:
+        raise InputError(f"config: {shown(config)}: must be the path of a YAML file, its content, or an Evaluation")
+    return evaluated(evaluation, progress, shows_configuration=True)
+
+
+def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False) -> CompareResult:
+    """All that the result may be asked for is read at once, so that no connection has to stay open for it.
+
+    It is little beside the rankings: a value per query, system and metric, and the results that the page shows.
+    """
+
+    def say(step: str) -> None:
+        if progress:
+            progress(step)
+
+    resources = evaluation.resources
+    with DuckDBEngine(None, resources.threads, resources.memory_limit) as engine:
+        outcome = pipeline.evaluate(evaluation, engine, say)
+        outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
+        about = about_files(evaluation)
+        if shows_configuration:
+            about["evaluation"] = evaluation.model_dump(mode="json")
+        return CompareResult(pipeline.query_scores(engine), outcome, gather(engine, outcome, about))

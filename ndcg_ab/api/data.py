@@ -1,0 +1,45 @@
+"""What the functions take as judgments, rankings and queries: paths, tables and dictionaries."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ndcg_ab.config.model import FileSource, Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.tables import is_table, kind_of
+
+
+class ArrowTable(Protocol):
+    """A table of any library that speaks the Arrow PyCapsule interface: pandas, polars, pyarrow, DuckDB and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any]
+"""A file's path, a table, or ``{query_id: {doc_id: score}}``."""
+
+
+def place_of(argument: str, data: Any) -> tuple[Path, Given | None]:
+    """The path to read, or the argument's name and the data in memory; InputError where it is neither."""
+    if isinstance(data, str | os.PathLike):
+        return Path(os.fspath(data)).expanduser(), None
+    if isinstance(data, Mapping) or is_table(data):
+        return Path(argument), Given(argument, data)
+    hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
+    if hasattr(data, "collect"):
+        hint = "; collect() it first"
+    what = "None" if data is None else f"{shown(data)} is of type {kind_of(data)}"
+    raise InputError(
+        f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
+        f" DuckDB), or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"
+    )
+
+
+def source_of(argument: str, data: Any) -> FileSource:
+    """The same as a source."""
+    path, given = place_of(argument, data)
+    source = FileSource(file=path)
+    source.hold(given)
+    return source

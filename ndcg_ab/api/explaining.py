@@ -1,0 +1,90 @@
+"""`explain`: one query place by place, and which choice moves the number."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.data import Data, place_of
+from ndcg_ab.api.options import as_arguments
+from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.schema import JUDGMENT, read_value
+from ndcg_ab.sources.tables import unboxed
+from ndcg_ab.studies.explain import Explained, explain_query
+from ndcg_core.measures.metric import Metric
+
+ALONE = "ranking"  # the name of a system that has none
+
+
+@dataclass(frozen=True, repr=False)
+class ExplainResult:
+    """One query, explained; in a notebook it shows itself, `print` writes the tables of the command.
+
+    systems: of each its explanations, one for each metric, and the steps from the first metric to the others.
+    """
+
+    query: str
+    systems: tuple[Explained, ...]
+
+    def value(self, system: str | None = None, metric: str | None = None) -> float | None:
+        """The query's value, by default of the first system and metric; None where the metric leaves the query out.
+
+        Raises InputError for a system or a metric that is not explained.
+        """
+        for explained in self.systems:
+            for explanation in explained.explanations:
+                if system in (None, explained.system_id) and metric in (None, explanation.metric.name):
+                    return explanation.value
+        raise InputError(f"system = {system!r}, metric = {metric!r}: is not explained here")
+
+    def __repr__(self) -> str:
+        names = ", ".join(explained.system_id for explained in self.systems)
+        return f"<ExplainResult: query {self.query!r}, {names}>"
+
+    def __str__(self) -> str:
+        from ndcg_ab.report.notebook import explained_text
+
+        return explained_text(self.systems, self.query)
+
+    def _repr_html_(self) -> str:
+        from ndcg_ab.report.notebook import preformatted
+
+        return preformatted(str(self))
+
+
+def explain(
+    judgments: Data,
+    systems: Mapping[str, Data] | None = None,
+    *,
+    query: object,
+    ranking: Data | None = None,
+    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+    columns: Mapping[str, str] | None = None,
+    format: FileFormat | None = None,  # noqa: A002
+    judgments_columns: Mapping[str, str] | None = None,
+    judgments_format: FileFormat | None = None,
+) -> ExplainResult:
+    """One query's value place by place; with several metrics, which choice moves the number.  As `ndcg-ab explain`.
+
+    judgments, systems, columns, format and their like: as for `compare`.  ranking: a single system without a name.
+    query: its id.  metrics: the steps lead from the first to each other one.
+    Raises InputError (argument, row or key, value, rule), ParityError.
+    """
+    if (systems is None) == (ranking is None):
+        given = "neither is given" if ranking is None else "both are given"
+        raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
+    arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
+    arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format}
+    evaluation = of_one(ranking, arguments) if ranking is not None else evaluation_of(arguments)
+    query_id = str(read_value(JUDGMENT.fields[0], unboxed(query), "query"))
+    with as_arguments(), DuckDBEngine() as engine:
+        return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))
+
+
+def of_one(ranking: Data, arguments: Mapping[str, object]) -> Evaluation:
+    """An evaluation of one system, which messages name by the argument."""
+    _, given = place_of(ALONE, ranking)
+    evaluation = evaluation_of({**arguments, "systems": {ALONE: ranking}})
+    evaluation.systems[0].hold(given)
+    return evaluation

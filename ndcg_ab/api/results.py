@@ -1,0 +1,157 @@
+"""What `compare` and `evaluate` return."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import codec
+from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
+from ndcg_ab.report.page.data import PageData
+from ndcg_ab.studies.query_scores import canonical
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CompareResult:
+    """What an evaluation found; it keeps its own copy of everything it gives, and no connection.
+
+    In a notebook it shows itself, `print` writes the tables of the command.
+
+    query_scores: one row per (system_id, query_id, metric) with value and metric_hash.
+    """
+
+    query_scores: pa.Table
+    _outcome: Outcome
+    _page: PageData
+
+    # ---- what was found
+
+    @property
+    def baseline(self) -> str:
+        """The system that the others are compared with."""
+        return self._outcome.baseline
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Every metric: the primary ones, the secondary ones, the guardrails."""
+        return self._outcome.metrics
+
+    @property
+    def systems(self) -> tuple[SystemSummary, ...]:
+        """One row per metric and system: means, medians, counts, the share of judged results."""
+        return self._outcome.systems
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All of them, family by family: against the baseline, slices, pairs."""
+        return self._outcome.comparisons
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the data check noticed, the gravest first."""
+        return self._outcome.findings
+
+    @property
+    def gates(self) -> tuple[GateResult, ...]:
+        """What had to hold, and whether it does; empty where the configuration names no gate."""
+        return self._outcome.gates
+
+    def comparison(self, candidate: str | None = None, metric: str | Metric | None = None) -> Comparison:
+        """One candidate against the baseline on one metric; by default the first on the first metric.
+
+        Raises InputError for a candidate or a metric that is not compared.
+        """
+        rows = self._outcome.main
+        if not rows:
+            raise InputError(f"candidate: there is none: {self.baseline!r} is the only system")
+        name = metric.name if isinstance(metric, Metric) else metric and canonical(metric)
+        chosen = among("candidate", candidate, [row.candidate for row in rows])
+        measure = among("metric", name, [row.metric for row in rows])
+        return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))
+
+    # ---- as tables and files
+
+    def to_arrow(self) -> pa.Table:
+        """One row per comparison, with the columns of docs/json.md; what describes the differences among them."""
+        return codec.table(self.comparisons, Comparison)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The same for pandas; ImportError where it is not installed."""
+        needed("to_pandas", "pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The same for polars; ImportError where it is not installed."""
+        return needed("to_polars", "polars").from_arrow(self.to_arrow())
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `to_json` writes."""
+        return self._outcome.to_dict()
+
+    def to_json(self) -> str:
+        """What `ndcg-ab compare --json` writes: the same inputs give the same bytes."""
+        return self._outcome.to_json()
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page that `ndcg-ab compare --report` writes, whole or not at all; its path.
+
+        Raises InputError for a name that does not end in .html, OSError where it cannot be written.
+        """
+        from ndcg_ab.report.page.render import write_page
+
+        target = Path(path).expanduser()
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"report: {str(path)!r}: must end in .html")
+        write_page(target, self._page)
+        return target
+
+    # ---- as it shows itself
+
+    def __repr__(self) -> str:
+        rows = self._outcome.main
+        if not rows:
+            return f"<CompareResult: {self.baseline} alone, {len(self.metrics)} metrics>"
+        more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        first = rows[0]
+        return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"
+
+    def __str__(self) -> str:
+        from ndcg_ab.report.notebook import outcome_text
+
+        return outcome_text(self._outcome)
+
+    def _repr_html_(self) -> str:
+        from ndcg_ab.report.notebook import outcome_html
+
+        return outcome_html(self._outcome)
+
+
+def among(argument: str, name: str | None, known: Sequence[str]) -> str:
+    """The name, or the first that is known."""
+    if name is None or name in known:
+        return name or known[0]
+    there = list(dict.fromkeys(known))
+    near = get_close_matches(name, there, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){hint}")
+
+
+def needed(method: str, library: str) -> Any:
+    """A library that is not one of ours."""
+    from importlib import import_module
+
+    try:
+        return import_module(library)
+    except ImportError as error:
+        raise ImportError(f"{method}() needs {library}: pip install {library}") from error

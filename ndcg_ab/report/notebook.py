@@ -1,0 +1,67 @@
+"""How results show themselves in a notebook and in `print`.
+
+HTML is made by a template that escapes every text; it brings no style sheet and no script, takes its colours from the
+text around it, and can be read on white and on black.  Texts are the terminal's tables, without colours.
+"""
+
+import io
+import shutil
+from collections.abc import Callable, Sequence
+from html import escape
+
+from rich.console import Console
+
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.report.explained import print_explained
+from ndcg_ab.report.page.render import environment, words_of
+from ndcg_ab.report.power_tables import print_plans
+from ndcg_ab.report.terminal import print_gates, print_outcome
+from ndcg_ab.studies.explain import Explained
+from ndcg_ab.studies.power import Asked, Plan
+
+WIDTH = 200  # columns where there is no terminal, as for the commands
+COLOURS = {"improved": "#2f81d6", "regressed": "#d0611f", "other": "#808890"}  # told from white and from black
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """The answer, the tables with their intervals drawn, what the data check found."""
+    template = environment().get_template("notebook.html")
+    return template.render(outcome=outcome, colours=COLOURS, **words_of(outcome))
+
+
+def preformatted(text: str) -> str:
+    return f'<pre style="line-height: 1.25; overflow-x: auto; white-space: pre">{escape(text)}</pre>'
+
+
+def outcome_text(outcome: Outcome) -> str:
+    def show(console: Console) -> None:
+        print_outcome(console, outcome)
+        print_gates(console, outcome)
+
+    return printed(show)
+
+
+def explained_text(explained: Sequence[Explained], query_id: str) -> str:
+    return printed(lambda console: print_explained(console, explained, query_id))
+
+
+def power_text(plans: Sequence[Plan], asked: Asked) -> str:
+    return printed(lambda console: print_plans(console, plans, asked))
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What is shown, as wide as the terminal; in a notebook, too, it is text and displays nothing by itself."""
+    page = io.StringIO()
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    show(
+        Console(
+            file=page,
+            width=width,
+            color_system=None,
+            force_jupyter=False,
+            force_terminal=False,
+            highlight=False,
+            emoji=False,
+        )
+    )
+    return page.getvalue().rstrip("\n")

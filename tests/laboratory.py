@@ -1,0 +1,112 @@
+"""A small laboratory: judgments and rankings as dictionaries, scored by the SQL and by the core."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.engines import base
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.sql_files import pipeline_files
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+
+Judgments = Mapping[str, Mapping[str, float]]
+Ranking = Mapping[str, Sequence[Result]]
+Scores = dict[tuple[str, str, str], float]
+
+
+def results(documents: Mapping[str, float]) -> list[Result]:
+    """The results of one query from doc_id -> score."""
+    return [Result(doc_id, score) for doc_id, score in documents.items()]
+
+
+def in_order(*doc_ids: str) -> list[Result]:
+    """Results in rank order, with falling scores."""
+    return [Result(doc_id, float(len(doc_ids) - place)) for place, doc_id in enumerate(doc_ids)]
+
+
+def evaluation_of(systems: Sequence[str], metrics: Sequence[str], **keys: object) -> Evaluation:
+    files = [{"name": name, "file": f"{name}.run"} for name in systems]
+    return Evaluation(name="test", judgments={"file": "qrels"}, systems=files, metrics=list(metrics), **keys)
+
+
+def pulled_judgments(judgments: Judgments) -> Pulled:
+    rows = [
+        {"query_id": query, "doc_id": doc, "grade": float(grade)}
+        for query, grades in judgments.items()
+        for doc, grade in grades.items()
+    ]
+    return Pulled(pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, FileSource(file="qrels"), "qrels")
+
+
+def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
+    rows = [
+        {"query_id": query, "doc_id": row.doc_id, "score": row.score, "rank": row.rank_given}
+        for query, found in ranking.items()
+        for row in found
+    ]
+    table = pa.Table.from_pylist(rows, schema=RANKING.schema)
+    return Pulled(table, RANKING, FileSource(file=f"{name}.run"), f"{name}.run")
+
+
+def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:
+    """Loads and scores in the engine, without the data check."""
+    tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
+    evaluation = evaluation_of(list(rankings), metrics)
+    pipeline.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+    pipeline.score(engine, evaluation.metric_list)
+
+
+def sql_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
+    """(system_id, query_id, metric name) -> value, as the SQL computes it."""
+    with DuckDBEngine() as engine:
+        fill(engine, judgments, rankings, metrics)
+        rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
+    return {(system, query, name): value for system, query, name, value in rows}
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
+    """Puts a fault into a SQL file, for every engine made from here on."""
+    files = pipeline_files()
+    assert right in files[table].text, "the fault has nowhere to go: mend this test"
+    faulty = dataclasses.replace(files[table], text=files[table].text.replace(right, wrong))
+    monkeypatch.setattr(base, "pipeline_files", lambda: files | {table: faulty})
+
+
+def core_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
+    """The same from the Python core."""
+    highest = max(grade for grades in judgments.values() for grade in grades.values())
+    found: Scores = {}
+    for name in metrics:
+        metric = parse(name)
+        for system, ranking in rankings.items():
+            for query, grades in judgments.items():
+                value = score_query(metric, ranking.get(query, []), grades, highest)
+                if value is not None:
+                    found[system, query, metric.name] = value
+    return found
+
+
+def both(judgments: Judgments, results: Sequence[Result], metric: str | Metric) -> tuple[float, float]:
+    """One query's value from the SQL and from the core."""
+    name = metric if isinstance(metric, str) else metric.name
+    name = parse(name).name
+    key = ("new", "q", name)
+    rankings = {"new": {"q": results}}
+    return sql_scores(judgments, rankings, [name])[key], core_scores(judgments, rankings, [name])[key]
+
+
+def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
+    """The whole evaluation without files."""
+    evaluation = evaluation_of(list(rankings), metrics)
+    with DuckDBEngine() as engine:
+        fill(engine, judgments, rankings, metrics)
+        return pipeline.conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))

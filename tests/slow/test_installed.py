@@ -1,0 +1,131 @@
+"""The wheel, in an environment that holds nothing else of this project, beside somebody else's `flows` package."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.places import ROOT
+
+DATA = ROOT / "tests" / "data"
+SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql")
+FOREIGN = 'raise ImportError("this is somebody else\'s package")\n'
+
+
+class Installed(NamedTuple):
+    """An environment with the wheel: its folders, and a working directory in which others keep their flows."""
+
+    wheel: Path
+    binaries: Path
+    packages: Path
+    directory: Path
+
+    def run(self, *command: object, code: int = 0) -> str:
+        """Runs a program of the environment in the working directory; what it prints."""
+        clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = clean | {"PREFECT_HOME": str(self.directory / ".prefect")}
+        words = [str(self.binaries / str(command[0])), *map(str, command[1:])]
+        found = subprocess.run(words, cwd=self.directory, env=environment, capture_output=True, text=True, check=False)
+        assert found.returncode == code, found.stdout + found.stderr
+        return found.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """A new environment with the wheel alone; the dependencies are lent by this one, its checkout is not."""
+    folder = tmp_path_factory.mktemp("wheel")
+    wheel = built(folder)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    binaries = folder / "venv" / "bin"
+    install = [binaries / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
+    subprocess.run(install, check=True, capture_output=True)
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    directory = folder / "theirs"
+    (directory / "flows").mkdir(parents=True)
+    (directory / "flows" / "__init__.py").write_text(FOREIGN)
+    yield Installed(wheel, binaries, packages, directory)
+
+
+def built(folder: Path) -> Path:
+    """The wheel, from a copy of the sources: the build writes beside them."""
+    copy = folder / "sources"
+    copy.mkdir()
+    for name in (*SOURCES, "pyproject.toml", "README.md", "LICENSE"):
+        subprocess.run(["cp", "-r", str(ROOT / name), str(copy / name)], check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy]
+    subprocess.run(command, check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def packed(installed: Installed) -> set[str]:
+    return {name for name in zipfile.ZipFile(installed.wheel).namelist() if ".dist-info/" not in name}
+
+
+def test_it_holds_two_packages_and_nothing_else(installed: Installed) -> None:
+    assert {name.partition("/")[0] for name in packed(installed)} == {"ndcg_ab", "ndcg_core"}
+    assert {path.name for path in installed.packages.iterdir()} & {"flows", "sql"} == set()
+
+
+def test_it_holds_every_file_of_the_checkout(installed: Installed) -> None:
+    """A package that is not in pyproject's list would be missing here."""
+    wanted = set()
+    for name in SOURCES:
+        for path in (ROOT / name).rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                inside = path.relative_to(ROOT).as_posix()
+                wanted.add(inside if name.startswith("ndcg") else f"ndcg_ab/{inside}")
+    assert packed(installed) == wanted
+
+
+def test_the_list_of_packages_is_complete() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    there = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for name in ("ndcg_ab", "ndcg_core", "flows")
+        for path in (ROOT / name).rglob("__init__.py")
+    }
+    named = {f"ndcg_ab.{name}" if name.startswith("flows") else name for name in there}
+    assert listed == named | {"ndcg_ab.sql", "ndcg_ab.report.page.templates"}
+
+
+def test_the_sql_is_found_inside_it(installed: Installed) -> None:
+    code = "from ndcg_ab.engines.sql_files import sql_directory; print(sql_directory())"
+    assert installed.run("python", "-c", code).strip() == str(installed.packages / "ndcg_ab" / "sql")
+
+
+def test_compare_works(installed: Installed) -> None:
+    files = ["--system", f"old={DATA / 'old.run'}", "--system", f"new={DATA / 'new.run'}"]
+    assert "improved" in installed.run("ndcg-ab", "compare", "--judgments", DATA / "judgments.qrels", *files)
+
+
+def test_the_python_api_works(installed: Installed) -> None:
+    systems = {name: str(DATA / f"{name}.run") for name in ("old", "new")}
+    code = f"import ndcg_ab; print(ndcg_ab.compare(judgments={str(DATA / 'judgments.qrels')!r}, systems={systems!r}))"
+    assert "improved" in installed.run("python", "-c", code)
+
+
+def test_run_works(installed: Installed) -> None:
+    names = {"judgments": "judgments.qrels", "old": "old.run", "new": "new.run"}
+    paths = {name: str(DATA / file) for name, file in names.items()}
+    config: dict[str, Any] = {"name": "theirs", "judgments": paths["judgments"], "statistics": {"resamples": 100}}
+    config |= {"systems": [{"name": name, "file": paths[name]} for name in ("old", "new")]}
+    (installed.directory / "theirs.yaml").write_text(json.dumps(config))
+    assert "improved" in installed.run("ndcg-ab", "run", "theirs.yaml")
+    (bundle,) = (installed.directory / "ndcg-ab-results" / "theirs").glob("2*")
+    assert (bundle / "report.html").is_file()
+
+
+def test_deploy_and_serve_work_with_a_server_and_a_worker(installed: Installed) -> None:
+    """tests/slow/end_to_end.py, which also runs on its own; a foreign `flows` stands in its folder, too."""
+    script = ROOT / "tests" / "slow" / "end_to_end.py"
+    assert "all as expected" in installed.run("python", script)
