@@ -49,7 +49,7 @@ def arrows() -> set[tuple[str, str]]:
             first, second = package_of(module), package_of(name if name in known else name.rpartition(".")[0])
             if first != second and "ndcg_ab" not in (first, second) and not second.startswith("ndcg_core."):
                 found.add((first, second))
-            elif second.startswith("ndcg_core.") and not first.startswith("ndcg_core"):
+            elif second.startswith("ndcg_core.") and not first.startswith("ndcg_core") and first != "ndcg_ab":
                 found.add((first, "ndcg_core"))
     return found
 

@@ -3,7 +3,7 @@
 -- reads:  pulled_ranking
 -- params: -
 -- kind:   view
--- order_score orders the documents, higher first: the score, or without scores the rank turned round.
+-- order_score orders the documents, higher first: the score, or without scores the negative rank.
 -- Adding 0.0 turns -0.0 into 0.0: the two are equal scores.
 select
     system_id,

@@ -6,6 +6,8 @@ import pytest
 
 from tests.references import Collection, collections
 
+# ranx without a compiler, which takes half a minute for what the tests ask of it.
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # Nothing in the tests may reach for a server or a store of the developer's own.
 for name in ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY"):
     os.environ.pop(name, None)

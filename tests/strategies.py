@@ -1,5 +1,10 @@
 """Random metrics, judgments and rankings for the property tests."""
 
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from hypothesis import strategies as st
 
 from ndcg_core.measures.metric import POLICIES, VALUES, Metric
@@ -13,41 +18,66 @@ GRADES = st.sampled_from([-2.0, -1.0, 0.0, 0.0, 0.3, 0.7, 1.0, 1.0, 2.0, 3.0, 4.
 SCORES = st.sampled_from([0.0, -0.0, 0.5, 0.5, 1.0, 1.0, 2.0, 1.00000001, 16777216.0, 16777217.0, 1e300, 2e300, -1e300])
 SCORES |= st.floats(-100, 100, allow_nan=False)
 RANKS = st.integers(1, 9)
-TABLES = st.sampled_from(
-    [
-        ((0.3, 0.0), (0.7, 2.0), (1.0, 1.0), (2.0, 8.0), (3.0, 3.5), (4.0, 100.0)),
-        ((-1.0, 0.0), (0.0, 0.0), (0.3, 1.0), (0.7, 1.0), (1.0, 0.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.5)),
-    ]
+TABLES = (
+    ((0.3, 0.0), (0.7, 2.0), (1.0, 1.0), (2.0, 8.0), (3.0, 3.5), (4.0, 100.0)),
+    ((-1.0, 0.0), (0.0, 0.0), (0.3, 1.0), (0.7, 1.0), (1.0, 0.0), (2.0, 2.0), (3.0, 2.0), (4.0, 2.5)),
 )
+CUTOFFS = (None, 1, 2, 3, 5, 10, 1000)
+FEW_POLICIES = [few for size in (0, 1, 2) for few in itertools.combinations(POLICIES, size)]
+Choose = Callable[[Sequence[Any]], Any]
+
+
+def any_metric(choose: Choose, cutoffs: Sequence[int | None] = CUTOFFS) -> Metric:
+    """Any metric that can be written, with at most two policies that are not the default.
+
+    choose: takes one of a sequence.
+    """
+    measure = choose(("ndcg", "ndcg", "ndcg", *MEASURES))
+    fields: dict[str, Any] = {"measure": measure, "cutoff": choose(cutoffs)}
+    if measure in ("ndcg", "dcg", "cg"):
+        fields["gain"] = choose((*VALUES["gain"], *TABLES, *TABLES))
+    if measure in ("ndcg", "dcg"):
+        fields["discount"] = choose(VALUES["discount"])
+        if fields["discount"] == "jarvelin_kekalainen":
+            fields["discount_base"] = choose((2.0, 3.0, 10.0))
+    if measure == "ndcg":
+        fields["ideal"] = choose(VALUES["ideal"])
+        fields["ideal_cut"] = choose(VALUES["ideal_cut"])
+        if fields["ideal"] == "max":
+            fields["max_grade"] = choose((None, 4.0))
+            fields["ideal_cut"] = choose(("cutoff", "returned"))
+        if fields["ideal"] == "recall":
+            cutoff = fields["cutoff"]
+            fields["recall_depth"] = choose((None, cutoff, 1000)) if cutoff else None
+    if fields.get("gain") == "binary" or measure in ("accuracy", "precision", "recall", "rr"):
+        fields["relevant_from"] = choose((None, 0.7, 1.0, 2.0))
+    for policy in choose(FEW_POLICIES[:1] * len(POLICIES) + FEW_POLICIES):
+        fields[policy] = choose(VALUES[policy])
+    if measure in ("accuracy", "rr") and fields.get("ties") == "average":
+        del fields["ties"]
+    return Metric(**fields)
 
 
 @st.composite
 def metrics(draw: st.DrawFn) -> Metric:
-    """Any metric that can be written, with at most two policies that are not the default."""
-    measure = draw(st.sampled_from(("ndcg", "ndcg", "ndcg", *MEASURES)))
-    fields: dict[str, object] = {"measure": measure, "cutoff": draw(st.sampled_from([None, 1, 2, 3, 5, 10, 1000]))}
-    if measure in ("ndcg", "dcg", "cg"):
-        fields["gain"] = draw(st.sampled_from(VALUES["gain"]) | TABLES)
-    if measure in ("ndcg", "dcg"):
-        fields["discount"] = draw(st.sampled_from(VALUES["discount"]))
-        if fields["discount"] == "jarvelin_kekalainen":
-            fields["discount_base"] = draw(st.sampled_from([2.0, 3.0, 10.0]))
-    if measure == "ndcg":
-        fields["ideal"] = draw(st.sampled_from(VALUES["ideal"]))
-        fields["ideal_cut"] = draw(st.sampled_from(VALUES["ideal_cut"]))
-        if fields["ideal"] == "max":
-            fields["max_grade"] = draw(st.sampled_from([None, 4.0]))
-            fields["ideal_cut"] = draw(st.sampled_from(["cutoff", "returned"]))
-        if fields["ideal"] == "recall":
-            cutoff = fields["cutoff"]
-            fields["recall_depth"] = draw(st.sampled_from([None, cutoff, 1000])) if cutoff else None
-    if fields.get("gain") == "binary" or measure in ("accuracy", "precision", "recall", "rr"):
-        fields["relevant_from"] = draw(st.sampled_from([None, 0.7, 1.0, 2.0]))
-    for policy in draw(st.lists(st.sampled_from(POLICIES), max_size=2, unique=True)):
-        fields[policy] = draw(st.sampled_from(VALUES[policy]))
-    if measure in ("accuracy", "rr") and fields.get("ties") == "average":
-        del fields["ties"]
-    return Metric(**fields)  # type: ignore[arg-type]
+    """Any metric, drawn choice by choice: a failing one is made as simple as it can be."""
+    return any_metric(lambda options: draw(st.sampled_from(options)))
+
+
+@st.composite
+def many_metrics(draw: st.DrawFn, size: int) -> list[Metric]:
+    """Many different metrics at once, each drawn as one number, which takes a tenth of the time.
+
+    Every third time all cutoffs are small: what no metric looks at is not ranked then.
+    """
+    cutoffs = draw(st.sampled_from([CUTOFFS, CUTOFFS, (1, 2, 3)]))
+    numbers = draw(st.lists(st.integers(0, 10**6), min_size=size, max_size=size, unique=True))
+    return list({metric.name: metric for number in numbers for metric in [numbered(number, cutoffs)]}.values())
+
+
+def numbered(number: int, cutoffs: Sequence[int | None]) -> Metric:
+    """The metric that belongs to a number."""
+    return any_metric(random.Random(number).choice, cutoffs)
 
 
 def scored() -> st.SearchStrategy[list[Result]]:

@@ -14,7 +14,13 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "configs" / "demo.md"]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "configs" / "demo.md",
+]
 COMMANDS = typer.main.get_command(app).commands
 
 

@@ -73,7 +73,7 @@ def compare(
         spare_pandas()
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines.duckdb import DuckDBEngine
-        from ndcg_ab.evaluation.pipeline import evaluate, write_query_scores
+        from ndcg_ab.evaluation.pipeline import run_pipeline, write_query_scores
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
@@ -90,7 +90,7 @@ def compare(
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
         with DuckDBEngine(None, threads) as engine:
             with Progress(quiet) as say:
-                outcome = evaluate(evaluation, engine, say)
+                outcome = run_pipeline(evaluation, engine, say)
             if scores_path:
                 write_query_scores(engine, scores_path)
             if report_path:

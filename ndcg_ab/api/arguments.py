@@ -8,7 +8,7 @@ from ndcg_ab.config.from_options import evaluation_from
 from ndcg_ab.config.model import Evaluation, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.tables import unboxed
+from ndcg_ab.sources.tables import kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
@@ -64,7 +64,7 @@ def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[
     columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
     """
     if not isinstance(systems, Mapping):
-        raise InputError(f"systems = {shown(systems)}: must map every system's name to its ranking")
+        raise InputError(f"systems: is of type {kind_of(systems)}: must map every system's name to its ranking")
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries: list[dict[str, Any]] = []

@@ -101,7 +101,7 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
 
     resources = evaluation.resources
     with DuckDBEngine(None, resources.threads, resources.memory_limit) as engine:
-        outcome = pipeline.evaluate(evaluation, engine, say)
+        outcome = pipeline.run_pipeline(evaluation, engine, say)
         outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
         about = about_files(evaluation)
         if shows_configuration:

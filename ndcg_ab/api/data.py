@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from ndcg_ab.config.model import FileSource, Given
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.tables import is_table, kind_of
 
 
@@ -30,7 +29,7 @@ def place_of(argument: str, data: Any) -> tuple[Path, Given | None]:
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
     if hasattr(data, "collect"):
         hint = "; collect() it first"
-    what = "None" if data is None else f"{shown(data)} is of type {kind_of(data)}"
+    what = "None" if data is None else f"is of type {kind_of(data)}"
     raise InputError(
         f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
         f" DuckDB), or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"

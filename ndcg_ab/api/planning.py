@@ -1,9 +1,9 @@
 """`power`: how many queries a difference needs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ from ndcg_ab.api.arguments import as_key
 from ndcg_ab.api.data import Data, place_of, source_of
 from ndcg_ab.api.options import as_arguments
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.sources.tables import read_given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.tables import read_given, unboxed
 from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
 from ndcg_ab.studies.query_scores import LAYOUT, Scores, scores_of
 from ndcg_core.measures.metric import Metric
@@ -70,18 +72,39 @@ def power(
     Raises InputError (argument, row, value, rule).
     """
     with as_arguments():
-        numbers = several("effects", effects, Real), several("queries", queries, Integral)
-        asked = asked_of(*numbers, *(several(*each, Real)[0] for each in (("alpha", alpha), ("power", power))))
-        names = as_key("metrics", metrics)
+        asked = asked_of(
+            listed_numbers("effects", effects),
+            listed_numbers("queries", queries, whole=True),
+            checked_number("alpha", alpha),
+            checked_number("power", power),
+        )
+        spread = None if deviation is None else checked_number("deviation", deviation)
         chosen = [candidates] if isinstance(candidates, str) else candidates
+        if weights is None and isinstance(scores, CompareResult) and scores.is_weighted:
+            raise InputError("weights: is missing: the comparison was weighted; give the queries that it was given")
         weighing = None if weights is None else source_of("weights", weights)
-        plans = plans_of(deviation, scores_in(scores), baseline, chosen, names, asked, weighing)
+        plans = plans_of(spread, scores_in(scores), baseline, chosen, named_metrics(metrics), asked, weighing)
     return PowerResult(tuple(plans), asked)
 
 
-def several(given: Any) -> Any:
+def checked_number(argument: str, value: Any, *, whole: bool = False) -> Any:
+    if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
+        raise InputError(f"{argument} = {shown(value)}: must be a {'whole ' * whole}number")
+    return unboxed(value)
+
+
+def listed_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
     """A list, of one number too."""
-    return [given] if isinstance(given, Real) else given
+    values = [given] if isinstance(given, Real) else given
+    return None if values is None else [checked_number(argument, value, whole=whole) for value in values]
+
+
+def named_metrics(metrics: Any) -> list[str] | None:
+    names: list[Any] | None = as_key("metrics", metrics)
+    for name in names or ():
+        if not isinstance(name, str):
+            raise InputError(f"metrics = {shown(name)}: must be text like ndcg@10")
+    return names
 
 
 def scores_in(given: Data | CompareResult | None) -> Path | Scores | None:
@@ -91,5 +114,6 @@ def scores_in(given: Data | CompareResult | None) -> Path | Scores | None:
     if isinstance(given, str | os.PathLike):
         return Path(given).expanduser()
     _, held = place_of("scores", given.query_scores if isinstance(given, CompareResult) else given)
-    assert held is not None
+    if held is None or isinstance(held.data, Mapping):
+        raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
     return scores_of(read_given(held, LAYOUT, {}), Path(held.name))

@@ -67,6 +67,11 @@ class CompareResult:
         """What had to hold, and whether it does; empty where the configuration names no gate."""
         return self._outcome.gates
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether means and differences are weighted by the queries' weights."""
+        return any(system.unweighted_mean is not None for system in self.systems)
+
     def comparison(self, candidate: str | None = None, metric: str | Metric | None = None) -> Comparison:
         """One candidate against the baseline on one metric; by default the first on the first metric.
 
@@ -89,11 +94,13 @@ class CompareResult:
     def to_pandas(self) -> "pandas.DataFrame":
         """The same for pandas; ImportError where it is not installed."""
         needed("to_pandas", "pandas")
-        return self.to_arrow().to_pandas()
+        made: pandas.DataFrame = self.to_arrow().to_pandas()
+        return made
 
     def to_polars(self) -> "polars.DataFrame":
         """The same for polars; ImportError where it is not installed."""
-        return needed("to_polars", "polars").from_arrow(self.to_arrow())
+        made: polars.DataFrame = needed("to_polars", "polars").from_arrow(self.to_arrow())
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """What `to_json` writes."""

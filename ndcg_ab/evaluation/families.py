@@ -97,7 +97,7 @@ def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | Non
         raise InputError(
             f"queries: {queries_text(count, 'judged')} {'has' if count == 1 else 'have'} no weight"
             f" (such as {lacking[0][0]!r}{ids}): give every judged query one, or set statistics.weighted to false"
-            " (compare: --unweighted)"
+            " (compare: --unweighted; in Python: weighted=False)"
         )
     return weights
 

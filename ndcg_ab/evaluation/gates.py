@@ -19,9 +19,9 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
         yield result("no regression", [described(row) for row in worse], "no candidate regressed on a primary metric")
     if gate.guardrails and any(row.family == GUARDRAILS for row in outcome.comparisons):
-        yield margins("guardrails", outcome, GUARDRAILS)
+        yield margin_gate("guardrails", outcome, GUARDRAILS)
     if gate.not_worse:
-        yield margins("not worse", outcome, GATE)
+        yield margin_gate("not worse", outcome, GATE)
     if gate.judged is not None:
         primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
             row.metric for row in outcome.systems
@@ -47,7 +47,7 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         yield result("unanswered", silent, f"no system leaves more than {gate.unanswered} queries unanswered")
 
 
-def margins(name: str, outcome: Outcome, family: str) -> GateResult:
+def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
     """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin."""
     rows = [row for row in outcome.comparisons if row.family == family]
     failed = [described(row) for row in rows if not row.conclusion.holds_margin]

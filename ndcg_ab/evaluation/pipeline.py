@@ -32,7 +32,7 @@ from ndcg_core.statistics.averages import mean, median, weighted_mean
 Say = Callable[[str], None]
 
 
-def evaluate(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> Outcome:
+def run_pipeline(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> Outcome:
     """Every step of one evaluation, in the tables of `engine`.
 
     say: told what begins.  Raises InputError, ParityError.

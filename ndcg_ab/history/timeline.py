@@ -48,7 +48,7 @@ class Timeline:
     comparisons_so_far: int
 
 
-class Tested(NamedTuple):
+class PastComparison(NamedTuple):
     """What one comparison came to: its difference, its verdict in words and as data."""
 
     difference: float | None
@@ -63,7 +63,7 @@ class Past:
     metric: str
     evaluations: list[tuple[Any, ...]]
     values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
-    tests: defaultdict[int, dict[str, Tested]] = field(default_factory=lambda: defaultdict(dict))
+    tests: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
     states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     so_far: int = 0
 
@@ -112,7 +112,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             if row["metric"] == past.metric:
                 past.values[row["ordinal"]][row["system_id"]] = row["mean"]
                 if row["verdict"] is not None:
-                    past.tests[row["ordinal"]][row["system_id"]] = Tested(
+                    past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
                         row["difference"], row["verdict"], Verdict(row["conclusion"])
                     )
         for ordinal, kind, name, digest in tables.rows("input", ("ordinal", "kind", "name", "digest")):

@@ -11,7 +11,7 @@ from ndcg_ab.report.text import (
     plain,
     probability,
     rows_of,
-    sentence,
+    comparison_text,
     verdict_text,
     wins_ties_losses,
 )
@@ -50,7 +50,7 @@ def headline(outcome: Outcome) -> str:
 def note(outcome: Outcome) -> str:
     """The comparison as Markdown, for the description of a tracker's run."""
     first = outcome.metrics[0].name
-    lines = [f"- {cell_text(sentence(row, outcome.alpha))}" for row in outcome.main if row.metric == first]
+    lines = [f"- {cell_text(comparison_text(row, outcome.alpha))}" for row in outcome.main if row.metric == first]
     lines += [f"- gate {gate.name} **failed**: {cell_text(gate.message)}" for gate in outcome.gates if not gate.passed]
     lines += ["", f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
@@ -85,7 +85,7 @@ def slice_lines(outcome: Outcome) -> list[str]:
     """The slices in which a difference was detected."""
     found = [row for row in outcome.slices if row.conclusion.is_detected]
     lines = [
-        f"- {cell_text(f'{row.attribute} {row.slice}')}: {cell_text(sentence(row, outcome.alpha))} (exploratory)"
+        f"- {cell_text(f'{row.attribute} {row.slice}')}: {cell_text(comparison_text(row, outcome.alpha))} (exploratory)"
         for row in found
     ]
     return ["#### Slices", "", *lines, ""] if lines else []

@@ -19,7 +19,7 @@ from ndcg_ab.report.text import (
     plain,
     probability,
     rows_of,
-    sentence,
+    comparison_text,
     shared_text,
     together,
     verdict_text,
@@ -235,7 +235,7 @@ def print_run(console: Console, finished: "Finished") -> None:
     print_extremes(console, finished.outcome, finished.extremes)
     for row in finished.outcome.main:
         if row.metric == finished.outcome.metrics[0].name:
-            told = sentence(row, finished.outcome.alpha)
+            told = comparison_text(row, finished.outcome.alpha)
             console.print(Text.assemble(("→", "bold"), f" {told}"), highlight=False)
     print_gates(console, finished.outcome)
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)

@@ -104,7 +104,7 @@ def change(descriptive: Descriptive | None) -> str:
     return f"{text} ({100 * descriptive.relative_low:+.1f} … {100 * descriptive.relative_high:+.1f})"
 
 
-def sentence(comparison: Comparison, alpha: float) -> str:
+def comparison_text(comparison: Comparison, alpha: float) -> str:
     """One comparison in words: who, against whom, by how much, how sure."""
     head = f"{comparison.candidate} against {comparison.baseline}, {comparison.metric}: {comparison.verdict}"
     if comparison.difference is None or comparison.conclusion is Verdict.IDENTICAL:

@@ -144,5 +144,5 @@ def read_text(field: Field, value: object, where: str) -> str:
 
 def shown(value: object) -> str:
     """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else " ".join(repr(value).splitlines())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

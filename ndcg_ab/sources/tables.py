@@ -63,7 +63,7 @@ def arrow_table(given: Given) -> pa.Table:
     try:
         return pa.table(given.data)
     except Exception as error:  # whatever the library that made it raises
-        said = " ".join(f"{type(error).__name__}: {error}".split())
+        said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
         raise InputError(f"{given.name}: its {kind_of(given.data)} cannot be read as an Arrow table: {said}") from error
 
 

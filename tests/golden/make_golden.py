@@ -360,19 +360,18 @@ def statistics_cases() -> list[Case]:
     table = (correlated.normal(300, 800, (12, 1)) + correlated.normal(0, 700, (12, 4))).astype(int).tolist()
     raw, raised = step_down(table)
     add("twelve_by_four", "every sign pattern, in whole numbers", {"D": table}, {"raw": raw, "step_down": raised})
-    p = sorted(
-        round(float(value), 4)
-        for value in [*chance.uniform(0, 0.02, 6), *chance.uniform(0, 0.06, 4), *chance.uniform(0, 1, 5)]
-    )
+    drawn = [*chance.uniform(0, 0.02, 6), *chance.uniform(0, 0.06, 4), *chance.uniform(0, 1, 5)]
+    p = np.round(chance.permutation(drawn), 4).tolist()
     bh = scipy.stats.false_discovery_control(p).tolist()
-    holm = [min(1.0, max((len(p) - place) * p[place] for place in range(upto + 1))) for upto in range(len(p))]
+    times = {value: len(p) - place for place, value in enumerate(sorted(p))}
+    holm = [min(1.0, max(times[smaller] * smaller for smaller in p if smaller <= value)) for value in p]
     expected = {"bh": bh, "holm": holm, "bh_rejections": sum(value <= 0.05 for value in bh)}
     add("fifteen_p_values", "scipy.stats.false_discovery_control; Holm's definition", {"p": p}, expected)
     skewed = np.round(chance.lognormal(3, 1, 16), 1)
     boot = scipy.stats.bootstrap((skewed,), np.mean, n_resamples=1_000_000, batch=50_000, method="BCa", rng=1)
     ends = list(map(float, boot.confidence_interval))
     add("skewed_sixteen", "scipy.stats.bootstrap, 1e6 resamples", {"x": skewed.tolist()}, {"bca": ends})
-    ns = [8, 25, 60, 150, 400, 2_500, 20_000, 100_000]
+    ns = [12, 25, 60, 150, 400, 2_500, 20_000, 100_000]
     effects = {"mde_nct": [detectable(n)[0] for n in ns], "mde_t_plus_t": [round(detectable(n)[1], 6) for n in ns]}
     add("detectable_effects", "scipy.stats.nct, scipy.stats.t", {"n": ns}, effects)
     x, y = paired(5, 40, 2, 2, -1.0, 60.0)

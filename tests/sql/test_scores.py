@@ -14,7 +14,7 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, core_scores, fill, results, sql_scores
 from tests.references import Collection, ndcg_cases
-from tests.strategies import DOCUMENTS, JUDGMENTS, metrics, rankings
+from tests.strategies import DOCUMENTS, JUDGMENTS, many_metrics, rankings
 
 CHOICES = [
     f"ndcg(gain={gain}, discount={discount}, ideal={ideal}, ties={ties}, unjudged={unjudged}){cutoff}"
@@ -45,27 +45,30 @@ def assert_agreement(judgments: Judgments, systems: Mapping[str, Ranking], names
         assert sql[key] == pytest.approx(value, rel=1e-12, abs=1e-12), key
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=SLOW)
-@given(JUDGMENTS, rankings(), rankings(), st.lists(metrics(), min_size=20, max_size=30))
+# One evaluation scores many systems and metrics in hardly more time than one of each.
+SYSTEMS = st.lists(rankings(), min_size=6, max_size=6).map(lambda drawn: {f"s{n}": one for n, one in enumerate(drawn)})
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@given(JUDGMENTS, SYSTEMS, many_metrics(90))
 def test_sql_and_core_agree_on_any_metric(
-    judgments: Judgments, old: Ranking, new: Ranking, asked: list[Metric]
+    judgments: Judgments, systems: dict[str, Ranking], asked: list[Metric]
 ) -> None:
-    """Ties, negative and fractional grades, gaps of every kind: 400 examples of 5 to 8 judged queries each."""
-    names = list(dict.fromkeys(metric.name for metric in asked))
-    assert_agreement(judgments, {"old": old, "new": new}, without_negatives(judgments, names))
+    """Ties, negative and fractional grades, gaps of every kind: 40 examples of 6 systems and 5 to 8 judged queries."""
+    assert_agreement(judgments, systems, without_negatives(judgments, [metric.name for metric in asked]))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=SLOW)
-@given(JUDGMENTS, rankings(), rankings())
-def test_sql_and_core_agree_on_every_combination(judgments: Judgments, old: Ranking, new: Ranking) -> None:
-    assert_agreement(judgments, {"old": old, "new": new}, [parse(text).name for text in CHOICES])
+@settings(max_examples=5, deadline=None, suppress_health_check=SLOW)
+@given(JUDGMENTS, SYSTEMS)
+def test_sql_and_core_agree_on_every_combination(judgments: Judgments, systems: dict[str, Ranking]) -> None:
+    assert_agreement(judgments, systems, [parse(text).name for text in CHOICES])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
-@given(JUDGMENTS, rankings(), st.lists(metrics(), min_size=20, max_size=30))
-def test_values_lie_in_their_range(judgments: Judgments, new: Ranking, asked: list[Metric]) -> None:
-    names = list(dict.fromkeys(metric.name for metric in asked))
-    for (_, _, name), value in sql_scores(judgments, {"new": new}, without_negatives(judgments, names)).items():
+@settings(max_examples=8, deadline=None, suppress_health_check=SLOW)
+@given(JUDGMENTS, SYSTEMS, many_metrics(90))
+def test_values_lie_in_their_range(judgments: Judgments, systems: dict[str, Ranking], asked: list[Metric]) -> None:
+    names = without_negatives(judgments, [metric.name for metric in asked])
+    for (_, _, name), value in sql_scores(judgments, systems, names).items():
         assert value >= 0
         assert name.startswith(("dcg", "cg")) or value <= 1 + 1e-12 or parse(name).ideal_cut == "returned", name
 

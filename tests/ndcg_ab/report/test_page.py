@@ -117,7 +117,7 @@ def gathered(folder: Path) -> PageData:
         {"name": "judged <b>", "passed": False, "message": "<i>too few</i>"},
     ]
     with DuckDBEngine() as engine:
-        outcome = pipeline.evaluate(evaluation, engine)
+        outcome = pipeline.run_pipeline(evaluation, engine)
         return gather(engine, outcome, about, timeline_of(outcome))
 
 
@@ -372,7 +372,7 @@ class TestBlock:
             metrics=["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"],
         )
         with DuckDBEngine() as engine:
-            outcome = pipeline.evaluate(evaluation, engine)
+            outcome = pipeline.run_pipeline(evaluation, engine)
             rows = gather(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 

@@ -1,0 +1,248 @@
+"""Bad input: one sentence that names the argument, the row or key, the value and the rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import ndcg_ab
+from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
+
+NAN = float("nan")
+J = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "grade": [1, 0, 2]})
+R = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "score": [2.5, 1.5, 0.5]})
+SCORES = {"q1": {"a": 2.5, "b": 1.5}, "q2": {"a": 0.5}}
+FORMS = "must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow, DuckDB), or dictionaries"
+
+
+class Run:
+    """As other libraries have one."""
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        return SCORES
+
+
+# what `new` is beside good judgments and a good ranking `old` -> the sentence, or how it begins
+RANKINGS: dict[str, tuple[Any, str]] = {
+    "a score missing": (R.assign(score=[1, NAN, 2]), "systems['new'], row 2: score is missing: every row needs one"),
+    "NaN": (
+        pl.DataFrame(R.assign(score=[1, 2, 3])).with_columns(score=pl.lit(NAN)),
+        "systems['new'], row 1: score = 'nan': must be a finite number",
+    ),
+    "infinity": (R.assign(score=[1, 2, np.inf]), "systems['new'], row 3: score = 'inf': must be a finite number"),
+    "an empty id": (R.assign(doc_id=["a", "", "c"]), "systems['new'], row 2: doc_id is empty: every row needs one"),
+    "no id": (R.assign(query_id=["q1", None, "q2"]), "systems['new'], row 2: query_id is missing: every row needs one"),
+    "a document twice": (
+        pd.concat([R, R.iloc[:1]]),
+        "systems['new'], rows 1 and 4: document 'a' stands 2 times in the ranking of query 'q1' by system new: a"
+        " ranking holds a document once (1 such in it)",
+    ),
+    "fractions for ids": (
+        R.assign(query_id=[1.5, 2, 3]),
+        "systems['new']: column 'query_id' is of type double: query_id must be text or a whole number",
+    ),
+    "texts for scores": (R.assign(score=["1", "x", "2"]), "systems['new'], row 2: score = 'x': must be a number"),
+    "yes and no": (R.assign(score=[True, False, True]), "systems['new']: column 'score' is of type bool: score must"),
+    "dates": (R.assign(score=pd.Timestamp("2026-01-01")), "systems['new'], row 1: score = datetime.datetime(2026"),
+    "texts and numbers": (
+        R.assign(doc_id=["a", 1, "b"]),
+        "systems['new']: its pandas.DataFrame cannot be read as an Arrow table: Expected bytes, got a 'int' object",
+    ),
+    "no UTF-8": (
+        pa.table({"query_id": ["q1"], "doc_id": pa.array([b"\xe9"]), "score": [1.0]}),
+        r"systems['new'], row 1: doc_id = b'\xe9': must be text that UTF-8 can hold",
+    ),
+    "no score": (
+        R[["query_id", "doc_id"]],
+        "systems['new']: a ranking needs a column 'score', a column 'rank', or both (columns: query_id, doc_id)",
+    ),
+    "no row": (R.iloc[:0], "systems['new']: there is no ranking in it"),
+    "a column": (R["score"], "systems['new']: its pandas.Series cannot be read as an Arrow table: "),
+    "nothing": (None, f"systems['new']: None: {FORMS}"),
+    "a list": ([("q1", "a", 1.0)], f"systems['new']: is of type list: {FORMS}"),
+    "a run of another library": (Run(), "systems['new']: is of type tests."),
+    "a lazy frame": (pl.LazyFrame({"a": [1]}), f"systems['new']: is of type polars.LazyFrame: {FORMS}"),
+    "no such file": ("nowhere.run", "nowhere.run: there is no such file"),
+    "no query": ({}, "systems['new']: there is no ranking in it"),
+    "no document": ({"q1": {}}, "systems['new']: there is no ranking in it"),
+    "NaN in dictionaries": (
+        {"q1": {"a": 1.0, "b": NAN}},
+        "systems['new']['q1']['b']: score = 'nan': must be a finite number",
+    ),
+    "None in dictionaries": (
+        {"q1": {"a": 1.0, "b": None}},
+        "systems['new']['q1']['b']: score is missing: every row needs one",
+    ),
+    "text in dictionaries": ({"q1": {"a": "high"}}, "systems['new']['q1']['a']: score = 'high': must be a number"),
+    "yes in dictionaries": ({"q1": {"a": True}}, "systems['new']['q1']['a']: score = True: must be a number"),
+    "an empty key": ({"q1": {"": 1}}, "systems['new']['q1']['']: doc_id is empty: every row needs one"),
+    "a key that is a fraction": (
+        {"q1": {1.5: 1}},
+        "systems['new']['q1'][1.5]: doc_id = 1.5: must be text or a whole number",
+    ),
+    "half a letter": ({"q1": {"\ud800": 1}}, r"systems['new']['q1']['\ud800']: doc_id = '\ud800': must be text that"),
+    "two keys of one text": (
+        {1: {"a": 1.0}, "1": {"b": 1.0}},
+        "systems['new']: query_id 1 and '1' are the same text: a query is one",
+    ),
+    "documents in a list": (
+        {"q1": ["a", "b"]},
+        "systems['new']['q1'] = ['a', 'b']: must map every doc_id to its score, as in {'q1': {'d1': 1.0}}",
+    ),
+    "other queries": (
+        {"x": {"a": 1.0}},
+        "systems['new']: system new answers none of the 2 judged queries (the first is 'q1', the first of its own 'x')",
+    ),
+}
+# judgments -> the sentence, or how it begins
+JUDGED: dict[str, tuple[Any, str]] = {
+    "contradiction": (
+        pd.concat([J, J.iloc[:1].assign(grade=3)]),
+        "judgments, rows 1 and 4: document 'a' of query 'q1' is judged 1 and 3: a document has one grade (1 such)",
+    ),
+    "a grade missing": (
+        J.assign(grade=[1, None, 2]),
+        "judgments, row 2: grade is missing: every row needs one",
+    ),
+    "no grade": (
+        J.rename(columns={"grade": "grades"}),
+        "judgments: there is no column 'grade' for grade (columns: query_id, doc_id, grades); did you mean"
+        " judgments_columns={'grade': 'grades'}?",
+    ),
+    "no column like it": (
+        J.rename(columns={"doc_id": "url"}),
+        "judgments: there is no column 'doc_id' for doc_id (columns: query_id, url, grade); else say"
+        " judgments_columns={'doc_id': 'COLUMN'}",
+    ),
+    "columns as lists": ({"query_id": ["q1"]}, "judgments['query_id'] = ['q1']: must map every doc_id to its grade"),
+    "text": ({"q1": {"a": "good"}}, "judgments['q1']['a']: grade = 'good': must be a number"),
+}
+# arguments beside good judgments and systems -> the sentence, or how it begins
+ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
+    "systems in a table": ({"systems": R}, "systems: is of type pandas.DataFrame: must map every system's name"),
+    "no system": ({"systems": {}}, "systems: is empty: at least one system is needed"),
+    "a number for a name": ({"systems": {3: R}}, "systems = 3: must be text"),
+    "no such metric": ({"metrics": "ndgc@10"}, "metrics: metric 'ndgc@10': "),
+    "a number for a metric": ({"metrics": 10}, "metrics = 10: must be one, or a list of them"),
+    "no metric": ({"metrics": []}, "metrics: must have at least one entry"),
+    "no such baseline": ({"baseline": "odl"}, "baseline = 'odl': must be one of the systems (old)"),
+    "alpha": ({"alpha": 2}, "alpha = 2: must be below 0.5"),
+    "seed": ({"seed": 1.5}, "seed = 1.5: must be a whole number"),
+    "resamples": ({"resamples": np.int64(9)}, "resamples = 9: must be 100 or more"),
+    "threads": ({"threads": 0}, "threads = 0: must be 1 or more"),
+    "interval": ({"interval": "z"}, "interval = 'z': must be 't' or 'bca'"),
+    "smallest_slice": ({"smallest_slice": 3}, "smallest_slice = 3: must be 6 or more"),
+    "smallest_effect": ({"smallest_effect": 0}, "smallest_effect = 0: 0: must be a number above 0"),
+    "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping"),
+    "a guardrail": ({"guardrails": {"rr": -1}}, "guardrails: rr: -1: must be a number above 0"),
+    "slices without queries": ({"slices": "language"}, "queries: missing; slices needs a file of queries"),
+    "weighted without queries": ({"weighted": True}, "queries: missing; weighted needs a file of queries"),
+    "no such attribute": (
+        {"queries": {"q1": {"language": "en"}}, "slices": "langauge"},
+        "queries: there is no column 'langauge' to slice by (columns: language, query_id); did you mean 'language'?",
+    ),
+    "a query that is a number": ({"queries": {"q1": 3}}, "queries['q1'] = 3: must be the query's text, or map columns"),
+    "a weight of 0": ({"queries": {"q1": {"weight": 0}, "q2": {"weight": 1}}}, "queries: query 'q1': weight = 0: must"),
+    "few weights": ({"queries": {"q1": {"weight": 1}}}, "queries: 1 judged query has no weight (such as 'q2')"),
+    "no such column": (
+        {"columns": {"score": "s"}},
+        "systems['old']: there is no column 's' for score (columns: query_id, doc_id, score); else say"
+        " columns={'score': 'COLUMN'}",
+    ),
+    "no such field": ({"judgments_columns": {"grad": "x"}}, "judgments: columns: 'grad' is no field of a judgment"),
+    "columns of dictionaries": (
+        {"systems": {"old": SCORES}, "columns": {"score": "s"}},
+        "columns = {'score': 's'}: names columns of files and tables, and there is none of them",
+    ),
+    "a format of tables": ({"format": "csv"}, "format = 'csv': is of files, and no system is given as one"),
+    "a format of a table": ({"judgments_format": "csv"}, "judgments_format = 'csv': is of a file, and judgments is"),
+    "no such format": ({"systems": {"old": "a.run"}, "format": "xml"}, "format = 'xml': must be 'trec', 'csv'"),
+}
+# how another function is called -> the sentence, or how it begins
+OTHERS: dict[str, tuple[str, Mapping[str, Any], str]] = {
+    "explain nothing": ("explain", {"query": "q"}, "systems, ranking: neither is given; exactly one of them is needed"),
+    "explain a query unjudged": (
+        "explain",
+        {"ranking": SYSTEMS["new"], "query": "psta"},
+        f"query 'psta': has no judgments in {JUDGMENTS}; did you mean 'pasta'?",
+    ),
+    "explain a bad ranking": (
+        "explain",
+        {"ranking": {"q": 1}, "query": "q"},
+        "ranking['q'] = 1: must map every doc_id",
+    ),
+    "explain a fraction": ("explain", {"ranking": SYSTEMS["new"], "query": 1.5}, "query: query_id = 1.5: must be text"),
+    "power of nothing": ("power", {}, "deviation, scores: neither is given; exactly one of them is needed"),
+    "power of text": ("power", {"deviation": "0.1"}, "deviation = '0.1': must be a number"),
+    "power below 0": ("power", {"deviation": -1}, "deviation -1: must be from 0 to 1e+100, in the metric's unit"),
+    "an effect of 0": ("power", {"deviation": 0.1, "effects": 0}, "effects 0: must be above 0 and finite"),
+    "half a query": ("power", {"deviation": 0.1, "queries": [1.5]}, "queries = 1.5: must be a whole number"),
+    "a certain power": ("power", {"deviation": 0.1, "power": 1}, "power 1: must be above alpha (0.05) and below 1"),
+    "power of dictionaries": ("power", {"scores": SCORES}, "scores: must be what compare() returned, or a table of"),
+    "power of a ranking": ("power", {"scores": R}, "scores: there is no column 'system_id' (columns: query_id, doc_id"),
+    "no such configuration": ("evaluate", {"config": "c.yaml"}, "c.yaml: there is no such configuration file"),
+    "no configuration": ("evaluate", {"config": 3}, "config: 3: must be the path of a YAML file, its content, or an"),
+    "a bad configuration": ("evaluate", {"config": {"name": "n", "metrcs": []}}, "key 'metrcs' is unknown; did you"),
+}
+
+
+def refused(function: str, arguments: Mapping[str, Any], sentence: str) -> str:
+    with pytest.raises(ndcg_ab.InputError) as caught:
+        getattr(ndcg_ab, function)(**arguments)
+    assert str(caught.value).startswith(sentence)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", RANKINGS)
+def test_a_bad_ranking(case: str) -> None:
+    data, sentence = RANKINGS[case]
+    assert "\n" not in refused("compare", {"judgments": J, "systems": {"old": R, "new": data}}, sentence)
+
+
+@pytest.mark.parametrize("case", JUDGED)
+def test_bad_judgments(case: str) -> None:
+    data, sentence = JUDGED[case]
+    assert "\n" not in refused("compare", {"judgments": data, "systems": {"old": R}}, sentence)
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_a_bad_argument(case: str) -> None:
+    arguments, sentence = ARGUMENTS[case]
+    assert "\n" not in refused("compare", {"judgments": J, "systems": {"old": R}, **arguments}, sentence)
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_another_function(case: str) -> None:
+    function, arguments, sentence = OTHERS[case]
+    refused(function, {"judgments": JUDGMENTS, **arguments} if function == "explain" else arguments, sentence)
+
+
+def test_hints_at_what_would_do() -> None:
+    assert refused("compare", {"judgments": J, "systems": {"a": Run()}}, "").endswith("its to_dict() gives such")
+    lazy = {"judgments": J, "systems": {"a": pl.LazyFrame({"a": [1]})}}
+    assert refused("compare", lazy, "").endswith("collect() it first")
+
+
+def test_a_candidate_that_is_not_there() -> None:
+    result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=QUERIES)
+    for arguments, sentence in (
+        ({"candidate": "nwe"}, "candidate = 'nwe': is not compared (there: new); did you mean 'new'?"),
+        ({"metric": "ndcg@5"}, "metric = 'ndcg@5': is not compared (there: ndcg@10); did you mean 'ndcg@10'?"),
+    ):
+        with pytest.raises(ndcg_ab.InputError) as caught:
+            result.comparison(**arguments)
+        assert str(caught.value) == sentence
+    with pytest.raises(ndcg_ab.InputError, match="'old' is the only system"):
+        ndcg_ab.compare(J, {"old": R}).comparison()
+
+
+def test_weights_are_not_forgotten() -> None:
+    """A plan from a weighted comparison without its weights would be for another one."""
+    weighted = ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=QUERIES)
+    refused("power", {"scores": weighted}, "weights: is missing: the comparison was weighted")
+    assert ndcg_ab.power(weighted, weights=QUERIES).plans[0].effective_queries is not None
+    assert ndcg_ab.power(ndcg_ab.compare(JUDGMENTS, SYSTEMS)).plans[0].effective_queries is None

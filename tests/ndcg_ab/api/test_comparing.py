@@ -1,0 +1,260 @@
+"""`ndcg_ab.compare` and `evaluate`: the command's numbers, whatever the data come in; nothing is written."""
+
+import base64
+import gc
+import gzip
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.config.from_options import OPTIONS
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.flows.cli.app import app
+from tests.ndcg_ab.api import typed_program
+from tests.ndcg_ab.api.frames import (
+    JUDGMENTS,
+    QUERIES,
+    SYSTEMS,
+    TABLES,
+    dictionaries,
+    judgment_frame,
+    query_frame,
+    ranking_frame,
+)
+from tests.places import DATA, ROOT
+
+ASKED = {"metrics": ["ndcg@5", "rr"], "seed": 7, "slices": ["language"], "smallest_slice": 6, "all_pairs": True}
+OPTIONS_ASKED = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice", "language", "--all-pairs"]
+OPTIONS_ASKED += ["--smallest-slice", "6"]
+
+
+def of_the_command(*options: str) -> str:
+    command = ["compare", "--judgments", JUDGMENTS, *options, "--json", "-"]
+    for name, path in SYSTEMS.items():
+        command += ["--system", f"{name}={path}"]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    return of_the_command(*OPTIONS_ASKED, "--queries", QUERIES)
+
+
+def frames() -> dict[str, Any]:
+    return {name: ranking_frame(name) for name in SYSTEMS}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_give_what_files_give(kind: str, expected: str) -> None:
+    table = TABLES[kind]
+    systems = {name: table(frame) for name, frame in frames().items()}
+    result = ndcg_ab.compare(table(judgment_frame()), systems, queries=table(query_frame()), **ASKED)
+    assert result.to_json() == expected
+
+
+def test_paths_give_what_the_command_gives(expected: str) -> None:
+    assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=Path(QUERIES), **ASKED).to_json() == expected
+
+
+def test_dictionaries_give_what_files_give(expected: str) -> None:
+    """Texts and numbers, and through the careful way in: other keys, and numbers of numpy's."""
+    queries = {row.pop("query_id"): row for row in query_frame().to_dict("records")}
+    judgments = dictionaries(judgment_frame(), "grade")
+    systems = {name: dictionaries(frame, "score") for name, frame in frames().items()}
+    assert ndcg_ab.compare(judgments, systems, queries=queries, **ASKED).to_json() == expected
+    strange = {
+        query: {np.str_(doc): np.float64(score) for doc, score in docs.items()}
+        for query, docs in systems["new"].items()
+    }
+    strange["bread"] = {doc.encode(): score for doc, score in systems["new"]["bread"].items()}
+    given = {**systems, "new": strange}
+    assert ndcg_ab.compare(judgments, given, queries=queries, **ASKED).to_json() == expected
+
+
+def test_kinds_can_be_mixed(expected: str) -> None:
+    systems = {"old": SYSTEMS["old"], "new": dictionaries(ranking_frame("new"), "score")}
+    assert ndcg_ab.compare(judgment_frame(), systems, queries=QUERIES, **ASKED).to_json() == expected
+
+
+def test_whole_numbers_are_texts() -> None:
+    """A grade of document 7 is that of document '7', in tables and dictionaries."""
+    judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
+    texts = ndcg_ab.compare({"1": {"7": 1, "8": 0}}, {"a": {"1": {"7": 1, "8": 2}}}).to_json()
+    assert ndcg_ab.compare(judgments, {"a": ranking}).to_json() == texts
+    table = {"query_id": [1, 1], "doc_id": [7, 8]}
+    for make in (TABLES["polars"], TABLES["pandas"]):
+        found = ndcg_ab.compare(
+            make(pd.DataFrame({**table, "grade": [1, 0]})), {"a": make(pd.DataFrame({**table, "score": [1, 2]}))}
+        )
+        assert found.to_json() == texts
+
+
+def test_columns_of_other_names() -> None:
+    judgments = judgment_frame().rename(columns={"query_id": "qid", "doc_id": "docno", "grade": "label"})
+    systems = {name: frame.rename(columns={"query_id": "qid", "score": "s"}) for name, frame in frames().items()}
+    systems["old"] = dictionaries(ranking_frame("old"), "score")
+    result = ndcg_ab.compare(
+        judgments,
+        systems,
+        judgments_columns={"query_id": "qid", "doc_id": "docno", "grade": "label"},
+        columns={"query_id": "qid", "score": "s"},
+    )
+    assert result.to_json() == of_the_command()
+
+
+def test_a_ranking_with_ranks_alone() -> None:
+    """They order it, as those of a file do."""
+    systems = {name: frame[["query_id", "doc_id", "rank"]] for name, frame in frames().items()}
+    found = ndcg_ab.compare(JUDGMENTS, systems).comparison()
+    assert found.difference == ndcg_ab.compare(JUDGMENTS, SYSTEMS).comparison().difference
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        ({"baseline": "new"}, ["--baseline", "new"]),
+        ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
+        ({"secondary_metrics": "rr", "exploratory": "max-t"}, ["--secondary", "rr", "--exploratory", "max-t"]),
+        ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
+        ({"smallest_effect": 0.02, "interval": "bca"}, ["--smallest-effect", "0.02", "--interval", "bca"]),
+        ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
+        ({"queries": query_frame(), "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
+        ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),
+        ({"preview": True, "threads": 1, "format": "trec"}, ["--preview", "--threads", "1", "--format", "trec"]),
+    ],
+    ids=str,
+)
+def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) -> None:
+    assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments).to_json() == of_the_command(*options)
+
+
+def test_every_option_is_an_argument_with_the_model_s_default() -> None:
+    signature = inspect.signature(ndcg_ab.compare)
+    assert set(signature.parameters) == {option.given for option in OPTIONS} | {"queries_columns", "progress"}
+    model = Evaluation.model_validate({"name": "t", "judgments": "q", "systems": [{"name": "a", "file": "a"}]})
+    for option in OPTIONS:
+        default = signature.parameters[option.given].default
+        if option.given in ("judgments", "systems", "columns", "format", "judgments_columns", "judgments_format"):
+            assert default in (inspect.Parameter.empty, None)
+            continue
+        value: Any = model
+        for part in option.key.split("."):
+            value = getattr(value, part)
+        assert (list(default) if isinstance(default, tuple) else default or value) == value, option.given
+
+
+def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: str) -> None:
+    content = {
+        "name": "nightly",
+        "judgments": JUDGMENTS,
+        "queries": QUERIES,
+        "systems": [{"name": name, "file": path} for name, path in SYSTEMS.items()],
+        "metrics": ["ndcg@5", "rr"],
+        "statistics": {"seed": 7, "all_pairs": True},
+        "slices": {"by": ["language"], "smallest": 6},
+    }
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(content))
+    model = Evaluation.model_validate(content)
+    assert [ndcg_ab.evaluate(given).to_json() for given in (tmp_path / "c.yaml", content, model)] == [expected] * 3
+    assert list(tmp_path.iterdir()) == [tmp_path / "c.yaml"]
+
+
+def test_gates_are_checked() -> None:
+    content = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "a", "file": SYSTEMS["new"]}]}
+    (gate, other) = ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}).gates
+    assert (gate.passed, other.name, other.passed) == (True, "unanswered", False)
+    assert "gate failed: unanswered" in str(ndcg_ab.evaluate({**content, "gate": {"unanswered": 0}}))
+
+
+def test_progress_is_told_what_begins() -> None:
+    told: list[str] = []
+    ndcg_ab.compare(JUDGMENTS, SYSTEMS, progress=told.append)
+    assert told[:3] == ["reading judgments", "reading old", "reading new"]
+    assert told[-1] == "testing the differences"
+
+
+def test_the_result_outlives_the_data(tmp_path: Path) -> None:
+    """What it shows was read at once: a frame may be changed afterwards, a result may travel."""
+    judgments, systems = judgment_frame(), frames()
+    result = ndcg_ab.compare(judgments, systems)
+    scores = result.query_scores.to_pylist()
+    for frame in (judgments, *systems.values()):
+        numbers = frame["grade" if "grade" in frame else "score"].to_numpy(copy=False)
+        numbers.flags.writeable = True
+        numbers[:] = 0
+    travelled = pickle.loads(pickle.dumps(result))
+    assert travelled.query_scores.to_pylist() == scores
+    assert travelled.to_json() == result.to_json()
+    assert "bread-song" in pages_data(travelled.report(tmp_path / "page.html"))
+
+
+def pages_data(page: Path) -> str:
+    (block,) = re.findall(r'<script[^>]*type="[^"]*"[^>]*>([A-Za-z0-9+/=]{100,})</script>', page.read_text())
+    return gzip.decompress(base64.b64decode(block)).decode()
+
+
+def test_no_connection_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+    connect = duckdb.connect
+
+    def counted(*arguments: Any, **keywords: Any) -> Any:
+        opened.append(connect(*arguments, **keywords))
+        return opened[-1]
+
+    monkeypatch.setattr(duckdb, "connect", counted)
+    result = ndcg_ab.compare(JUDGMENTS, SYSTEMS)
+    gc.collect()
+    assert len(opened) == 1
+    with pytest.raises(duckdb.ConnectionException):
+        opened[0].execute("select 1")
+    assert result.query_scores.num_rows == 40
+
+
+def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = ndcg_ab.compare(judgment_frame(), frames(), queries=query_frame(), **ASKED)
+    _ = str(result), repr(result), result._repr_html_(), result.to_json(), result.to_arrow()
+    ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta")
+    ndcg_ab.power(result, weights=QUERIES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_works_beside_somebody_else_s_flows(tmp_path: Path) -> None:
+    """`flows` and `sql` of the user's own come first on the path, and are not ours."""
+    for name in ("flows", "sql"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not ours')\n")
+    code = (
+        "import sys; sys.path.insert(0, '')\nimport ndcg_ab\n"
+        f"print(ndcg_ab.compare({JUDGMENTS!r}, {SYSTEMS!r}).comparison().conclusion)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.stdout, found.stderr) == ("improved\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["flows", "sql"]
+
+
+def test_the_typed_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """mypy checks its types, in `make check`; that they are true shows here."""
+    monkeypatch.chdir(ROOT)
+    typed_program.main()
+
+
+def test_paths_start_from_the_working_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(DATA)
+    monkeypatch.setenv("HOME", str(DATA))
+    systems: dict[str, Any] = {"old": "old.run", "new": "~/new.run"}
+    assert ndcg_ab.compare("judgments.qrels", systems).to_json() == of_the_command()
