@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.config.model import Evaluation, PythonSource
+from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import pipeline
@@ -23,7 +23,7 @@ from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
 
 Inputs = list[dict[str, Any]]
@@ -83,7 +83,7 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
 
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
     place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    queries = queries_from(evaluation, folder) if system.python else Queries()
+    queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
     pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
     return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
 
@@ -246,9 +246,7 @@ def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None =
 
 
 def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
-    is_python = isinstance(source, PythonSource)
-    origin = source.python if is_python else str(evaluation.path(source.file))
-    return Pulled(papq.read_table(path, schema=layout.schema), layout, source, origin)
+    return Pulled(papq.read_table(path, schema=layout.schema), layout, source_of(source, evaluation.directory))
 
 
 def queries_from(evaluation: Evaluation, folder: Path) -> Queries:

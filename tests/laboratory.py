@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from ndcg_ab.engines.sql_files import pipeline_files
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
@@ -44,7 +45,9 @@ def pulled_judgments(judgments: Judgments) -> Pulled:
         for query, grades in judgments.items()
         for doc, grade in grades.items()
     ]
-    return Pulled(pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, FileSource(file="qrels"), "qrels")
+    return Pulled(
+        pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, source_of(FileSource(file="qrels"), Path())
+    )
 
 
 def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
@@ -54,7 +57,7 @@ def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
         for row in found
     ]
     table = pa.Table.from_pylist(rows, schema=RANKING.schema)
-    return Pulled(table, RANKING, FileSource(file=f"{name}.run"), f"{name}.run")
+    return Pulled(table, RANKING, source_of(FileSource(file=f"{name}.run"), Path()))
 
 
 def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:

@@ -113,13 +113,15 @@ class CompareResult:
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page that `ndcg-ab compare --report` writes, whole or not at all; its path.
 
-        Raises InputError for a name that does not end in .html, OSError where it cannot be written.
+        Raises InputError for a name that does not end in .html or that is in no directory.
         """
         from ndcg_ab.report.page.render import write_page
 
         target = Path(path).expanduser()
         if target.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"report: {str(path)!r}: must end in .html")
+            raise InputError(f"report {target}: must end in .html")
+        if not target.parent.is_dir():
+            raise InputError(f"report {target}: there is no directory {target.parent}")
         write_page(target, self._page)
         return target
 
@@ -128,7 +130,8 @@ class CompareResult:
     def __repr__(self) -> str:
         rows = self._outcome.main
         if not rows:
-            return f"<CompareResult: {self.baseline} alone, {len(self.metrics)} metrics>"
+            names = ", ".join(metric.name for metric in self.metrics)
+            return f"<CompareResult: {self.baseline} alone, {names}>"
         more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         first = rows[0]
         return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"

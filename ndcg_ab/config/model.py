@@ -6,7 +6,7 @@ Paths in a configuration file are relative to that file.
 import math
 import re
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
@@ -52,6 +52,8 @@ class Readable(Model):
 class FileSource(Readable):
     """A file of judgments, queries or one system's rankings."""
 
+    needs_queries: ClassVar[bool] = False
+
     file: Path = Field(description="Path of the file, relative to the configuration.")
     format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
     columns: dict[str, str] = Field(
@@ -61,6 +63,8 @@ class FileSource(Readable):
 
 class PythonSource(Model):
     """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+
+    needs_queries: ClassVar[bool] = True
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
@@ -344,7 +348,7 @@ class Evaluation(Model):
             raise ValueError("gate.slice_regression: there are no slices to look at; name attributes in slices.by")
         if self.queries is None:
             for system in self.systems:
-                if system.python is not None:
+                if system.source.needs_queries:
                     raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
         return self
 

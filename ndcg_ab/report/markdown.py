@@ -5,13 +5,13 @@ from typing import Any
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.text import (
+    comparison_text,
     interval,
     judged_label,
     percent,
     plain,
     probability,
     rows_of,
-    comparison_text,
     verdict_text,
     wins_ties_losses,
 )

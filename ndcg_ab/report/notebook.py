@@ -64,4 +64,4 @@ def printed(show: Callable[[Console], None]) -> str:
             emoji=False,
         )
     )
-    return page.getvalue().rstrip("\n")
+    return page.getvalue().rstrip()

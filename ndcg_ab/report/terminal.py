@@ -11,6 +11,7 @@ from ndcg_ab.evaluation.phrases import queries_text, signed
 from ndcg_ab.report.grid import Grid, Row, lines_of, plain_table
 from ndcg_ab.report.text import (
     change,
+    comparison_text,
     family_text,
     interval,
     judged_label,
@@ -19,7 +20,6 @@ from ndcg_ab.report.text import (
     plain,
     probability,
     rows_of,
-    comparison_text,
     shared_text,
     together,
     verdict_text,

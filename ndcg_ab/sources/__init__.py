@@ -1,7 +1,8 @@
 """Where judgments, queries and rankings come from: one module per kind of place, behind `pull`."""
 
-from ndcg_ab.sources.base import Pulled, pull
+from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.queries import Queries, pull_queries
+from ndcg_ab.sources.registry import pull, source_of
 from ndcg_ab.sources.schema import JUDGMENT, RANKING, Layout
 
-__all__ = ["JUDGMENT", "RANKING", "Layout", "Pulled", "Queries", "pull", "pull_queries"]
+__all__ = ["JUDGMENT", "RANKING", "Layout", "Pulled", "Queries", "pull", "pull_queries", "source_of"]

@@ -6,6 +6,7 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 """
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
+from ndcg_ab.config.model import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.records import is_gzipped, open_bytes, open_parquet, read_rows
+from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.records import find_lines, is_gzipped, open_bytes, open_parquet, read_rows
 from ndcg_ab.sources.schema import Layout
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
@@ -31,6 +34,24 @@ SUFFIXES = {
 BLOCK = 1 << 22  # bytes that one thread parses at a time
 UNCLEAR = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError)
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it stands on
+
+
+class File(Source):
+    """A file of judgments, queries or one system's rankings."""
+
+    def __init__(self, described: FileSource, directory: Path) -> None:
+        self.path = described.file if described.file.is_absolute() else directory / described.file
+        self.origin = str(self.path)
+        self.described = described
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        layout.refuse_unknown(str(self.described.file), self.described.columns)
+        return read_file(self.path, layout, self.described.format, self.described.columns)
+
+    def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
+        file_format = self.described.format or format_of(self.path)
+        lines = find_lines(self.path, layout, file_format, self.described.columns, query_id, doc_id)
+        return f"{self.path}, {in_words(lines, 'row' if file_format == 'parquet' else 'line')}"
 
 
 def format_of(path: Path) -> str:

@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import PythonSource
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources.schema import RANKING, shown
+from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.schema import Layout, shown
 
 # Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
 FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -50,21 +51,29 @@ def in_one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def pull_function(source: PythonSource, queries: Mapping[str, str], directory: Path) -> pa.Table:
-    """The ranking that the function returns; raises InputError when it fails or returns something else."""
-    function = load_function(source.python, directory)
-    try:
-        rows = checked_rows(source.python, function(dict(queries), **source.arguments))
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:
-        kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"python = {source.python!r} failed: {in_one_line(error)}") from error
-    if not rows:
-        raise InputError(f"python = {source.python!r} returned no document for any of {len(queries)} queries")
-    query_ids, doc_ids, scores = zip(*rows, strict=True)
-    ranks = pa.nulls(len(rows), pa.int64())
-    return pa.table([query_ids, doc_ids, scores, ranks], schema=RANKING.schema)
+class Function(Source):
+    """A function of the user's, found beside the configuration or installed."""
+
+    def __init__(self, described: PythonSource, directory: Path) -> None:
+        self.origin = described.python
+        self.arguments = described.arguments
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        """The ranking that the function returns; raises InputError when it fails or returns something else."""
+        function = load_function(self.origin, self.directory)
+        try:
+            rows = checked_rows(self.origin, function(dict(queries), **self.arguments))
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:
+            kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
+            raise kind(f"python = {self.origin!r} failed: {in_one_line(error)}") from error
+        if not rows:
+            raise InputError(f"python = {self.origin!r} returned no document for any of {len(queries)} queries")
+        query_ids, doc_ids, scores = zip(*rows, strict=True)
+        ranks = pa.nulls(len(rows), pa.int64())
+        return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
 
 
 def checked_rows(name: str, found: Any) -> list[tuple[str, str, float]]:

@@ -6,7 +6,8 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation, FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import Pulled, pull
+from ndcg_ab.sources.base import Pulled
+from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import Layout, query_layout
 
 TEXT_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64())])
@@ -59,14 +60,14 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     rows = distinct(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)
-    return Queries(Pulled(rows, layout, source, pulled.origin), tuple(evaluation.slices.by))
+    return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by))
 
 
 def layout_of(evaluation: Evaluation) -> Layout:
     """The columns that the evaluation needs of its queries."""
     return query_layout(
         evaluation.slices.by,
-        needs_text=any(system.python for system in evaluation.systems),
+        needs_text=any(system.source.needs_queries for system in evaluation.systems),
         needs_weight=bool(evaluation.statistics.weighted),
     )
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 import pyarrow as pa
@@ -38,6 +38,14 @@ class Layout:
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([(field.name, field.type) for field in self.fields])
+
+    def refuse_unknown(self, where: str, columns: Mapping[str, str]) -> None:
+        """Columns that are mapped to what is no field."""
+        known = [field.name for field in self.fields]
+        for name in sorted(set(columns) - set(known)):
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"{where}: columns: {name!r} is no field of a {self.kind} ({', '.join(known)}){hint}")
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], mapping: str = "{}={}"

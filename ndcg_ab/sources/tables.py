@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Given
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR, breaks_a_rule, shaped, typed
 from ndcg_ab.sources.records import parquet_rows, table_of
 from ndcg_ab.sources.schema import Layout, shown
@@ -27,6 +28,26 @@ DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as 
 def is_table(data: Any) -> bool:
     """Whether it speaks the Arrow PyCapsule interface."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+class InMemory(Source):
+    """A table, or dictionaries, given as an argument."""
+
+    def __init__(self, given: Given, columns: dict[str, str]) -> None:
+        self.origin = given.name
+        self.given = given
+        self.columns = columns
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        layout.refuse_unknown(self.origin, self.columns)
+        return read_given(self.given, layout, self.columns)
+
+    def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
+        if isinstance(self.given.data, Mapping):
+            return self.origin
+        pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+        rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
+        return f"{self.origin}, {in_words(rows, 'row')}"
 
 
 def read_given(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
@@ -160,12 +181,3 @@ def refuse_like_keys(given: Given) -> None:
 def unboxed(value: Any) -> Any:
     """A number of numpy's, and what is made like one, as Python's."""
     return value.item() if type(value).__module__ != "builtins" and hasattr(value, "item") else value
-
-
-def place_in(given: Given, table: pa.Table, query_id: str, doc_id: str) -> str:
-    """Where a document of a query stands, for a message: ``systems['new'], rows 7 and 9``."""
-    if isinstance(given.data, Mapping):
-        return given.name
-    pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
-    rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)][:3]
-    return f"{given.name}, row{'s' * (len(rows) > 1)} {' and '.join(map(str, rows))}"

@@ -15,6 +15,7 @@ from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 NAN = float("nan")
 J = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "grade": [1, 0, 2]})
 R = pd.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "score": [2.5, 1.5, 0.5]})
+CONTENT = {"name": "n", "judgments": JUDGMENTS, "systems": [{"name": "old", "file": SYSTEMS["old"]}]}
 SCORES = {"q1": {"a": 2.5, "b": 1.5}, "q2": {"a": 0.5}}
 FORMS = "must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow, DuckDB), or dictionaries"
 
@@ -172,7 +173,7 @@ OTHERS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "explain a bad ranking": (
         "explain",
-        {"ranking": {"q": 1}, "query": "q"},
+        {"ranking": {"q": 1}, "query": "tofu"},
         "ranking['q'] = 1: must map every doc_id",
     ),
     "explain a fraction": ("explain", {"ranking": SYSTEMS["new"], "query": 1.5}, "query: query_id = 1.5: must be text"),
@@ -186,7 +187,7 @@ OTHERS: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "power of a ranking": ("power", {"scores": R}, "scores: there is no column 'system_id' (columns: query_id, doc_id"),
     "no such configuration": ("evaluate", {"config": "c.yaml"}, "c.yaml: there is no such configuration file"),
     "no configuration": ("evaluate", {"config": 3}, "config: 3: must be the path of a YAML file, its content, or an"),
-    "a bad configuration": ("evaluate", {"config": {"name": "n", "metrcs": []}}, "key 'metrcs' is unknown; did you"),
+    "a bad configuration": ("evaluate", {"config": {**CONTENT, "metrcs": []}}, "key 'metrcs' is unknown; did you"),
 }
 
 

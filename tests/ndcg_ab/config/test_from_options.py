@@ -78,8 +78,8 @@ def test_a_problem_names_the_option(problem: str, said: str) -> None:
     ("plan", "said"),
     [
         (Plan(guardrails=["rr=0.1", "rr=0.2"]), "--guardrail: a metric is named twice"),
-        (Plan(smallest_effects=["0.1", "rr=0.2"]), "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
-        (Plan(smallest_effects=["-1"]), "--smallest-effect '-1': '-1' must be a number above 0"),
+        (Plan(smallest_effect=["0.1", "rr=0.2"]), "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
+        (Plan(smallest_effect=["-1"]), "--smallest-effect '-1': '-1' must be a number above 0"),
     ],
 )
 def test_what_cannot_be_read_is_refused(plan: Plan, said: str) -> None:

@@ -1,0 +1,43 @@
+"""The kinds of sources, and the one door to them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model import FileSource, PythonSource
+from ndcg_ab.sources.base import Pulled, Source
+from ndcg_ab.sources.schema import Layout
+
+
+def file_or_table(described: FileSource, directory: Path) -> Source:
+    from ndcg_ab.sources.files import File
+    from ndcg_ab.sources.tables import InMemory
+
+    return File(described, directory) if described.given is None else InMemory(described.given, described.columns)
+
+
+def function(described: PythonSource, directory: Path) -> Source:
+    from ndcg_ab.sources.python import Function
+
+    return Function(described, directory)
+
+
+# What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
+SOURCES: dict[type, Callable[[Any, Path], Source]] = {FileSource: file_or_table, PythonSource: function}
+
+
+def source_of(described: FileSource | PythonSource, directory: Path) -> Source:
+    """The source that a configuration describes; directory: what relative paths start from."""
+    return SOURCES[type(described)](described, directory)
+
+
+def pull(
+    described: FileSource | PythonSource, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None
+) -> Pulled:
+    """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
+
+    directory: what relative paths start from, and where modules are looked for.
+    queries: query_id -> text, for sources that need them.
+    """
+    source = source_of(described, directory)
+    return Pulled(source.pull(layout, queries or {}), layout, source)

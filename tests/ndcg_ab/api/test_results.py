@@ -1,0 +1,284 @@
+"""What `compare`, `explain` and `power` return: as text, in a notebook, as tables and files."""
+
+import builtins
+import json
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.evaluation.codec import columns
+from ndcg_ab.flows.cli.app import app
+from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
+
+HOSTILE = "<script>alert('&')</script>"
+FILES = ["--judgments", JUDGMENTS, *(f"--system={name}={path}" for name, path in SYSTEMS.items())]
+
+
+def printed(*command: str) -> str:
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+@pytest.fixture(scope="module")
+def result() -> ndcg_ab.CompareResult:
+    return ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"], queries=QUERIES, slices=["language"])
+
+
+@pytest.fixture(scope="module")
+def hostile() -> ndcg_ab.CompareResult:
+    """Names, ids and attributes that would be markup; the ids come into a finding."""
+    queries = [f"{HOSTILE}{place}" for place in range(12)]
+    judgments = {query: {f"{HOSTILE}a": 1, "b": 0} for query in queries}
+    good = {query: {f"{HOSTILE}a": 2.0, "b": 1.0} for query in queries[1:]}
+    bad = {query: {f"{HOSTILE}a": 1.0, "b": 2.0} for query in queries}
+    about = {query: {HOSTILE: HOSTILE} for query in queries}
+    systems = {f"old{HOSTILE}": bad, f"new{HOSTILE}": good}
+    return ndcg_ab.compare(judgments, systems, queries=about, slices=[HOSTILE], smallest_slice=6, all_pairs=True)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, whether they are closed in order, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+SAFE = {"br", "div", "p", "span", "strong", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre"}
+SAFE |= {"svg", "rect", "line"}
+
+
+def test_the_html_answers_first_and_draws_the_intervals(result: ndcg_ab.CompareResult) -> None:
+    page = result._repr_html_()
+    words = " ".join(Elements(page).words.split())
+    assert words.startswith("▲ new against old, ndcg@5: improved")
+    for name, metric in (("new", "ndcg@5"), ("new", "rr")):
+        row = result.comparison(name, metric)
+        assert row.verdict in words
+        assert f"{row.difference:+.4f}" in words
+    drawn = [row for row in result.comparisons if row.low is not None]
+    assert page.count("<svg") == page.count('aria-label="interval ') == len(drawn) == 6
+    assert "returned nothing for 1 of the judged queries (such as 'tofu')" in words
+    assert f"seed 1935; {result.to_dict()['parity']['queries']} queries computed again" in words
+
+
+def test_the_strip_shows_the_interval() -> None:
+    """Zero in the middle, the whisker from low to high, on the scale that the table shares."""
+    result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, smallest_effect=0.02)
+    row = result.comparison()
+    page = result._repr_html_()
+    low, high = (float(found) for found in re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)" y1="8"', page)[0])
+    assert row.low is not None and row.high is not None
+    assert (low - 100) / (high - 100) == pytest.approx(row.low / row.high, rel=1e-3)
+    assert 100 < low < high < 200
+    assert 'aria-label="interval ' in page and "smallest effect ±0.02" in page
+
+
+def test_the_html_escapes_every_text(hostile: ndcg_ab.CompareResult) -> None:
+    found = Elements(hostile._repr_html_())
+    assert found.names <= SAFE
+    assert {name for name in found.attributes if name.startswith("on")} == set()
+    assert found.words.count(f"new{HOSTILE}") >= 3  # in the answer, in the tables
+    assert f"{HOSTILE} {HOSTILE}" in found.words  # the slice
+    assert f"(such as {HOSTILE + '0'!r})" in found.words  # the finding
+
+
+def test_what_else_shows_itself_escapes_too(hostile: ndcg_ab.CompareResult) -> None:
+    explained = ndcg_ab.explain({"q": {HOSTILE: 1}}, ranking={"q": {HOSTILE: 1.0}}, query="q")
+    plans = ndcg_ab.power(hostile)
+    for shown in (explained, plans):
+        found = Elements(shown._repr_html_())
+        assert found.names == {"pre"}
+        assert found.words == str(shown)
+        assert HOSTILE[:8] in found.words
+
+
+def test_it_takes_its_colours_from_the_page_around_it(result: ndcg_ab.CompareResult) -> None:
+    """No style sheet that others would inherit; text in the notebook's own colour, on whatever is behind it."""
+    page = result._repr_html_()
+    assert "<style" not in page and "background" not in page
+    assert set(re.findall(r"#[0-9a-f]{6}", page)) <= {"#2f81d6", "#d0611f", "#808890"}
+    for colour in ("#2f81d6", "#d0611f", "#808890"):  # marks and strips: 3 to 1 on white and on near black
+        assert contrast(colour, "#ffffff") >= 3 and contrast(colour, "#111111") >= 3
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_one_system_alone() -> None:
+    result = ndcg_ab.compare(JUDGMENTS, {"old": SYSTEMS["old"]})
+    assert repr(result) == "<CompareResult: old alone, ndcg@10>"
+    assert "nothing to compare it with" in Elements(result._repr_html_()).words
+    assert result.to_arrow().num_rows == 0 and len(result.to_polars()) == 0
+
+
+def test_a_query_set_that_no_metric_can_score() -> None:
+    result = ndcg_ab.compare({"q": {"a": 0}}, {"old": {"q": {"a": 1.0}}, "new": {"q": {"a": 1.0}}})
+    assert "not testable" in Elements(result._repr_html_()).words
+    assert "no query can be scored" in str(result)
+
+
+def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", os.terminal_size)
+    result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
+    assert str(result) + "\n" == printed("compare", *FILES, "--metric", "ndcg@5", "--metric", "rr")
+    explained = ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta", metrics=["ndcg@5", "rr"])
+    command = ["explain", *FILES, "--query", "pasta", "--metric", "ndcg@5", "--metric", "rr"]
+    assert str(explained) == printed(*command).rstrip()
+    plan = ndcg_ab.power(deviation=0.1, effects=[0.01], queries=100)
+    options = ["--deviation", "0.1", "--effect", "0.01", "--queries", "100"]
+    assert str(plan) + "\n" == printed("power", *options)
+    assert plan.to_json() == printed("power", *options, "--json", "-")
+
+
+def test_text_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    tables = [line for line in str(result).splitlines() if "─" in line]
+    assert max(map(len, tables)) <= 60
+
+
+def test_text_displays_nothing_by_itself(monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult) -> None:
+    """In a notebook rich would show every table at once, and leave the text empty."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "ndcg@5" in str(result)
+
+
+def test_it_names_itself_briefly(result: ndcg_ab.CompareResult) -> None:
+    assert repr(result) == "<CompareResult: new against old, ndcg@5: improved and 1 more>"
+    assert repr(ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="tofu")) == "<ExplainResult: query 'tofu', old, new>"
+    assert repr(ndcg_ab.power(deviation=0.1)) == "<PowerResult: standard deviation 0.1>"
+
+
+def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:
+    table = result.to_arrow()
+    assert table.column_names == list(columns(ndcg_ab.Comparison))
+    rows = table.to_pylist()
+    for row, found in zip(rows, json.loads(result.to_json())["comparisons"], strict=True):
+        for key in ("candidate", "metric", "difference", "p_adjusted", "verdict", "conclusion", "slice", "seed"):
+            assert row[key] == found[key]
+        assert row["p_t"] == (found["descriptive"] or {}).get("p_t")
+    frame, polars_frame = result.to_pandas(), result.to_polars()
+    assert isinstance(frame, pd.DataFrame) and isinstance(polars_frame, pl.DataFrame)
+    assert list(frame["difference"]) == polars_frame["difference"].to_list() == table["difference"].to_pylist()
+
+
+def test_query_scores_are_those_of_per_query(result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    printed("compare", *FILES, "--metric", "ndcg@5", "--metric", "rr", "--quiet", "--per-query", str(path))
+    assert isinstance(result.query_scores, pa.Table)
+    assert result.query_scores.to_pylist() == papq.read_table(path).to_pylist()
+    assert str(ndcg_ab.power(path)) == str(ndcg_ab.power(result.query_scores))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_library_that_is_not_there(
+    library: str, monkeypatch: pytest.MonkeyPatch, result: ndcg_ab.CompareResult
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    with pytest.raises(ImportError, match=rf"^to_{library}\(\) needs {library}: pip install {library}$"):
+        getattr(result, f"to_{library}")()
+
+
+def test_tables_need_no_other_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def guarded(name: str, *arguments: Any, **keywords: Any) -> Any:
+        assert name.partition(".")[0] not in ("pandas", "polars"), name
+        return real(name, *arguments, **keywords)
+
+    judgments = pa.table({"query_id": ["q"], "doc_id": ["a"], "grade": [1]})
+    ranking = pa.table({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    monkeypatch.setattr(builtins, "__import__", guarded)
+    assert ndcg_ab.compare(judgments, {"a": ranking}).to_arrow().num_rows == 0
+
+
+def test_the_page_is_the_command_s(tmp_path: Path) -> None:
+    """All but the moment."""
+    mine = ndcg_ab.compare(JUDGMENTS, SYSTEMS).report(tmp_path / "mine.html").read_text()
+    printed("compare", *FILES, "--quiet", "--report", str(tmp_path / "theirs.html"))
+    theirs = (tmp_path / "theirs.html").read_text()
+    moment = r"Finished \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    assert re.sub(moment, "", mine) == re.sub(moment, "", theirs)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.html", "theirs.html"]
+
+
+def test_the_page_says_what_was_given_in_memory() -> None:
+    ranking = pl.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    rows = ndcg_ab.compare({"q": {"a": 1}}, {"new": ranking})._page.about["inputs"]
+    assert [row["name"] for row in rows] == ["judgments", "new"]
+    assert [row["origin"] for row in rows] == ["dict in memory", "polars.DataFrame in memory"]
+
+
+def test_the_page_of_a_configuration_shows_it(tmp_path: Path) -> None:
+    content = {"name": "nightly", "judgments": JUDGMENTS, "systems": [{"name": "old", "file": SYSTEMS["old"]}]}
+    text = ndcg_ab.evaluate(content).report(tmp_path / "page.html").read_text()
+    assert "<title>nightly" in text and "name: nightly" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("page.pdf", "must end in .html"), ("no/page.html", "there is no directory")]
+)
+def test_a_page_that_cannot_be_written(name: str, rule: str, tmp_path: Path, result: ndcg_ab.CompareResult) -> None:
+    with pytest.raises(ndcg_ab.InputError, match=f"^report .*{name}: {rule}"):
+        result.report(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_query_explained() -> None:
+    found = ndcg_ab.explain(JUDGMENTS, ranking=SYSTEMS["new"], query="pasta", metrics=["ndcg@5", "rr"])
+    scores = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"]).query_scores.to_pylist()
+    for metric in ("ndcg@5", "rr"):
+        keys = {"system_id": "new", "query_id": "pasta", "metric": metric}
+        (value,) = (row["value"] for row in scores if row.items() >= keys.items())
+        assert found.value(metric=metric) == pytest.approx(value, abs=1e-12)
+    assert found.systems[0].explanations[0].places[0].doc_id == "pasta-guide"
+    assert ndcg_ab.explain({7: {1: 1}}, ranking={7: {1: 2.0}}, query=7).value() == 1.0
+    with pytest.raises(ndcg_ab.InputError, match="metric = 'rr@5': is not explained here"):
+        found.value(metric="rr@5")
+
+
+def test_what_comes_from_a_comparison_plans_the_next(result: ndcg_ab.CompareResult) -> None:
+    plain = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
+    (plan,) = ndcg_ab.power(plain, metrics="rr", candidates="new", effects=0.1, queries=[50]).plans
+    row = plain.comparison("new", "rr")
+    assert (plan.metric, plan.queries, plan.difference) == ("rr", row.queries, pytest.approx(row.difference))
+    assert plan.mde == pytest.approx(row.mde)
