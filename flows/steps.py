@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import decode, encode
@@ -258,5 +258,5 @@ def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
     return Queries(pulled, tuple(evaluation.slices.by))
 
 
-def opened(evaluation: Evaluation, folder: Path) -> DuckDBEngine:
-    return DuckDBEngine(folder / bundles.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)
+def opened(evaluation: Evaluation, folder: Path) -> Engine:
+    return open_engine(folder / bundles.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)

@@ -72,7 +72,7 @@ def compare(
     with user_errors():
         spare_pandas()
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import run_pipeline, write_query_scores
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
@@ -88,7 +88,7 @@ def compare(
         refuse_one_file_twice("--per-query", json_path, scores_path)
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
-        with DuckDBEngine(None, threads) as engine:
+        with open_engine(None, threads) as engine:
             with Progress(quiet) as say:
                 outcome = run_pipeline(evaluation, engine, say)
             if scores_path:
@@ -122,13 +122,13 @@ def explain(
     with user_errors():
         spare_pandas()
         from ndcg_ab.config.from_options import Files, evaluation_of
-        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.engines import open_engine
         from ndcg_ab.report.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         evaluation = evaluation_of(files, None, metric, {}, None)
-        with DuckDBEngine() as engine:
+        with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         print_explained(output_console(), explained, query)
 
@@ -159,7 +159,7 @@ def sensitivity(
     with user_errors():
         spare_pandas()
         from ndcg_ab.config.from_options import Files, evaluation_of
-        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.engines import open_engine
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
             DISCOUNTS,
@@ -177,7 +177,7 @@ def sensitivity(
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        with DuckDBEngine(None, threads) as engine, Progress(quiet) as say:
+        with open_engine(None, threads) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:
             from ndcg_ab.report.plots import draw_sensitivity

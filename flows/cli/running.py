@@ -24,13 +24,13 @@ def check(config: ConfigFile, quiet: Quiet = False) -> None:
     """Read and check everything that a configuration names, without scoring."""
     with user_errors():
         from ndcg_ab.config.file import read_config
-        from ndcg_ab.engines.duckdb import DuckDBEngine
+        from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.report.terminal import print_findings
 
         evaluation = read_config(config)
         with (
-            DuckDBEngine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
+            open_engine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
             Progress(quiet) as say,
         ):
             findings, counts = check_only(evaluation, engine, say)

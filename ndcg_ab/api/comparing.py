@@ -12,7 +12,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import checked
 from ndcg_ab.config.model import Evaluation, FileFormat
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.gates import check_gates
@@ -100,7 +100,7 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
             progress(step)
 
     resources = evaluation.resources
-    with DuckDBEngine(None, resources.threads, resources.memory_limit) as engine:
+    with open_engine(None, resources.threads, resources.memory_limit) as engine:
         outcome = pipeline.run_pipeline(evaluation, engine, say)
         outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
         about = about_files(evaluation)

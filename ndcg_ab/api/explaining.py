@@ -7,7 +7,7 @@ from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data, place_of
 from ndcg_ab.api.options import as_arguments
 from ndcg_ab.config.model import Evaluation, FileFormat
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import JUDGMENT, read_value
 from ndcg_ab.sources.tables import unboxed
@@ -78,7 +78,7 @@ def explain(
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format}
     evaluation = of_one(ranking, arguments) if ranking is not None else evaluation_of(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], unboxed(query), "query"))
-    with as_arguments(), DuckDBEngine() as engine:
+    with as_arguments(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))
 
 

@@ -6,7 +6,8 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -28,6 +29,15 @@ class Engine(ABC):
         self.files = pipeline_files() if files is None else files
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes it; what was made stays where it is kept."""
 
     def set(self, **settings: Value) -> None:
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""

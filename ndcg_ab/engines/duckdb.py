@@ -54,9 +54,6 @@ class DuckDBEngine(Engine):
         if self.files and not self.in_memory:
             self._recall()
 
-    def __enter__(self) -> "DuckDBEngine":
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
@@ -36,7 +36,7 @@ def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
     timeline = timeline_of(bundle)
-    with DuckDBEngine(folder / TABLES) as engine:
+    with open_engine(folder / TABLES) as engine:
         data = gather(engine, bundle.outcome, read_content(folder), timeline)
     (folder / FIGURES).mkdir(exist_ok=True)
     for name, figure in static_figures(data, DRAWN).items():

@@ -86,5 +86,5 @@ def test_no_configuration_can_hold_data() -> None:
     evaluation.judgments.hold(Given("judgments", {}))
     evaluation.systems[0].hold(Given("systems['a']", {}))
     assert evaluation.model_dump_json() == before
-    assert "given" not in str(Evaluation.model_json_schema())
+    assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
     assert evaluation.systems[0].source.given == Given("systems['a']", {})
