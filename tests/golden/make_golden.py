@@ -208,7 +208,7 @@ def ndcg_cases() -> list[Case]:
         ("sklearn-ties-3", "scikit-learn", f"{average}@3", "sklearn", scikit_learn("ndcg_score", 3), complete, 1e-12),
         ("sklearn-whole", "scikit-learn", "ndcg", "sklearn", scikit_learn("ndcg_score", None), level, 1e-12),
         ("sklearn-dcg", "scikit-learn", "dcg(ties=average)@4", None, scikit_learn("dcg_score", 4), complete, 1e-12),
-        ("mlflow-3", "mlflow", "ndcg(gain=binary, ideal=local)@3", "mlflow", mlflow(3), level, 1e-12),
+        ("mlflow-3", "mlflow", "ndcg(preset=mlflow)@3", "mlflow", mlflow(3), level, 1e-12),
     ]  # fmt: skip
     return [
         {

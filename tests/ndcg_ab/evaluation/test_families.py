@@ -23,7 +23,8 @@ QUERIES = [f"q{number:02d}" for number in range(60)]
 LANGUAGES = ["en"] * 30 + ["de"] * 24 + ["fr"] * 6
 WEIGHTS = {query: 1 + place % 7 for place, query in enumerate(QUERIES)}
 FAMILY = {"family", "family_size", "procedure", "p_adjusted", "exploratory", "attribute", "slice"}
-TOGETHER = {"simultaneous_low", "simultaneous_high", "verdict", "notes"}  # what else hangs on the family
+VERDICT = {"verdict", "conclusion", "size", "underpowered", "obstacle", "least_queries"}
+TOGETHER = {"simultaneous_low", "simultaneous_high", "notes", *VERDICT}  # what else depends on the family
 
 
 def write(folder: Path, orders: Mapping[str, Sequence[str]], queries: Sequence[str] = QUERIES) -> Path:
