@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +19,12 @@ def collection(request: pytest.FixtureRequest) -> Collection:
     """A test collection of our own, and real rankings where the folder of shared data is there."""
     found: Collection = request.param
     return found
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What stands in tests/slow is slow. Slow tests begin first: no worker is left alone with one at the end."""
+    for item in items:
+        if Path(__file__).parent / "slow" in item.path.parents:
+            item.add_marker("slow")
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

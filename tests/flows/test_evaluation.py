@@ -17,6 +17,7 @@ from ndcg_ab.history.bundles import read_bundle
 from tests.places import ROOT
 
 prepare()
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +83,12 @@ def test_a_bundle_holds_everything(two_nights: tuple[Path, list]) -> None:
 
 def test_the_history_keeps_every_evaluation(two_nights: tuple[Path, list]) -> None:
     output, _ = two_nights
-    with DuckDBEngine(output / "demo" / "history.duckdb") as history:
-        assert history.rows("select ordinal from evaluation order by ordinal") == [(1,), (2,)]
-        counts = history.rows("select ordinal, count(*) from query_score group by ordinal order by ordinal")
-        assert counts == [(1, 92 * 4 * 2), (2, 92 * 4 * 2)]
-        (hashes,) = history.rows("select count(distinct metric_hash) from query_score")[0]
-        assert hashes == 2
-        assert history.rows("select count(*) from comparison where verdict = 'regressed'") == [(4,)]
+    with DuckDBEngine(output / "demo" / "history.duckdb", files={}) as history:
+        assert history.rows("evaluation", ("ordinal",), order="ordinal") == [(1,), (2,)]
+        assert [history.count("query_score", {"ordinal": ordinal}) for ordinal in (1, 2)] == [92 * 4 * 2] * 2
+        assert len({found for (found,) in history.rows("query_score", ("metric_hash",))}) == 2
+        assert history.count("comparison", {"verdict": "regressed"}) == 4
+        assert history.count("comparison", {"conclusion": "regressed"}) == 4
 
 
 def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, list]) -> None:
@@ -142,20 +142,21 @@ def test_versions_are_logged_once_per_judgments(two_nights: tuple[Path, list]) -
 
 
 def test_publishing_again_adds_nothing(two_nights: tuple[Path, list]) -> None:
-    from ndcg_ab.tracking.mlflow import publish
+    from ndcg_ab.tracking import tracker
 
     output, finished = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     before = len(client.search_runs([experiment.experiment_id]))
-    again = publish(finished[0].bundle)
+    again = tracker().publish(finished[0].bundle)
     assert not again.new
     assert again.url == finished[0].url
     assert len(client.search_runs([experiment.experiment_id])) == before
 
 
 def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list], tmp_path: Path) -> None:
-    from ndcg_ab.tracking import mlflow as tracking
+    from ndcg_ab.tracking import tracker
+    from ndcg_ab.tracking.mlflow import COMPLETE
 
     output, finished = two_nights
     client = client_of(output)
@@ -166,8 +167,8 @@ def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list
         for run in client.search_runs([experiment.experiment_id], f"tags.bundle_key = '{key}'")
         if run.data.tags["kind"] == "comparison"
     ]
-    client.delete_tag(parent.info.run_id, tracking.COMPLETE)
-    assert tracking.publish(finished[1].bundle).new
+    client.delete_tag(parent.info.run_id, COMPLETE)
+    assert tracker().publish(finished[1].bundle).new
     found = client.search_runs([experiment.experiment_id], f"tags.bundle_key = '{key}'")
     assert sorted(run.data.tags["kind"] for run in found) == ["comparison"] + ["system"] * 4
 

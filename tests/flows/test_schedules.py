@@ -136,8 +136,7 @@ def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -
     made = deployment(demo)
     assert (written["name"], set(written["tags"])) == (made.name, set(made.tags))
     assert written["concurrency_limit"] == {"limit": made.concurrency_limit, "collision_strategy": "CANCEL_NEW"}
-    module, _, function = written["entrypoint"].partition(":")
-    assert made.entrypoint == f"{module.removesuffix('.py').replace('/', '.')}.{function}"
+    assert written["entrypoint"] == made.entrypoint
 
 
 # what a function raises: whether the flow should ask again

@@ -1,6 +1,7 @@
 """Findings about ties and about ranks that disagree with scores, by hand."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -109,16 +110,26 @@ def test_what_ranks_move_is_right_in_condensed_rankings() -> None:
     assert "by its ranks it would be 1.0000" in found.message
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8), st.integers(1, 4))
-@settings(max_examples=150, deadline=None)
-def test_a_disagreement_is_other_scores_in_the_top(rows: list[tuple[int, int]], cutoff: int) -> None:
-    """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score."""
-    answer = ranked(*((f"d{place}", float(score), rank) for place, (score, rank) in enumerate(rows)))
-    by_rank = [score for score, _ in sorted(rows, key=lambda row: (row[1], -row[0]))]
-    by_score = sorted((score for score, _ in rows), reverse=True)
-    truth = by_rank[:cutoff] != by_score[:cutoff]
-    found = findings({"new": {"q1": answer}}, "rank_disagrees", f"ndcg@{cutoff}", {"q1": {"d0": 1}})
-    assert bool(found) == truth
+ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:
+    """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score.
+
+    Every answer is that of a system of its own, which the finding names.
+    """
+    systems, truth = {}, []
+    for number, rows in enumerate(answers):
+        answer = ranked(*((f"d{place}", float(score), rank) for place, (score, rank) in enumerate(rows)))
+        systems[f"s{number:02}"] = {"q1": answer}
+        by_rank = [score for score, _ in sorted(rows, key=lambda row: (row[1], -row[0]))]
+        by_score = sorted((score for score, _ in rows), reverse=True)
+        if by_rank[:cutoff] != by_score[:cutoff]:
+            truth.append(f"s{number:02}")
+    found = findings(systems, "rank_disagrees", f"ndcg@{cutoff}", {"q1": {"d0": 1}})
+    assert [re.findall(r"\bs\d\d\b", one.message)[:1] for one in found] == [[name] for name in truth]
 
 
 def test_the_deepest_metric_is_looked_at() -> None:

@@ -173,7 +173,7 @@ def test_force_computes_anew(first: Performed, tmp_path: Path) -> None:
     both = [bundles.read_bundle(found.bundle) for found in (first, night)]
     assert [bundle.ordinal for bundle in both] == [1, 2]
     assert both[0].outcome == both[1].outcome
-    assert [bundle.comparisons_so_far for bundle in bundles] == [1, 1], "no other look at anything"
+    assert [bundle.comparisons_so_far for bundle in both] == [1, 1], "no other look at anything"
 
 
 def test_a_function_that_returns_the_same_is_the_same(first: Performed, tmp_path: Path) -> None:
