@@ -1,18 +1,31 @@
-# `make demo` and `make test` set up what they need: a virtual environment in .venv with the pinned packages.
+# Every target sets up what it needs: a virtual environment in .venv with the pinned packages.
 PYTHON ?= python3
 BIN := .venv/bin
+# How many processes test at the same time; every file of tests is run by one of them, which makes its fixtures once.
+WORKERS ?= 2
+PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test docs benchmark clean
+.PHONY: demo check test lint docs benchmark clean
 
+# Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
 	$(BIN)/ndcg-ab run configs/demo.yaml
 
-test: .venv/ready
+# Before every commit, in less than a minute: linters, types and the fast tests.
+check: lint
+	$(PYTEST) --ignore tests/slow -m "not slow"
+
+# Everything, in a few minutes: the same, and what needs servers, kills, a browser, a wheel or many repetitions.
+# The coverage (branches, too) of all three packages is shown, and must not fall below what it is.
+test: lint
+	$(PYTEST) --cov --cov-report term --cov-fail-under $(COVERED)
+COVERED := 90
+
+lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar --processes 2 sql
-	$(BIN)/pytest
 
 # Draws docs/pipeline.md and the packages in docs/architecture.md anew; a test holds them current.
 docs: .venv/ready

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -48,7 +47,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     install = [binaries / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
     subprocess.run(install, check=True, capture_output=True)
     (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
-    (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    lent = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "lent.pth").write_text("\n".join(lent) + "\n")
     directory = folder / "theirs"
     (directory / "flows").mkdir(parents=True)
     (directory / "flows" / "__init__.py").write_text(FOREIGN)

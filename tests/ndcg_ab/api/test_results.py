@@ -158,7 +158,7 @@ def test_a_query_set_that_no_metric_can_score() -> None:
 
 def test_text_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", os.terminal_size)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda fallback=(80, 24): os.terminal_size(fallback))
     result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, metrics=["ndcg@5", "rr"])
     assert str(result) + "\n" == printed("compare", *FILES, "--metric", "ndcg@5", "--metric", "rr")
     explained = ndcg_ab.explain(JUDGMENTS, SYSTEMS, query="pasta", metrics=["ndcg@5", "rr"])
