@@ -10,7 +10,8 @@ from tests.references import Collection, collections
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # Nothing in the tests may reach for a server or a store of the developer's own.
-for name in ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY"):
+SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY")
+for name in SERVERS:
     os.environ.pop(name, None)
 
 
@@ -19,6 +20,13 @@ def collection(request: pytest.FixtureRequest) -> Collection:
     """A test collection of our own, and real rankings where the folder of shared data is there."""
     found: Collection = request.param
     return found
+
+
+@pytest.fixture(autouse=True)
+def _nobody_s_servers() -> None:
+    """Nor for those of an earlier test of its process, which MLflow and Prefect leave in the environment."""
+    for name in SERVERS:
+        os.environ.pop(name, None)
 
 
 @pytest.hookimpl(tryfirst=True)

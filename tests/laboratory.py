@@ -100,11 +100,18 @@ def core_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: 
 
 def both(judgments: Judgments, results: Sequence[Result], metric: str | Metric) -> tuple[float, float]:
     """One query's value from the SQL and from the core."""
-    name = metric if isinstance(metric, str) else metric.name
-    name = parse(name).name
-    key = ("new", "q", name)
+    (found,) = both_of_each(judgments, results, [metric]).values()
+    return found
+
+
+def both_of_each(
+    judgments: Judgments, results: Sequence[Result], metrics: Sequence[str | Metric]
+) -> dict[str, tuple[float, float]]:
+    """The same of several metrics in one evaluation, by their canonical names."""
+    names = [parse(metric if isinstance(metric, str) else metric.name).name for metric in metrics]
     rankings = {"new": {"q": results}}
-    return sql_scores(judgments, rankings, [name])[key], core_scores(judgments, rankings, [name])[key]
+    sql, core = sql_scores(judgments, rankings, names), core_scores(judgments, rankings, names)
+    return {name: (sql["new", "q", name], core["new", "q", name]) for name in names}
 
 
 def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:

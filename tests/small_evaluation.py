@@ -88,13 +88,19 @@ def rows_of(evaluation: Evaluation, select: str) -> list[tuple[Any, ...]]:
         return past.connection.execute(select).fetchall()
 
 
+def tables_of(evaluation: Evaluation) -> dict[str, Any]:
+    """The rows of every table of the history, as JSON has them."""
+    with DuckDBEngine(database.path_of(evaluation), files={}) as past:
+        every = {name: f"select * from {name} order by all" for name in database.RECORDS}
+        rows = {name: past.connection.execute(select).fetchall() for name, select in every.items()}
+    found: dict[str, Any] = json.loads(json.dumps(rows))
+    return found
+
+
 def state(evaluation: Evaluation) -> dict[str, Any]:
     """What a night left: history rows by table and ordinal, folders, files of each bundle."""
     parent = evaluation.output_directory / evaluation.name
-    found: dict[str, Any] = {"tables": {}, "bundles": {}}
-    for table in database.RECORDS:
-        rows = rows_of(evaluation, f"select * from {table} order by all")
-        found["tables"][table] = json.loads(json.dumps(rows))
+    found: dict[str, Any] = {"tables": tables_of(evaluation), "bundles": {}}
     found["evaluations"] = rows_of(evaluation, "select ordinal, key, content_key from evaluation order by ordinal")
     with database.opened(database.path_of(evaluation)) as past:
         query_set = past.rows("evaluation", ("query_set",), order="query_set desc")[0][0]

@@ -12,6 +12,8 @@ import pytest
 from tests.golden import make_golden
 from tests.places import GOLDEN
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,5 +1,6 @@
 """The examples and tables of the documentation, computed from the SQL and from the core."""
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
-from tests.laboratory import both, in_order
+from tests.laboratory import both_of_each, in_order
 from tests.places import ROOT
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
@@ -46,12 +47,19 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.returned}: {example.metric}")
 def test_worked_example(example: Example) -> None:
-    returned, missed = example.returned.split(), example.not_returned.split()
+    for computed in computed_of(example.returned, example.not_returned)[parse(example.metric).name]:
+        assert computed == pytest.approx(float(example.value), abs=tolerance(example.value))
+
+
+@functools.cache
+def computed_of(grades_returned: str, grades_missed: str) -> dict[str, tuple[float, float]]:
+    """Every metric of the examples with these grades."""
+    returned, missed = grades_returned.split(), grades_missed.split()
     grades = {f"d{place}": float(grade) for place, grade in enumerate(returned) if grade != "-"}
     grades |= {f"m{place}": float(grade) for place, grade in enumerate(missed)}
     results = in_order(*(f"d{place}" for place in range(len(returned))))
-    for computed in both({"q": grades}, results, example.metric):
-        assert computed == pytest.approx(float(example.value), abs=tolerance(example.value))
+    mine = (grades_returned, grades_missed)
+    return both_of_each({"q": grades}, results, [e.metric for e in examples() if (e.returned, e.not_returned) == mine])
 
 
 def rows(name: str) -> dict[str, list[str]]:
@@ -60,13 +68,18 @@ def rows(name: str) -> dict[str, list[str]]:
     return {first: [cell.strip() for cell in rest.split(" | ")] for first, rest in found}
 
 
+@functools.cache
+def of_presets() -> dict[str, tuple[float, float]]:
+    return both_of_each(CASE, in_order("a", "x", "c"), [f"ndcg(preset={preset})@10" for preset in PRESETS])
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_documented_with_its_value(preset: str) -> None:
     changes, _, value = rows("presets.md")[preset]
     metric = parse(f"ndcg(preset={preset})@10")
     written = ", ".join(re.findall(r"`([^`]+)`", changes))
     assert metric == (parse(f"ndcg({written})@10") if written else parse("ndcg@10"))
-    for computed in both(CASE, in_order("a", "x", "c"), metric):
+    for computed in of_presets()[metric.name]:
         assert computed == pytest.approx(float(value), abs=tolerance(value))
 
 

@@ -74,6 +74,7 @@ def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.Mo
     assert "the page cannot be drawn" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ndcg_ab.tracking import tracker
     from tests.small_evaluation import small, unlogged

@@ -63,6 +63,7 @@ def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "deploy"])
 def test_a_server_that_is_away_is_told_in_one_sentence(command: str, tmp_path: Path) -> None:
     path = config(tmp_path, more="prefect: {api_url: 'http://127.0.0.1:9/api'}")

@@ -20,7 +20,7 @@ from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
 from ndcg_ab.tracking import base as tracking
 from ndcg_ab.tracking import mlflow
-from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state
+from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
 
 NAMES = {step: name for name, step in vars(steps).items() if isinstance(step, steps.Step)}
 STEPS = [NAMES[step] for step in steps.STEPS]
@@ -122,7 +122,7 @@ def forked(work: Callable[[], Any]) -> Any:
 
 def rows_left(evaluation: Evaluation) -> dict[str, Any]:
     """The history as the next one to open it finds it."""
-    return state(evaluation)["tables"] if database.path_of(evaluation).exists() else {}
+    return tables_of(evaluation) if database.path_of(evaluation).exists() else {}
 
 
 def killed(here: Path, place: str) -> dict[str, Any]:

@@ -143,6 +143,8 @@ def test_only_unjudged_results() -> None:
     hand(JUDGED, in_order("x", "y", "z"), dict.fromkeys(names, 0.0))
 
 
+@pytest.mark.slow
+@pytest.mark.no_cover
 def test_100_000_documents_for_one_query() -> None:
     count = 100_000
     judgments = {"q": {f"d{place}": float(place % 5) for place in range(0, count, 2)}}
@@ -154,7 +156,7 @@ def test_100_000_documents_for_one_query() -> None:
     assert sql == pytest.approx(core, rel=1e-12)
     assert len(sql) == len(names)
     assert all(0 < value <= 1 for value in sql.values())
-    assert time.perf_counter() - started < 20, "it takes 2 seconds"
+    assert time.perf_counter() - started < 90, "it takes 2 seconds; what grows with the square would take many minutes"
 
 
 def test_grades_between_whole_numbers() -> None:

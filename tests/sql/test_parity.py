@@ -27,6 +27,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "right", "wrong", "metric"), FAULTS)
 def test_a_planted_fault_stops_the_evaluation(
     table: str, right: str, wrong: str, metric: str, monkeypatch: pytest.MonkeyPatch

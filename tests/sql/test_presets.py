@@ -120,6 +120,7 @@ class TestCase:
             assert both(CASE, in_order("a", "x", "c"), name_of(preset)) == pytest.approx((value, value), abs=1e-12)
 
 
+@pytest.mark.slow
 class TestTrecEval:
     def evaluate(self, judgments: Whole, run: Run, measure: str = "ndcg_cut.10") -> dict[str, float]:
         pytrec_eval = pytest.importorskip("pytrec_eval")
@@ -175,6 +176,7 @@ def hash_of(text: str) -> int:
     return sum(text.encode())
 
 
+@pytest.mark.slow
 class TestBeir:
     """BEIR hands everything to pytrec_eval; its preset leaves two of trec_eval's rules out."""
 
@@ -186,6 +188,7 @@ class TestBeir:
             assert value == pytest.approx(theirs.get(query, 0.0), abs=1e-9)
 
 
+@pytest.mark.slow
 class TestIrMeasures:
     def evaluate(self, text: str, judgments: Whole, run: Run) -> dict[str, float]:
         ir_measures = pytest.importorskip("ir_measures")
@@ -215,6 +218,7 @@ class TestIrMeasures:
                 assert value == pytest.approx(theirs[query], abs=6e-6), query
 
 
+@pytest.mark.slow
 class TestRanx:
     def evaluate(self, judgments: Whole, run: Run, metric: str) -> dict[str, float]:
         ranx = pytest.importorskip("ranx")
@@ -248,6 +252,7 @@ def untied(found: Mapping[str, float]) -> dict[str, float]:
     return {doc_id: float(len(ordered) - place) for place, doc_id in enumerate(ordered)}
 
 
+@pytest.mark.slow
 class TestScikitLearn:
     @settings(derandomize=True, max_examples=5, deadline=None)
     @given(
@@ -291,6 +296,7 @@ class TestScikitLearn:
         assert compared > 0.6 * len(judgments)
 
 
+@pytest.mark.slow
 class TestMlflow:
     def evaluate(self, judgments: Judgments, run: Run, cutoff: int) -> dict[str, float]:
         pd = pytest.importorskip("pandas")

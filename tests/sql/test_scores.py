@@ -59,6 +59,8 @@ ALL_BUT_SHRINKING = [phase for phase in Phase if phase is not Phase.shrink]
 SYSTEMS = st.lists(rankings(), min_size=6, max_size=6).map(lambda drawn: {f"s{n}": one for n, one in enumerate(drawn)})
 
 
+@pytest.mark.slow
+@pytest.mark.no_cover
 @settings(max_examples=40, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING)
 @given(JUDGMENTS, SYSTEMS, many_metrics(90))
 def test_sql_and_core_agree_on_any_metric(
@@ -68,12 +70,15 @@ def test_sql_and_core_agree_on_any_metric(
     assert_agreement(judgments, systems, without_negatives(judgments, [metric.name for metric in asked]))
 
 
+@pytest.mark.slow
+@pytest.mark.no_cover
 @settings(max_examples=5, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING)
 @given(JUDGMENTS, SYSTEMS)
 def test_sql_and_core_agree_on_every_combination(judgments: Judgments, systems: dict[str, Ranking]) -> None:
     assert_agreement(judgments, systems, [parse(text).name for text in CHOICES])
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=SLOW, phases=ALL_BUT_SHRINKING)
 @given(JUDGMENTS, SYSTEMS, many_metrics(90))
 def test_values_lie_in_their_range(judgments: Judgments, systems: dict[str, Ranking], asked: list[Metric]) -> None:
@@ -198,6 +203,7 @@ ONE = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.lists(ONE.filter(lambda rows: any(grade for _, grade, _ in rows)), min_size=5, max_size=8))
 def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]) -> None:

@@ -150,6 +150,7 @@ def test_every_querys_values(files: Path, name: str) -> None:
     assert values["new", "q07", "ndcg@3"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_same_again_to_the_last_bit(files: Path) -> None:
     texts = {
         RUNNER.invoke(app, compare(files, "--json", "-", *options, systems=("old", "new", "half"))).stdout
@@ -160,6 +161,7 @@ def test_the_same_again_to_the_last_bit(files: Path) -> None:
     assert outcome(files, "--resamples", "500")["resamples"] == 500
 
 
+@pytest.mark.slow
 def test_real_rankings_over_threads_and_against_the_published_means(collection: Collection) -> None:
     texts = []
     for threads in ("1", "2"):
@@ -175,6 +177,7 @@ def test_real_rankings_over_threads_and_against_the_published_means(collection: 
         assert [round(means[name, metric], 4) for name in collection.systems] == published
 
 
+@pytest.mark.slow
 def test_the_command_starts_without_the_platforms(files: Path) -> None:
     """`compare` from beginning to end in a process of its own imports neither Prefect nor MLflow."""
     code = (

@@ -132,6 +132,7 @@ def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
         assert {row["effect"] for row in plan["curve"] if row["queries"] == 40} == {plan["mde"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
 def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_path: Path, name: str) -> None:
     command = ["compare", "--judgments", str(collection.qrels), "--quiet", "--json", str(tmp_path / "c.json")]
@@ -399,6 +400,7 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 ENDS = {"png": b"IEND\xaeB`\x82", "svg": b"</svg>", "pdf": b"%%EOF"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STARTS)
 @pytest.mark.parametrize("source", ["file", "deviation"])
 def test_the_picture_is_whole(scores: Path, tmp_path: Path, kind: str, source: str) -> None:

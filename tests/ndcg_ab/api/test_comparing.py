@@ -120,6 +120,7 @@ def test_a_ranking_with_ranks_alone() -> None:
     assert found.difference == ndcg_ab.compare(JUDGMENTS, SYSTEMS).comparison().difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
@@ -226,6 +227,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_works_beside_somebody_else_s_flows(tmp_path: Path) -> None:
     """`flows` and `sql` of the user's own come first on the path, and are not ours."""
     for name in ("flows", "sql"):

@@ -45,6 +45,7 @@ def kinds(notebook: Any) -> list[list[tuple[str, list[str]]]]:
     return [[(each.output_type, sorted(each.get("data", ()))) for each in outputs] for outputs in shown(notebook)]
 
 
+@pytest.mark.slow
 def test_it_runs_and_shows_what_is_stored(stored: Any, executed: Any) -> None:
     """No cell says anything else: no error, no warning."""
     assert kinds(executed) == kinds(stored)

@@ -25,6 +25,7 @@ def test_the_lists_of_names_agree() -> None:
         _ = ndcg_ab.nothing
 
 
+@pytest.mark.slow
 def test_the_import_loads_nothing_and_a_comparison_no_platform() -> None:
     code = (
         "import sys, ndcg_ab\n"

@@ -40,6 +40,7 @@ def said_by(block: Block, namespace: dict[str, Any]) -> str:
     return "".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines())
 
 
+@pytest.mark.slow
 def test_the_page_says_what_its_code_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")

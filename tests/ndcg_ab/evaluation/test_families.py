@@ -159,6 +159,7 @@ def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
 # ---- slices and weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path, weighted: bool) -> None:
     queries = ["--queries", "queries:queries.csv" if weighted else "queries:plain.csv", "--metric", "ndcg@3"]
@@ -265,6 +266,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
 # ---- pairs, intervals, procedures, what is printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--queries", "queries:queries.csv"]])
 def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     systems = ("old", "new", "other", "last")

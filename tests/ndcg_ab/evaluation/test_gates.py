@@ -267,6 +267,7 @@ def test_a_gate_is_strict_in_the_flow_parameter_too() -> None:
         Gate(judged=1.5)
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path) -> None:
     """The night goes on without Prefect here, whose server is not there: the gate does not depend on it."""
     rows = [line.split() for line in (ROOT / "tests" / "data" / "old.run").read_text().splitlines()]

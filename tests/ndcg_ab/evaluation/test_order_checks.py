@@ -113,6 +113,7 @@ def test_what_ranks_move_is_right_in_condensed_rankings() -> None:
 ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
 @settings(max_examples=20, deadline=None)
 def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:

@@ -29,6 +29,7 @@ from tests.small_evaluation import (
     with_store,
 )
 
+pytestmark = pytest.mark.slow
 CODE = (
     "import json, sys\nfrom pathlib import Path\nfrom ndcg_ab.history import bundles, database, locks\n"
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"

@@ -18,6 +18,8 @@ from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
 from tests.small_evaluation import DATA, changed_run, plain_page, rows_of, small, unlogged
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:

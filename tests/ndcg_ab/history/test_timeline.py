@@ -23,6 +23,8 @@ from ndcg_ab.report.timeline import print_timeline, sparkline
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
 LONG = "hybrid-retrieval-cross-encoder-reranked-v7.12-experimental"
 FULL: dict[str, Any] = {

@@ -16,6 +16,8 @@ from ndcg_core.statistics.verdict import Size, Verdict
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, rows_of, small, unlogged
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
 
 

@@ -30,6 +30,8 @@ from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 HOSTILE_QUERY = 'q07</script><img src=x onerror="window.hacked=1">'
 HOSTILE_TEXT = "</script><script>window.hacked=1</script><b>{candidate}</b>"
 HOSTILE_DOC = "<img src=x onerror=window.hacked=1>&amp;"
@@ -382,6 +384,7 @@ class TestBlock:
 
 class TestSize:
     @pytest.mark.slow
+    @pytest.mark.no_cover
     def test_ten_thousand_queries_and_four_systems(self, tmp_path: Path) -> None:
         path = tmp_path / "r.html"
         write_page(path, large(10_000))

@@ -269,6 +269,7 @@ def tables(layout: Layout, *, trec: bool) -> st.SearchStrategy[list[Row]]:
     return st.lists(row, min_size=1, max_size=8, unique_by=lambda row: row[:2])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=["judgments", "ranking"])

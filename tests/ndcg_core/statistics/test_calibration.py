@@ -10,6 +10,7 @@ from ndcg_core.measures.score import Result, score_query
 from ndcg_core.statistics import estimates, procedures
 
 SEED = 7
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 def rng() -> np.random.Generator:

@@ -250,6 +250,7 @@ def test_a_negative_mean_of_the_baseline_keeps_the_interval_in_order() -> None:
     assert found.relative_low < -0.25 < found.relative_high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_relative_change_s_interval_covers_it_as_often_as_it_says(weighted: bool) -> None:
     """Differences that fall with the baseline's value, as they do: d = (.55 - b) / 5 + noise, b in [0, 1]."""

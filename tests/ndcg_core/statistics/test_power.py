@@ -58,6 +58,7 @@ def test_no_smaller_number_is_enough(effect: float, deviation: float, alpha: flo
         assert minimal_detectable_effect(n - 1, deviation, alpha, power) > effect
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "power"), [(0.05, 0.8), (0.01, 0.9), (0.4, 0.41), (0.05, 0.06)])
 @pytest.mark.parametrize("effect", [0.4, 0.09, 0.03])
 def test_a_search_from_below_finds_the_same(effect: float, alpha: float, power: float) -> None:

@@ -71,6 +71,7 @@ def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() ->
         assert 1 <= (alone.simultaneous_high - alone.simultaneous_low) / (alone.high - alone.low) < 1.1
 
 
+@pytest.mark.slow
 def test_simultaneous_intervals_cover_all_means_as_often_as_they_say() -> None:
     rng, held = np.random.default_rng(8), 0
     for repetition in range(400):
