@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import stores
 from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
@@ -13,6 +14,9 @@ os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY")
 for name in SERVERS:
     os.environ.pop(name, None)
+
+
+stores.folder()  # before the processes that test are started, so that they know it
 
 
 @pytest.fixture(scope="session", params=collections(), ids=str)

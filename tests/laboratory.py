@@ -68,9 +68,11 @@ def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Rank
     pipeline.score(engine, evaluation.metric_list)
 
 
-def sql_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Scores:
-    """(system_id, query_id, metric name) -> value, as the SQL computes it."""
-    with DuckDBEngine() as engine:
+def sql_scores(
+    judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str], threads: int | None = 1
+) -> Scores:
+    """(system_id, query_id, metric name) -> value, as the SQL computes it; small tables need no second thread."""
+    with DuckDBEngine(None, threads) as engine:
         fill(engine, judgments, rankings, metrics)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
@@ -117,6 +119,6 @@ def both_of_each(
 def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:
     """The whole evaluation without files."""
     evaluation = evaluation_of(list(rankings), metrics)
-    with DuckDBEngine() as engine:
+    with DuckDBEngine(None, 1) as engine:
         fill(engine, judgments, rankings, metrics)
         return pipeline.conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))

@@ -1,8 +1,6 @@
 """A small evaluation for the tests of nights: configured, performed without Prefect, and what it left."""
 
-import functools
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,23 +32,6 @@ def small(folder: Path, **changes: Any) -> Evaluation:
         "mlflow": {"tracking_uri": f"sqlite:///{folder / 'mlflow.db'}"},
     }
     return Evaluation.model_validate({**content, **changes})
-
-
-@functools.cache
-def empty_store() -> "tempfile.TemporaryDirectory[str]":
-    """An MLflow database without runs: making one takes seconds."""
-    import mlflow
-
-    folder = tempfile.TemporaryDirectory()
-    mlflow.MlflowClient(tracking_uri=f"sqlite:///{folder.name}/mlflow.db").get_experiment_by_name("none")
-    return folder
-
-
-def with_store(folder: Path) -> Path:
-    """Puts an empty MLflow store where `small` looks for it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "mlflow.db").write_bytes((Path(empty_store().name) / "mlflow.db").read_bytes())
-    return folder
 
 
 def no_tracker(*_: object) -> dict[str, Any]:

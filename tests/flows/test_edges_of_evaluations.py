@@ -62,6 +62,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
     assert "MLflow does not take it: its key is too long" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from tests.small_evaluation import small, unlogged
 

@@ -15,6 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.history.bundles import read_bundle
 from tests.places import ROOT
+from tests.stores import with_store
 
 prepare()
 pytestmark = pytest.mark.slow
@@ -41,7 +42,7 @@ def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     """The demo, run twice into one output directory."""
     from ndcg_ab.flows.evaluation import run_evaluation
 
-    output = tmp_path_factory.mktemp("results")
+    output = with_store(tmp_path_factory.mktemp("results"))
     return output, [run_evaluation(demo(output), force=True) for _ in range(2)]
 
 

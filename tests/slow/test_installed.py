@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.places import ROOT
+from tests.stores import with_store
 
 DATA = ROOT / "tests" / "data"
 SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql")
@@ -120,6 +121,7 @@ def test_run_works(installed: Installed) -> None:
     config: dict[str, Any] = {"name": "theirs", "judgments": paths["judgments"], "statistics": {"resamples": 100}}
     config |= {"systems": [{"name": name, "file": paths[name]} for name in ("old", "new")]}
     (installed.directory / "theirs.yaml").write_text(json.dumps(config))
+    with_store(installed.directory / "ndcg-ab-results")
     assert "improved" in installed.run("ndcg-ab", "run", "theirs.yaml")
     (bundle,) = (installed.directory / "ndcg-ab-results" / "theirs").glob("2*")
     assert (bundle / "report.html").is_file()

@@ -20,7 +20,8 @@ from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
 from tests.slow.broken_servers import OUTAGES, closed, configuration
-from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged, with_store
+from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
+from tests.stores import with_store
 
 prepare()
 

@@ -16,7 +16,8 @@ from ndcg_ab.history import bundles
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.slow.broken_servers import OUTAGES, closed, configuration
-from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small, with_store
+from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small
+from tests.stores import with_store
 
 prepare()
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -50,10 +50,18 @@ def alone(judgments: Judgments, returned: list[Result], expected: Mapping[str, f
 
 def agreed(judgments: Judgments, rankings: Mapping[str, Ranking], metric: str) -> dict[tuple[str, str], float]:
     """(system_id, query_id) -> value, the same from both."""
-    name = parse(metric).name
-    sql, core = sql_scores(judgments, rankings, [name]), core_scores(judgments, rankings, [name])
+    (found,) = agreed_of_each(judgments, rankings, [metric]).values()
+    return found
+
+
+def agreed_of_each(
+    judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]
+) -> dict[str, dict[tuple[str, str], float]]:
+    """The same of several metrics in one evaluation, in their order."""
+    names = [parse(metric).name for metric in metrics]
+    sql, core = sql_scores(judgments, rankings, names), core_scores(judgments, rankings, names)
     assert sql == pytest.approx(core, rel=1e-12, abs=1e-12)
-    return {(system, query): value for (system, query, _), value in sql.items()}
+    return {name: {(s, q): value for (s, q, of), value in sql.items() if of == name} for name in names}
 
 
 @pytest.fixture
@@ -121,11 +129,12 @@ def test_all_grades_equal() -> None:
 def test_all_grades_negative() -> None:
     judgments = {"q": {"a": -1, "b": -2}, "p": {"a": 1}}
     rankings = {"new": {"q": in_order("a", "b"), "p": in_order("a")}}
-    for metric in ("ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"):
-        assert agreed(judgments, rankings, metric).keys() == {("new", "p")}
+    metrics = ["ndcg@10", "ndcg(ideal=max)@10", "ndcg(ideal=local)", "precision@1", "judged@2"]
+    for found in agreed_of_each(judgments, rankings, metrics).values():
+        assert found.keys() == {("new", "p")}
     for word, value in (("zero", 0.0), ("one", 1.0)):
-        for ideal in IDEALS:
-            found = agreed(judgments, rankings, f"ndcg(ideal={ideal}, no_relevant={word})@1")
+        metrics = [f"ndcg(ideal={ideal}, no_relevant={word})@1" for ideal in IDEALS]
+        for found in agreed_of_each(judgments, rankings, metrics).values():
             assert found == {("new", "p"): 1.0, ("new", "q"): value}
     alone = {"q": {"a": -1, "b": -2}}
     assert agreed(alone, {"new": {"q": in_order("a")}}, "ndcg(ideal=max)@10") == {}
@@ -151,7 +160,7 @@ def test_100_000_documents_for_one_query() -> None:
     returned = [Result(f"d{place}", float(place * 7919 % 20_011)) for place in range(count)]  # every score 5 times
     names = ["ndcg", "ndcg@10", "ndcg(ties=average)", "ndcg(ideal=recall)@10", "ndcg(unjudged=condense)@1000", "rr"]
     started = time.perf_counter()
-    sql = sql_scores(judgments, {"new": {"q": returned}}, names)
+    sql = sql_scores(judgments, {"new": {"q": returned}}, names, threads=None)
     core = core_scores(judgments, {"new": {"q": returned}}, names)
     assert sql == pytest.approx(core, rel=1e-12)
     assert len(sql) == len(names)
@@ -220,9 +229,8 @@ GAPPED = {"new": {"answered": in_order("a"), "hopeless": in_order("a")}}
 def test_unanswered_comes_before_nothing_relevant_before_nothing_returned(
     choices: str, expected: dict[str, float]
 ) -> None:
-    for measure in ("ndcg@10", "precision@1", "rr"):
-        name, at, cutoff = measure.partition("@")
-        found = agreed(GAPS, GAPPED, f"{name}({choices}){at}{cutoff}" if choices else measure)
+    inner = f"({choices})" if choices else ""
+    for found in agreed_of_each(GAPS, GAPPED, [f"ndcg{inner}@10", f"precision{inner}@1", f"rr{inner}"]).values():
         assert {query: value for (_, query), value in found.items()} == expected
 
 

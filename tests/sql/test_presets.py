@@ -1,5 +1,6 @@
 """Every preset against the tool that it stands for: the tool itself where it can be installed, else its own values."""
 
+import functools
 import math
 import shutil
 import warnings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.score import Result
-from tests.laboratory import Judgments, both, core_scores, in_order, results, sql_scores
+from tests.laboratory import Judgments, both, both_of_each, core_scores, in_order, results, sql_scores
 from tests.places import shared
 from tests.references import Collection, ndcg_cases
 
@@ -96,13 +97,19 @@ def real(collection: Collection) -> Real:
     return Real(collection.judgments(), *rankings)
 
 
+@functools.cache
+def of_case() -> dict[str, tuple[float, float]]:
+    """Every preset's value of the case, by its name."""
+    return both_of_each(CASE, in_order("a", "x", "c"), [name_of(preset) for preset in PRESETS])
+
+
 class TestCase:
     def test_every_preset_is_here(self) -> None:
         assert VALUES.keys() == PRESETS.keys()
 
     @pytest.mark.parametrize("preset", PRESETS)
     def test_value(self, preset: str) -> None:
-        for computed in both(CASE, in_order("a", "x", "c"), name_of(preset)):
+        for computed in of_case()[name_of(preset)]:
             assert computed == pytest.approx(VALUES[preset], abs=0.00005)
 
     def test_values_by_hand(self) -> None:
@@ -117,7 +124,7 @@ class TestCase:
             "mlflow": (1 + third) / (1 + second + third),
         }
         for preset, value in hand.items():
-            assert both(CASE, in_order("a", "x", "c"), name_of(preset)) == pytest.approx((value, value), abs=1e-12)
+            assert of_case()[name_of(preset)] == pytest.approx((value, value), abs=1e-12)
 
 
 @pytest.mark.slow

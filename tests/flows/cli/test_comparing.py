@@ -242,6 +242,7 @@ def test_numbers_are_written_for_reading() -> None:
     assert plain(None) == "–"
 
 
+@pytest.mark.slow
 def test_a_link_is_followed_and_a_pipe_is_written_to(files: Path) -> None:
     (files / "target.json").write_text("old")
     (files / "link.json").symlink_to(files / "target.json")

@@ -114,6 +114,7 @@ def test_the_numbers_of_other_settings() -> None:
         assert row["effect"] == pytest.approx(detectable(row["queries"], 0.2, 0.01, 0.9), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.txt"])
 def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, rows_of(values()))
@@ -438,6 +439,7 @@ def test_a_line_for_each_comparison_and_a_mark_for_each_effect(
     plt.close(drawn[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["--deviation", "0.1"], ["--scores", "scores.csv"]])
 def test_it_starts_without_the_platforms(scores: Path, command: list[str]) -> None:
     code = (

@@ -55,6 +55,7 @@ def frames() -> dict[str, Any]:
     return {name: ranking_frame(name) for name in SYSTEMS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_give_what_files_give(kind: str, expected: str) -> None:
     table = TABLES[kind]
@@ -87,6 +88,7 @@ def test_kinds_can_be_mixed(expected: str) -> None:
     assert ndcg_ab.compare(judgment_frame(), systems, queries=QUERIES, **ASKED).to_json() == expected
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_texts() -> None:
     """A grade of document 7 is that of document '7', in tables and dictionaries."""
     judgments, ranking = {1: {7: 1, 8: 0}}, {1: {7: 1, 8: 2}}
@@ -155,6 +157,7 @@ def test_every_option_is_an_argument_with_the_model_s_default() -> None:
         assert (list(default) if isinstance(default, tuple) else default or value) == value, option.given
 
 
+@pytest.mark.slow
 def test_a_configuration_in_a_file_and_in_a_mapping(tmp_path: Path, expected: str) -> None:
     content = {
         "name": "nightly",

@@ -54,6 +54,7 @@ def test_it_runs_and_shows_what_is_stored(stored: Any, executed: Any) -> None:
     assert texts == [output["data"]["text/plain"] for outputs in shown(stored) for output in outputs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_show_themselves(kind: str, stored: Any, executed: Any) -> None:
     for notebook in (stored, executed):

@@ -56,6 +56,7 @@ with DuckDBEngine(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_lock_is_waited_for_and_its_holder_named(tmp_path: Path) -> None:
     path = tmp_path / "history.duckdb"
     with subprocess.Popen([sys.executable, "-c", HOLDER, path, "2"], stdout=subprocess.PIPE, text=True) as holder:

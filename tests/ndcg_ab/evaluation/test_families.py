@@ -17,6 +17,8 @@ from ndcg_ab.evaluation.pipeline import run_pipeline
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.comparison import Column, check_guardrails
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 Rows = list[dict[str, Any]]
 QUERIES = [f"q{number:02d}" for number in range(60)]
@@ -159,7 +161,6 @@ def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
 # ---- slices and weights
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path, weighted: bool) -> None:
     queries = ["--queries", "queries:queries.csv" if weighted else "queries:plain.csv", "--metric", "ndcg@3"]
@@ -266,7 +267,6 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
 # ---- pairs, intervals, procedures, what is printed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--queries", "queries:queries.csv"]])
 def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     systems = ("old", "new", "other", "last")

@@ -1,6 +1,7 @@
 """Gates: what lets a night pass or fail, in words; the exit code, with the results kept all the same."""
 
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -29,7 +30,12 @@ GOOD, BAD, UNJUDGED = (in_order(*order) for order in (("good", "bad"), ("bad", "
 def night(new: dict[str, list] | None = None) -> Outcome:
     """`old` finds the one relevant document of every query at rank 1; `new` as given, by default alike."""
     old = dict.fromkeys(WORDS, GOOD)
-    return outcome_of(JUDGMENTS, {"old": old, "new": old if new is None else new}, ["ndcg@2"])
+    return alike() if new is None else outcome_of(JUDGMENTS, {"old": old, "new": new}, ["ndcg@2"])
+
+
+@functools.cache
+def alike() -> Outcome:
+    return night(dict.fromkeys(WORDS, GOOD))
 
 
 def verdict(text: str, difference: float | None = -0.1, **changes: object) -> Comparison:

@@ -26,8 +26,8 @@ from tests.small_evaluation import (
     runs,
     small,
     unlogged,
-    with_store,
 )
+from tests.stores import with_store
 
 pytestmark = pytest.mark.slow
 CODE = (

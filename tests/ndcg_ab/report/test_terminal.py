@@ -119,6 +119,7 @@ def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int
         assert words(twin)[:6] in words(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
     """The command on a real terminal; its JSON says what must stand there."""
