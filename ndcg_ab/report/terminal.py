@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.evaluation.outcome import GUARDRAILS, PRIMARY, Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import queries_text, signed
+from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.report.grid import Grid, Row, lines_of, plain_table
 from ndcg_ab.report.text import (
     change,
