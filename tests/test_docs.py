@@ -3,12 +3,15 @@
 import importlib.util
 import re
 import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from ndcg_ab import evaluate
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.cli.app import app
@@ -43,6 +46,32 @@ def test_commands_in_the_documentation_work(page: str, command: str, monkeypatch
     monkeypatch.chdir(ROOT)
     found = CliRunner().invoke(app, shlex.split(command)[1:])
     assert found.exit_code == 0, found.output
+
+
+def printed_in(page: Path) -> list[tuple[str, str]]:
+    """The commands of a page whose output stands below them, with it."""
+    blocks = re.findall(r"```console\n\$ (ndcg-ab .*)\n((?:(?!\$ |```).*\n)+)```", page.read_text(encoding="utf-8"))
+    return [(command, output) for command, output in blocks if output.strip()]
+
+
+def test_output_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = printed_in(ROOT / "README.md")
+    assert shown
+    for command, output in shown:
+        assert CliRunner().invoke(app, shlex.split(command)[1:]).stdout == output
+
+
+def test_pictures_are_current() -> None:
+    """`make pictures` has been run since the answer looks as it does; the corpus is that of one version of Python."""
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("the picture was made with Python 3.11, whose documentation the demo searches")
+    pictures = script("pictures")
+    drawn = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
+    shown = pictures.words(pictures.terminal(evaluate(ROOT / "configs" / "demo.yaml")))
+    told = [sorted(re.findall("[a-z]{2,}", text)) for text in (pictures.words(drawn), shown)]
+    assert told[0] == told[1], "make pictures"  # the last digits depend on which modules this machine has
 
 
 def test_there_are_examples() -> None:
@@ -94,12 +123,17 @@ def test_the_example_configuration_shows_every_key() -> None:
     read_config(path)
 
 
-def drawn() -> dict[Path, str]:
-    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw.py")
+def script(name: str) -> Any:
+    """One of the scripts that draw the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None
-    draw = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(draw)
-    pages: dict[Path, str] = draw.pages()
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def drawn() -> dict[Path, str]:
+    pages: dict[Path, str] = script("draw").pages()
     return pages
 
 

@@ -1,5 +1,6 @@
 """The commands over a configuration: check, run, history, publish."""
 
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, complain, end_where_a_gate_failed, output_console, user_errors, write_or_print
+from .console import Progress, complain, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
 from .options import ConfigFile, Details, JsonFile, Quiet
 from .outputs import inputs_of, json_file, picture_path
 
@@ -67,12 +68,22 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal import print_run
 
-            print_run(output_console(), finished, details=details)
+            console = output_console()
+            print_run(console, finished, details=details)
+            place = shlex.quote(str(config))
+            for words, command in (
+                ("every night", "history"),
+                ("anew", "run --force"),
+                ("all tables", "run --details"),
+            ):
+                name, _, option = command.partition(" ")
+                line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
         if finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
-            complain(f"the results are safe; the next run delivers them, or: ndcg-ab publish {finished.bundle}")
+            complain(f"the results are safe; the next run delivers them, or: {program()} publish {finished.bundle}")
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
