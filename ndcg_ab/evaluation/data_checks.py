@@ -8,6 +8,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import SEVERITIES, Finding, SystemSummary
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.unmatched_ids import check_documents, distinct, query_spelling
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
@@ -56,9 +57,11 @@ def check(
         message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **words)
         found.append(Finding(code, severity, message, count))
         if severity == "error":
-            errors.append(f"{rankings[subject].origin}: {message}")
+            other = query_spelling(*(distinct(each.table["query_id"]) for each in (rankings[subject], judgments)))
+            errors.append(f"{rankings[subject].origin}: {message}{other}")
     if errors:
         raise InputError("\n".join(errors))
+    found += check_documents(engine, judgments, rankings)
     return by_severity([*found, *left_out(found, metrics)])
 
 
@@ -198,6 +201,7 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     message = (
         f"queries: {evaluation.queries.file.name} names none of the {judged} judged {numerus(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
+        + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )
     return [Finding("queries_unmatched", "warning", message, judged)]
 
