@@ -28,7 +28,7 @@ RankingsColumns = Annotated[
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the sign flips. (default 1935)")]
 Resamples = Annotated[int | None, typer.Option(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[float | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Alpha = Annotated[str | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
 Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads. (default every core)")]
 SecondaryMetrics = Annotated[
     list[str] | None, typer.Option(metavar="METRIC", help="A metric of the second, exploratory family; again for more.")

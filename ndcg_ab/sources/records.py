@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.hints import is_header, is_numeric, other_format
 from ndcg_ab.sources.schema import Layout, read_value
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
@@ -104,16 +105,23 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     assert layout.trec is not None
     places, width = layout.trec
     shape = "query_id 0 doc_id grade" if layout.kind == "judgment" else "query_id Q0 doc_id rank score tag"
+    first = True
     for number, line in text_lines(path):
         inner = line.strip(BLANKS + "\n")
         if not inner:
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
+        if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
+            raise InputError(
+                f"{path}, line {number}: {inner[:80]!r} is a header, and a TREC file has none: take the line away"
+            )
         if len(parts) != width:
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({inner[:80]!r}),"
-                f" a TREC {layout.kind} has {width} ({shape}); if the file is of another format, say which"
+                f" a TREC {layout.kind} has {width} ({shape});"
+                f" {other_format(layout.kind, inner, parts, first)}"
             )
+        first = False
         yield number, {name: parts[place] for name, place in places.items()}
 
 
