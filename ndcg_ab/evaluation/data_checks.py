@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -62,6 +63,7 @@ def check(
     if errors:
         raise InputError("\n".join(errors))
     found += check_documents(engine, judgments, rankings)
+    found += check_copies(rankings)
     return by_severity([*found, *left_out(found, metrics)])
 
 
@@ -185,6 +187,21 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             )
     if found:
         engine.use("distinct_result", instead_of="pulled_ranking")
+    return found
+
+
+def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says so where two systems gave the same rows: often one file was given under two names."""
+    found = []
+    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
+        first, second = pulled.table, copy.table
+        # The documents first: where they differ, they do so early.
+        if first["doc_id"].equals(second["doc_id"]) and first.equals(second):
+            message = (
+                f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
+                " every difference between them is 0"
+            )
+            found.append(Finding("same_ranking", "warning", message, first.num_rows))
     return found
 
 

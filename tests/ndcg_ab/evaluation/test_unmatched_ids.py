@@ -99,7 +99,7 @@ def test_whole_numbers_in_a_frame_are_their_digits() -> None:
     numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
     judged = {query: {str(place): place for place in range(1, 9)} for query in QUERIES}
     ranking = pa.table({**numbers, "score": [float(place) for _, place in rows]})
-    assert ndcg_ab.compare(judged, {"old": ranking, "new": ranking}, threads=1).findings == ()
+    assert ndcg_ab.compare(judged, {"old": ranking}, threads=1).findings == ()
     padded = {query: {f"{place:04}": place for place in range(1, 9)} for query in QUERIES}
     with pytest.raises(InputError, match="they meet when leading zeros are taken off"):
         ndcg_ab.compare(padded, {"old": ranking, "new": ranking}, threads=1)
@@ -136,8 +136,17 @@ def test_few_judged_is_no_other_spelling() -> None:
     deep = {
         query: documents | {f"z{place}": -9.0 - place for place in range(90)} for query, documents in RANKING.items()
     }
-    codes = {finding.code for finding in ndcg_ab.compare(sparse, {"old": deep, "new": deep}, threads=1).findings}
+    codes = {finding.code for finding in ndcg_ab.compare(sparse, {"old": deep}, threads=1).findings}
     assert codes == {"few_judged"}
+
+
+def test_one_ranking_under_two_names_is_a_warning() -> None:
+    again = {query: dict(documents) for query, documents in RANKING.items()}
+    (finding,) = ndcg_ab.compare(JUDGMENTS, {"old": RANKING, "new": again}, threads=1).findings
+    assert (finding.code, finding.severity, finding.count) == ("same_ranking", "warning", 96)
+    assert finding.message.startswith("systems old and new have the same ranking (systems['old'] and systems['new'])")
+    other = {**again, "001": {doc: -score for doc, score in RANKING["001"].items()}}
+    assert ndcg_ab.compare(JUDGMENTS, {"old": RANKING, "new": other}, threads=1).findings == ()
 
 
 @pytest.mark.parametrize(
