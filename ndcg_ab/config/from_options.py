@@ -49,7 +49,11 @@ def parse_system(text: str) -> tuple[str, str]:
     if not equals or not name or not file:
         path = file if equals else text
         stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
-        example = f"say --system {stem}={path}" if stem and (not equals or file) else "such as new=runs/new.run.gz"
+        example = (
+            f"say --system {shlex.quote(f'{stem}={path}')}"
+            if stem and (not equals or file)
+            else "such as new=runs/new.run.gz"
+        )
         raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
     return name, file
 

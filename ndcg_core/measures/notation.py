@@ -74,8 +74,8 @@ def parse(text: str) -> Metric:
 
 
 def separate(text: str) -> list[str]:
-    """The metrics of a text with commas between them: ``ndcg@10,rr@10``; commas among choices divide nothing."""
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    """The metrics of ``ndcg@10,rr@10`` or ``ndcg@10 rr@10``; what stands among choices divides nothing."""
+    return [part.strip() for part in re.split(r"(?:,|(?<=\d)\s+(?=[A-Za-z]))(?![^(]*\))", text) if part.strip()]
 
 
 def from_mapping(fields: Mapping[str, Any]) -> Metric:

@@ -1,6 +1,6 @@
 """The mistakes that people really make: each is answered with what to write instead, and exit code 2."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Mistake(NamedTuple):
     options: str = ""
     files: Mapping[str, str | bytes] = MappingProxyType({})
     judgments: str = QRELS
-    command: str = ""
+    command: str | Sequence[str] = ""
 
 
 def metric(text: str, *said: str) -> Mistake:
@@ -67,6 +67,10 @@ MISTAKES: dict[str, Mistake] = {
     "two metrics in one": metric("ndcg@10,rr@10", "give each by itself: --metric ndcg@10 --metric rr@10"),
     "two with choices in one": metric(
         "ndcg(gain=binary,ties=given)@5,rr", "'ndcg(gain=binary,ties=given)@5' --metric rr"
+    ),
+    "two metrics with a space": Mistake(
+        ["give each by itself: --metric ndcg@10 --metric rr@10"],
+        command=["compare", "--judgments", QRELS, "--system", f"old={RUN}", "--metric", "ndcg@10 rr@10"],
     ),
     # numbers
     "an effect in per cent": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 1%"),
@@ -192,8 +196,12 @@ def test_it_is_said_what_to_write(name: str, tmp_path: Path) -> None:
     mistake = MISTAKES[name]
     for file, content in mistake.files.items():
         (tmp_path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
-    command = mistake.command or f"compare --judgments {mistake.judgments} --system old={RUN} {mistake.options}"
-    found = RUNNER.invoke(app, [part.replace("{}", str(tmp_path)) for part in command.split()])
+    command: str | Sequence[str] = (
+        mistake.command or f"compare --judgments {mistake.judgments} --system old={RUN} {mistake.options}"
+    )
+    found = RUNNER.invoke(
+        app, [part.replace("{}", str(tmp_path)) for part in (command.split() if isinstance(command, str) else command)]
+    )
     assert (found.exit_code, found.stdout) == (2, ""), found.output
     assert found.stderr.startswith("ndcg-ab: ")
     assert found.stderr.count("\n") == 1, found.stderr

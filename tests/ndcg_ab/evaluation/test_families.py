@@ -387,10 +387,8 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "an unknown attribute": (
         ["--queries", "queries:queries.csv", "--slice", "langage"],
         [
-            "queries.csv: there is no column 'langage' to slice by (columns",
-            "query_id, weight, language",
-            "did you mean",
-            "language",
+            "queries.csv: there is no column 'langage' to slice by (columns: language)",
+            "did you mean 'language'?",
         ],
     ),
     "no attribute": (["--queries", "queries:plain.csv", "--slice", "weight"], ["--slice: 'weight' is no attribute"]),
