@@ -7,6 +7,7 @@ import typer
 from ndcg_ab import __version__
 
 from . import about, comparing, planning, running, scheduling
+from .mistakes import Command
 from .streams import prepare_streams
 
 app = typer.Typer(
@@ -37,7 +38,7 @@ def main(
 
 for group in (comparing, planning, running, scheduling, about):
     for command, example in group.COMMANDS.items():
-        app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
+        app.command(cls=Command, epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ RankingsColumns = Annotated[
 ]
 Seed = Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign flips. (default 1935)")]
 Resamples = Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[float | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Alpha = Annotated[str | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
 Threads = Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")]
 SecondaryMetrics = Annotated[
     list[str] | None,

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ndcg_ab.config.hints import value_hint
 from ndcg_ab.config.model import MEMORY, NAME, Evaluation
 from ndcg_ab.errors import InputError
 
@@ -56,7 +57,8 @@ def read_yaml(path: Path) -> Any:
         raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} cannot stand there") from None
     except yaml.MarkedYAMLError as error:
         where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InputError(f"{path}{where}: is not YAML: {error.problem}") from None
+        hint = "; indent with spaces, not with tabs" if "'\\t'" in str(error.problem) else ""
+        raise InputError(f"{path}{where}: is not YAML: {error.problem}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
 
@@ -114,7 +116,8 @@ def problems(error: ValidationError) -> Iterator[str]:
         elif problem["type"] == "invalid_key":
             yield f"key {problem['input']!r} is no text: put it in quotes"
         else:
-            rule = rule_of(problem)
+            allowed = str(problem.get("ctx", {}).get("expected", ""))
+            rule = rule_of(problem) + value_hint(key, problem["type"], problem["input"], allowed)
             shown = "" if isinstance(problem["input"], dict | list) or not place else f" = {problem['input']!r}"
             yield f"{key}{shown}: {rule}" if place else rule
 

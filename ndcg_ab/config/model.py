@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
+from ndcg_ab.config.hints import closest, plain_number
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -269,7 +270,8 @@ def read_metric(value: Any) -> str:
 def margin(value: Any) -> float:
     """A difference that matters: a number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ValueError(f"{value!r}: must be a number above 0")
+        meant = plain_number(str(value))
+        raise ValueError(f"{value!r}: must be a number above 0{f'; write {meant}' if meant else ''}")
     return float(value)
 
 
@@ -339,7 +341,8 @@ class Evaluation(Model):
             if names.count(name) > 1:
                 raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
         if self.baseline is not None and self.baseline not in names:
-            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)})")
+            hint = closest(self.baseline, names)
+            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
         self._check_metrics()
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
