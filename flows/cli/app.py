@@ -6,7 +6,7 @@ import typer
 
 from ndcg_ab import __version__
 
-from . import about, comparing, planning, running, scheduling
+from . import about, comparing, planning, running, scheduling, starting
 
 app = typer.Typer(
     name="ndcg-ab",
@@ -34,7 +34,7 @@ def main(
     pass
 
 
-for group in (comparing, planning, running, scheduling, about):
+for group in (comparing, planning, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
         app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
 
