@@ -33,7 +33,7 @@ def json_schema() -> Schema:
     keys["queries"]["anyOf"] = [TEXT, *keys["queries"]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    parts["System"]["oneOf"] = [{"required": ["file"]}, {"required": ["python"]}]
+    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
     parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
