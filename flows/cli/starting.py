@@ -60,8 +60,9 @@ def init(
         folder = path.parent if path else Path()
         found = beginning_of(files or (), judgments, dict(systems), queries)
         text = configuration(found, folder, name or name_for(folder), metric or ["ndcg@10"])
+        evaluation = read(text, folder)
         with open_engine(None, None, None) as engine, Progress(quiet) as say:
-            findings, counts = check_only(read(text, folder), engine, say)
+            findings, counts = check_only(evaluation, engine, say)
         if path is None:
             sys.stdout.write(text)
         else:

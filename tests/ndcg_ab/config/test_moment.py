@@ -152,6 +152,13 @@ def test_no_file_matches_and_the_nearest_is_named(tmp_path: Path) -> None:
         at_moment(evaluation(tmp_path, judgments={"file": "qrels-{date}*.txt"}), NIGHT)
 
 
+def test_the_python_api_finds_files_too(tmp_path: Path) -> None:
+    from ndcg_ab import evaluate
+
+    with pytest.raises(InputError, match=r"^t: judgments\.file = 'q\*': no file matches it; the folder .* is empty$"):
+        evaluate(evaluation(tmp_path, judgments={"file": "q*"}))
+
+
 @pytest.mark.parametrize(
     ("name", "stem"),
     [("bm25.run", "bm25"), ("bm25.v2.run.gz", "bm25.v2"), ("a.CSV", "a"), (".run", ".run"), ("a", "a"), ("a.b", "a.b")],
