@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,6 +68,11 @@ def tracking_uri(evaluation: Evaluation) -> str:
     configured = filled(evaluation.mlflow.tracking_uri or "", f"{evaluation.name}: mlflow.tracking_uri")
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
     return named or f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
+
+
+def without_password(uri: str) -> str:
+    """An address as it can be shown and kept: without the name and password that it may hold."""
+    return re.sub(r"(?<=://)[^/@]*@", "", uri)
 
 
 def artifact_directory(uri: str) -> Path | None:

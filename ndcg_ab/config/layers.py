@@ -36,8 +36,7 @@ class Layered:
 
     def on(self, below: "Layered") -> "Layered":
         """Above another: mappings are merged, everything else is replaced, and null takes a key away."""
-        kept = {place: found for place, found in below.origins.items() if not self.origins.keys() & beginnings(place)}
-        return Layered(merged(below.content, self.content), kept | self.origins)
+        return Layered(merged(below.content, self.content), below.origins | self.origins)
 
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> Layered:
@@ -107,10 +106,6 @@ def leaves(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
             yield from leaves(value, (*place, key))
         else:
             yield (*place, key)
-
-
-def beginnings(place: Place) -> set[Place]:
-    return {place[:length] for length in range(1, len(place) + 1)}
 
 
 def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:

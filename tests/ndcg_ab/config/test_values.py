@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.environment import tracking_uri
+from ndcg_ab.config.environment import tracking_uri, without_password
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation, PythonSource
 from ndcg_ab.errors import InputError
@@ -131,3 +131,25 @@ def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, mon
         read(tmp_path, SECRETS)
     with pytest.raises(InputError, match=r"^t: mlflow\.tracking_uri: \$\{KEY\} is not set"):
         tracking_uri(evaluation)
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("https://me:s3cret@mlflow.example.org/x@y", "https://mlflow.example.org/x@y"),
+        ("postgresql://me:s3cret@db/mlflow", "postgresql://db/mlflow"),
+        ("https://mlflow.example.org/a:b@c", "https://mlflow.example.org/a:b@c"),
+        ("sqlite:////srv/me@here/mlflow.db", "sqlite:////srv/me@here/mlflow.db"),
+    ],
+)
+def test_an_address_is_shown_without_its_password(uri: str, shown: str) -> None:
+    assert without_password(uri) == shown
+
+
+@pytest.mark.slow
+def test_what_is_noted_about_publishing_has_no_password() -> None:
+    from ndcg_ab.tracking.mlflow import published
+
+    made = published("https://me:s3cret@mlflow.example.org", "1", "2", new=True)
+    assert made.url.startswith("https://mlflow.example.org/#/experiments/1/runs/2")
+    assert "s3cret" not in repr(made)
