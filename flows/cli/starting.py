@@ -20,7 +20,7 @@ CONFIG = "ndcg-ab.yaml"
 def init(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]…", help="Judgments, rankings, queries: guessed which is which."),
+        typer.Argument(metavar="FILE", help="Judgments, rankings, queries: guessed which is which."),
     ] = None,
     judgments: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments (qrels).")] = None,
     system: Annotated[
@@ -35,7 +35,10 @@ def init(
         str | None, typer.Option(metavar="NAME", help="Names the evaluation. (default the folder's name)")
     ] = None,
     output_file: Annotated[
-        str, typer.Option(metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)")
+        str,
+        typer.Option(
+            metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False
+        ),
     ] = CONFIG,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
     quiet: Quiet = False,
@@ -80,7 +83,7 @@ def init(
 
 def metrics(
     metric: Annotated[
-        list[str] | None, typer.Argument(metavar="[METRIC]…", help="Explain these. (default list everything)")
+        list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
     ] = None,
     json: JsonFile = None,
 ) -> None:
