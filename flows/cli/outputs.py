@@ -35,7 +35,12 @@ def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
 
 def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
     """The path of `--json`; None where there is none or where it is standard output."""
-    return writable("--json", name, inputs) if name and name != "-" else None
+    return text_file("--json", name, inputs)
+
+
+def text_file(option: str, name: str | None, inputs: Sequence[Path]) -> Path | None:
+    """The path of an output; None where there is none or where it is standard output."""
+    return writable(option, name, inputs) if name and name != "-" else None
 
 
 def writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:

@@ -9,15 +9,14 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, complain, output_console, user_errors, write_or_print
-from .options import At, ConfigFile, JsonFile, Quiet, Settings
+from .console import Progress, complain, end_where_a_gate_failed, output_console, user_errors, write_or_print
+from .options import At, ConfigFile, Details, JsonFile, Quiet, Settings
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model import Evaluation
 
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
-GATE_FAILED = 1
 
 
 def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Quiet = False) -> None:
@@ -27,7 +26,7 @@ def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Q
         from ndcg_ab.config.moment import at_moment
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
-        from ndcg_ab.report.terminal import print_findings
+        from ndcg_ab.report.tables import print_findings
 
         evaluation = at_moment(read_config(config, settings or ()), moment_of(at) or datetime.now(UTC))
         with (
@@ -48,6 +47,7 @@ def run(
     ] = False,
     at: At = None,
     settings: Settings = None,
+    details: Details = False,
     quiet: Quiet = False,
 ) -> None:
     """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
@@ -67,17 +67,13 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal import print_run
 
-            print_run(output_console(), finished)
+            print_run(output_console(), finished, details=details)
         if finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
             complain(f"the results are safe; the next run delivers them, or: ndcg-ab publish {finished.bundle}")
-        if finished.outcome.gate == "failed":
-            for gate in finished.outcome.gates:
-                if not gate.passed:
-                    complain(f"gate failed: {gate.name}: {gate.message}")
-            raise typer.Exit(GATE_FAILED)
+        end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
 

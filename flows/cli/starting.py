@@ -11,7 +11,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from .console import Progress, output_console, user_errors, write_or_print
-from .options import JsonFile, MetricNames, Quiet
+from .options import JsonFile, MetricNames, Quiet, of_data, of_output
 from .outputs import json_file, writable
 
 CONFIG = "ndcg-ab.yaml"
@@ -22,25 +22,23 @@ def init(
         list[Path] | None,
         typer.Argument(metavar="FILE", help="Judgments, rankings, queries: guessed which is which."),
     ] = None,
-    judgments: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments (qrels).")] = None,
+    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A system and its rankings; again for more; the first is the baseline."),
+        of_data(metavar="NAME=FILE", help="A system and its rankings; again for more; the first is the baseline."),
     ] = None,
-    queries: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Queries with texts, attributes, weights.")
-    ] = None,
+    queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
     metric: MetricNames = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Names the evaluation. (default the folder's name)")
+        str | None, of_data(metavar="NAME", help="Names the evaluation. (default the folder's name)")
     ] = None,
     output_file: Annotated[
         str,
-        typer.Option(
+        of_output(
             metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False
         ),
     ] = CONFIG,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    force: Annotated[bool, of_output("--force", help="Overwrite a file that is there.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
@@ -49,7 +47,7 @@ def init(
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.files import write_text
-        from ndcg_ab.report.terminal import print_findings
+        from ndcg_ab.report.tables import print_findings
         from ndcg_ab.studies.beginning import SCHEMA_FILE, beginning_of, configuration, name_for, read
 
         systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]

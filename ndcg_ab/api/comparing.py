@@ -45,6 +45,7 @@ def compare(
     weighted: bool | None = None,
     all_pairs: bool = False,
     preview: bool = False,
+    gate: Mapping[str, Any] | bool | None = None,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -61,6 +62,7 @@ def compare(
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.
+    gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     columns, format: of the rankings, field -> column name and the files' format; likewise of judgments and queries.
     threads: by default every core.  progress: told what begins.

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import codec
+from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.studies.query_scores import canonical
@@ -66,6 +67,11 @@ class CompareResult:
     def gates(self) -> tuple[GateResult, ...]:
         """What had to hold, and whether it does; empty where the configuration names no gate."""
         return self._outcome.gates
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What to do with each candidate, and why, in the order of the systems."""
+        return self._outcome.decisions
 
     @property
     def is_weighted(self) -> bool:

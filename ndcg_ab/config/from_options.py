@@ -35,6 +35,7 @@ class Plan:
     queries: str | None = None
     slices: Sequence[str] | None = None
     smallest_slice: int | None = None
+    gate: Sequence[str] | None = None
 
 
 # ---- what is written in an option
@@ -88,6 +89,32 @@ def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str
     return parse_margins(option, texts)
 
 
+def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The gate of ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
+    found: dict[str, Any] = {}
+    margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key in SINGLE_GATES:
+            if not equals or not value:
+                raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
+            found[key] = SINGLE_GATES[key](option, text, value)
+    return found | ({"not_worse": parse_margins(option, margins)} if margins else {})
+
+
+def parse_share(option: str, text: str, number: str) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise InputError(f"{option} {text!r}: {number!r} must be a number") from None
+
+
+def parse_count(option: str, text: str, number: str) -> int:
+    if not number.isdecimal():
+        raise InputError(f"{option} {text!r}: {number!r} must be a whole number from 0 up")
+    return int(number)
+
+
 def parse_number(option: str, text: str, number: str) -> float:
     try:
         value = float(number)
@@ -96,6 +123,13 @@ def parse_number(option: str, text: str, number: str) -> float:
     if not 0 < value < math.inf:
         raise InputError(f"{option} {text!r}: {number!r} must be a number above 0")
     return value
+
+
+SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
+    "judged": parse_share,
+    "unanswered": parse_count,
+    "slice_regression": parse_share,
+}
 
 
 def as_given(_option: str, value: Any) -> Any:
@@ -139,6 +173,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
     Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
+    Option("--require", "gate", "gate", parse_gate, near=tuple(f"gate.{key}" for key in (*SINGLE_GATES, "not_worse"))),
     Option("--alpha", "alpha", "statistics.alpha"),
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
@@ -171,7 +206,7 @@ def evaluation_of(
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         value = given.get(option.given)
-        if value is not None and value not in ([], ()):
+        if value is not None and (value not in ([], ()) or option.given == "gate"):
             put(content, option.key, option.read(option.name, value))
     return checked(content, by_option)
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.metric_tables import EVERYTHING
 from ndcg_ab.evaluation.outcome import SEVERITIES, Finding, SystemSummary
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
 from ndcg_core.measures.writing import number
 
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
@@ -54,7 +56,7 @@ def check(
         own = rankings[subject].table["query_id"][0].as_py() if subject in rankings else None
         words = numerus(count) | policies(metrics, count)
         message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **words)
-        found.append(Finding(code, severity, message, count))
+        found.append(Finding(code, severity, message, count, subject if subject in rankings else None))
         if severity == "error":
             errors.append(f"{rankings[subject].origin}: {message}")
     if errors:
@@ -94,7 +96,7 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                 f"{metric.name}: {queries_text(count)} {numerus(count)['have']} grades above 0, but none that this"
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
-            found.append(Finding("nothing_counted", "note", message, count))
+            found.append(Finding("nothing_counted", "note", message, count, metric=metric.name))
     return found
 
 
@@ -174,7 +176,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                     f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
                     f" query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
-                found.append(Finding("duplicate_document", "warning", message, total))
+                found.append(Finding("duplicate_document", "warning", message, total, system_id))
                 continue
             raise InputError(
                 f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
@@ -219,21 +221,27 @@ def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
 
 
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system."""
-    worst: dict[str, SystemSummary] = {}
-    for summary in systems:
-        known = worst.get(summary.system_id)
-        if summary.judged is None or summary.judged >= FEW_JUDGED:
-            continue
-        if known is None or summary.judged < (known.judged or 0.0):
-            worst[summary.system_id] = summary
-    return [
-        Finding(
-            "few_judged",
-            "warning",
-            f"system {summary.system_id}: only {100 * (summary.judged or 0.0):.0f} % of the results that"
-            f" {summary.metric} looks at have a judgment; the others count as not relevant",
-            summary.queries,
+    """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system.
+
+    One finding for each system and each cutoff, of the metric that finds the fewest judged there.
+    """
+    worst: dict[tuple[str, int], SystemSummary] = {}
+    for summary in sorted(systems, key=lambda summary: (summary.judged or 0.0, summary.metric)):
+        if summary.judged is not None and summary.judged < FEW_JUDGED:
+            worst.setdefault((summary.system_id, cutoff_of(summary)), summary)
+    places = list(dict.fromkeys(summary.system_id for summary in systems))
+    found = []
+    for (system_id, _), summary in sorted(worst.items(), key=lambda item: (item[0][1], places.index(item[0][0]))):
+        share = summary.judged or 0.0
+        message = (
+            f"system {system_id}: only {100 * share:.0f} % of the results that {summary.metric} looks at have a"
+            " judgment; the others count as not relevant"
         )
-        for summary in worst.values()
-    ]
+        count = summary.queries
+        found.append(Finding("few_judged", "warning", message, count, system_id, summary.metric, share))
+    return found
+
+
+def cutoff_of(summary: SystemSummary) -> int:
+    """Down to which rank a system's metric looks."""
+    return parse(summary.metric).cutoff or EVERYTHING

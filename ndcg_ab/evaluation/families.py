@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.outcome import GATE, PAIRS, PRIMARY, SECONDARY, Finding
-from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, queries_text
 from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
 
 Weights = Mapping[str, float] | None

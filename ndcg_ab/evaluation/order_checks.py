@@ -13,9 +13,10 @@ from ndcg_core.measures.score import Result, score_query
 from ndcg_core.measures.ties import tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
+UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
-TRIED = 8  # metrics tried for the one that the ranks would move most
+TRIED = 8  # metrics that ties and ranks are tried on: those that look least deep, then by name
 
 Key = tuple[str, str]  # system_id, query_id
 Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
@@ -48,15 +49,17 @@ class _Judged:
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 
-    Looks as deep as the deepest metric that orders by score, and states the effect on it; that of the ranks on
-    the metric that they would move most. weights: of the queries, where the means are weighted.
+    Looks as deep as the deepest metric that orders by score. Of ties it states what they do to every metric that they
+    could move, of ranks the metric that they would move most: neither depends on which metric comes first.
+    weights: of the queries, where the means are weighted.
     """
     scored = [metric for metric in metrics if metric.ties != "given"]
     if not scored:
         return []
-    deepest = max(scored, key=lambda metric: metric.cutoff or EVERYTHING)
+    deepest = max(scored, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
     cutoff = deepest_cutoff(scored)
     rule = rank_rule(deepest)
+    tried = sorted(scored, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))[:TRIED]
     engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
     # Judged documents may stand anywhere in the ranking that a condensed one is made from.
     condensed = any(metric.unjudged == "condense" for metric in scored)
@@ -70,20 +73,20 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     disagreeing = engine.count("disagreeing_query")
     if not tied and not disagreeing:
         return []
-    engine.build("sensitive_doc", everything=any(map(looks_beyond, scored[:TRIED])), places=cutoff)
+    engine.build("sensitive_doc", everything=any(map(looks_beyond, tried)), places=cutoff)
     too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
     judged = judgments_of(engine, weights)
     answers = sensitive_answers(engine, everything=not too_many)
-    values = {metric.name: values_of(engine, metric) for metric in {deepest, *scored[:TRIED]}}
+    values = {metric.name: values_of(engine, metric) for metric in tried}
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):
         mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
         known = {name: of_systems[system_id] for name, of_systems in values.items()}
         if disagreeing:
-            found += rank_finding(scored[:TRIED], system_id, known, mine, judged)
+            found += rank_finding(tried, system_id, known, mine, judged)
         places = {query: count for (name, query), count in tied.items() if name == system_id}
         if places:
-            found.append(tie_finding(deepest, system_id, known[deepest.name], mine, judged, places))
+            found += tie_findings(tried, deepest, system_id, known, mine, judged, places)
     return found
 
 
@@ -137,43 +140,65 @@ def rank_finding(
                 moved[query] = score_query(by_rank, answers[query].results, judged.grades[query], judged.highest) or 0.0
         here, there = judged.mean(values), judged.mean(moved)
         moves.append((abs(there - here), metric, here, there))
-    _, metric, here, there = max(moves, key=lambda move: move[0])
+    moved_by, metric, here, there = max(moves, key=lambda move: move[0])
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
         f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
         f" If the ranks are right, ask for {dataclasses.replace(metric, ties='given').name}"
     )
-    return [Finding("rank_disagrees", "warning", message, len(queries))]
+    return [Finding("rank_disagrees", "warning", message, len(queries), system_id, metric.name, moved_by)]
 
 
-def tie_finding(
-    metric: Metric,
+def tie_findings(
+    metrics: Sequence[Metric],
+    deepest: Metric,
     system_id: str,
-    known: Mapping[str, float],
+    known: Mapping[str, Mapping[str, float]],
     answers: Mapping[str, _Sensitive],
     judged: _Judged,
     places: Mapping[str, int],
-) -> Finding:
-    """Says how many places equal scores decide, and between which values their order could move the mean."""
+) -> list[Finding]:
+    """Says how many places equal scores decide, and between which values their order could move each mean.
+
+    metrics: those to bound. places: how many of the deepest metric's places ties hold in each query.
+    """
     decided = sum(places.values())
-    where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
-    message = (
+    where = (f"top-{deepest.cutoff} " if deepest.cutoff else "") + ("place" if decided == 1 else "places")
+    told = (
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
-        f" {min(places)!r}), ordered here by ties = {metric.ties}"
+        f" {min(places)!r}), ordered here by ties = {deepest.ties}"
     )
-    queries = [query for query, answer in answers.items() if answer.is_tied and query in known]
-    if metric.has_own_ideal or not queries:
-        return Finding("tied_places", "warning", message, decided)
+    tied = {query: answer for query, answer in answers.items() if answer.is_tied}
+    moved = []
+    bounded = [metric for metric in metrics if not metric.has_own_ideal] if tied else []
+    for metric in bounded:
+        low, expected, high = mean_bounds(metric, known[metric.name], tied, judged)
+        if high - low > UNSEEN:
+            middle = "" if expected is None else f", expected {expected:.4f}"
+            message = (
+                f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+                f" (here {judged.mean(known[metric.name]):.4f})"
+            )
+            severity = "warning" if high - low > WORTH_A_WARNING else "note"
+            moved.append(Finding("tied_places", severity, message, decided, system_id, metric.name, high - low))
+    if moved:
+        return moved
+    if bounded:
+        names = " or ".join(metric.name for metric in bounded)
+        message = f"{told}; their order moves the mean of {names} by less than {UNSEEN:g}"
+        return [Finding("tied_places", "note", message, decided, system_id, value=0.0)]
+    return [Finding("tied_places", "warning", told, decided, system_id)]
+
+
+def mean_bounds(
+    metric: Metric, known: Mapping[str, float], tied: Mapping[str, _Sensitive], judged: _Judged
+) -> tuple[float, float | None, float]:
+    """The lowest, the expected (of measures that are sums over places) and the highest mean over all orders."""
     worst, expected, best = dict(known), dict(known), dict(known)
-    for query in queries:
-        bounds = tie_bounds(metric, answers[query].results, judged.grades[query], judged.highest)
-        worst[query], best[query] = bounds.worst, bounds.best
-        expected[query] = known[query] if bounds.expected is None else bounds.expected
-    low, high = judged.mean(worst), judged.mean(best)
-    middle = f", expected {judged.mean(expected):.4f}" if metric.traits.is_additive else ""
-    message += (
-        f"; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
-        f" (here {judged.mean(known):.4f})"
-    )
-    severity = "warning" if high - low > WORTH_A_WARNING else "note"
-    return Finding("tied_places", severity, message, decided)
+    for query, answer in tied.items():
+        if query in known:
+            bounds = tie_bounds(metric, answer.results, judged.grades[query], judged.highest)
+            worst[query], best[query] = bounds.worst, bounds.best
+            expected[query] = known[query] if bounds.expected is None else bounds.expected
+    middle = judged.mean(expected) if metric.traits.is_additive else None
+    return judged.mean(worst), middle, judged.mean(best)

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
+from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
+from ndcg_ab.evaluation.phrases import MAIN, PAIRS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
 SEVERITIES = ("error", "warning", "note")
-# Names of families of comparisons.
-PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
-MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,21 +23,30 @@ class Finding:
     """Something that the data check noticed.
 
     severity: "error", "warning" or "note". count: how many queries, results or judgments it concerns.
+    system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
+    value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
     """
 
     code: str
     severity: str
     message: str
     count: int
+    system: str | None = None
+    metric: str | None = None
+    value: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class GateResult:
-    """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does."""
+    """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does.
+
+    systems: those for which it does not hold; empty where it passed, and in records of version 0.1.0.
+    """
 
     name: str
     passed: bool
     message: str
+    systems: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +110,30 @@ class Outcome:
         return "passed" if all(gate.passed for gate in self.gates) else "failed"
 
     @property
+    def failures(self) -> tuple[GateResult, ...]:
+        """The gates that failed."""
+        return tuple(gate for gate in self.gates if not gate.passed)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What to do with each candidate, in the order of the systems (docs/verdicts.md)."""
+        return tuple(decide(name, self.comparisons, self._failures_of(name)) for name in self.candidates)
+
+    @property
+    def candidates(self) -> list[str]:
+        """The systems that are compared with the baseline, in the order given."""
+        compared = {row.candidate for row in self.comparisons if row.family in MAIN}
+        return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
+
+    def _failures_of(self, candidate: str) -> list[str]:
+        """The failed gates that concern a candidate, in words; what fails for the baseline concerns all."""
+        return [
+            f"gate {gate.name} failed: {gate.message}"
+            for gate in self.failures
+            if gate.name not in TOLD_BY_VERDICTS and (not gate.systems or {candidate, self.baseline} & {*gate.systems})
+        ]
+
+    @property
     def main(self) -> list[Comparison]:
         """Every candidate against the baseline on every metric, in the order of the metrics: no slices, no pairs."""
         rows = {(row.metric, row.candidate): row for row in self.comparisons if row.family in MAIN}
@@ -126,6 +158,7 @@ class Outcome:
             "resamples": self.resamples,
             "metrics": encode(self.metrics),
             "systems": encode(self.systems),
+            "decisions": encode(self.decisions),
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),

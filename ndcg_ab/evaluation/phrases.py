@@ -1,5 +1,8 @@
 """Words and numbers in the sentences of an evaluation: findings, gates, obstacles."""
 
+# Names of families of comparisons.
+PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
+MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
 
 

@@ -21,6 +21,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
+from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_core.statistics.comparison import Comparison
 
@@ -74,6 +75,7 @@ RECORDS: dict[str, type] = {
     "comparison": Comparison,
     "finding": Finding,
     "gate": GateResult,
+    "decision": Decision,
     "query_score": QueryScore,
 }
 
@@ -201,6 +203,7 @@ def enter(
         "comparison": outcome.comparisons,
         "finding": outcome.findings,
         "gate": outcome.gates,
+        "decision": outcome.decisions,
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

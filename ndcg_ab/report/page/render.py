@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ndcg_ab.evaluation.outcome import MAIN, PAIRS, PRIMARY, Outcome
-from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
 from ndcg_ab.files import replacing
 from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS

@@ -17,7 +17,8 @@ from ndcg_ab.config.model import Evaluation, Gate
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import upgraded
 from ndcg_ab.evaluation.gates import check_gates, results
-from ndcg_ab.evaluation.outcome import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, GateResult, Outcome, SystemSummary
+from ndcg_ab.evaluation.outcome import GateResult, Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
 from ndcg_core.statistics.comparison import Comparison
 from tests.laboratory import in_order, outcome_of
 from tests.places import ROOT
@@ -60,7 +61,10 @@ def system(name: str, *, unanswered: int = 0, judged: float | None = 1.0, metric
 def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
     """What the gates say, that of `no_regression` only where it is asked for."""
     gate = Gate(**{"no_regression": False, "guardrails": False} | keys)
-    return [dataclasses.astuple(found) for found in results(gate, outcome)]
+    found = list(results(gate, outcome))
+    for one in found:  # whose failures they are, as the sentences name them
+        assert list(one.systems) == list(dict.fromkeys(re.findall(r"\b(new|other) ", one.message)))
+    return [(one.name, one.passed, one.message) for one in found]
 
 
 NOBODY = "no candidate regressed on a primary metric"

@@ -188,3 +188,36 @@ def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
         content = json.loads(CliRunner().invoke(app, [*command, "--metric", "precision@1", *options]).stdout)
         (found,) = [row for row in content["findings"] if row["code"] == "tied_places"]
         assert found["severity"] == severity
+
+
+TIED = {"q1": [Result("a", 2.0), Result("b", 2.0), Result("c", 1.0)], "q2": in_order("a")}
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@1", "recall@3"], ["recall@3", "ndcg@1"]])
+def test_findings_depend_on_no_order_and_no_depth(metrics: list[str]) -> None:
+    """The ties move ndcg@1, not the deeper recall@3: told, and not of the metric that they do not move."""
+    judgments = {"q1": {"a": 3}, "q2": {"a": 3}}
+    outcome = outcome_of(judgments, {"new": TIED}, metrics)
+    (found,) = [one for one in outcome.findings if one.code == "tied_places"]
+    assert (found.severity, found.system, found.metric, found.value) == ("warning", "new", "ndcg@1", 0.5)
+    assert "ndcg@1 lies between 0.5000 and 1.0000" in found.message
+
+
+def test_ties_that_move_nothing_name_no_range() -> None:
+    ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
+    (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
+    assert (found.severity, found.metric, found.value) == ("note", None, 0.0)
+    assert found.message.endswith("their order moves the mean of ndcg@3 by less than 0.0001")
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@1", "ndcg@4", "recall@4"], ["recall@4", "ndcg@4", "ndcg@1"]])
+def test_few_judged_results_are_told_for_each_cutoff(metrics: list[str]) -> None:
+    """Half of the top 4 is unjudged, and nothing of the top 1: one does not hide the other."""
+    judgments = {"q": {"a": 1, "b": 1}}
+    rankings = {"old": {"q": in_order("x", "a", "b", "y")}, "new": {"q": in_order("a", "b", "x", "y")}}
+    found = [one for one in outcome_of(judgments, rankings, metrics).findings if one.code == "few_judged"]
+    assert [(one.system, one.metric, one.value) for one in found] == [
+        ("old", "ndcg@1", 0.0),
+        ("old", "ndcg@4", 0.5),
+        ("new", "ndcg@4", 0.5),
+    ]

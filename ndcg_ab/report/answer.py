@@ -1,0 +1,152 @@
+"""The answer in a few lines, the same wherever it is read: what questions it, the decisions, findings in groups."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY
+from ndcg_ab.report.text import judged_label, percent
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
+
+HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged
+GRAVE = ("rank_disagrees",)  # codes of findings that question every number
+NAMED = 6  # systems that a finding names; more are counted
+
+MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.NOT_WORSE: "✓", Verdict.MAY_BE_WORSE: "✗"}
+UNDECIDED_MARK = "●"
+# The first word that a person reads: what to do, as a mark.
+CHOICE_MARKS = {
+    Choice.SHIP: "✓",
+    Choice.SHIP_IF_CHEAP: "✓",
+    Choice.DO_NOT_SHIP: "✗",
+    Choice.JUDGE_MORE: "?",
+    Choice.NOTHING_CHANGED: "=",
+}
+
+
+class Line(NamedTuple):
+    """A finding, or several of one kind, in one line. severity: as of the findings."""
+
+    severity: str
+    text: str
+
+
+def mark(comparison: Comparison) -> str:
+    """▲ improved, ▼ regressed, ✓ and ✗ of guardrails, ● any other."""
+    return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
+
+
+def holds(comparison: Comparison) -> bool | None:
+    """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
+    if comparison.conclusion.is_harm or (comparison.family == GUARDRAILS and not comparison.conclusion.holds_margin):
+        return False
+    return True if comparison.conclusion in (Verdict.IMPROVED, Verdict.NOT_WORSE) else None
+
+
+def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
+    """A candidate's comparisons that decide: primary metrics and guardrails, in the order of the metrics."""
+    return [row for row in outcome.main if row.candidate == candidate and row.family in (PRIMARY, GUARDRAILS)]
+
+
+def banners(outcome: Outcome) -> list[str]:
+    """What questions every verdict, in sentences; most often nothing."""
+    found = [finding.message for finding in outcome.findings if finding.code in GRAVE or finding.severity == "error"]
+    return [*hardly_judged(outcome), *found]
+
+
+def hardly_judged(outcome: Outcome) -> Iterator[str]:
+    """Says of each cutoff that decides which systems have hardly a judged result there."""
+    names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
+        row.metric for row in outcome.systems
+    }
+    groups: dict[str, dict[str, SystemSummary]] = {}
+    for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
+        if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
+            groups.setdefault(judged_label(parse(row.metric)), {}).setdefault(row.system_id, row)
+    each = [
+        f"{label}: {listed([f'{row.system_id} {percent(row.judged)}' for row in groups[label].values()])}"
+        for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
+    ]
+    if each:
+        yield f"hardly any result is judged ({'; '.join(each)}): the verdicts tell little before more are judged"
+
+
+def finding_lines(outcome: Outcome) -> list[Line]:
+    """The findings that say something, those of one kind over all systems in one line; not those in `banners`.
+
+    Left out are ties whose order moves no value by enough to matter.
+    """
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in outcome.findings:
+        if finding.code not in GRAVE and finding.severity != "error" and not is_silent(finding):
+            about = judged_label(parse(finding.metric)) if finding.metric else ""
+            if finding.code != "few_judged":
+                about = finding.metric or ""
+            groups.setdefault((finding.severity, finding.code, about), []).append(finding)
+    systems = len({row.system_id for row in outcome.systems})
+    return [
+        Line(severity, text)
+        for (severity, code, about), group in groups.items()
+        for text in one(code, about, group, systems)
+    ]
+
+
+def is_silent(finding: Finding) -> bool:
+    return finding.code == "tied_places" and finding.severity == "note"
+
+
+def one(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
+    """One line for a kind of finding, where it has a short form; else a line for each."""
+    if code not in SHORT or any(finding.system is None for finding in group):
+        return [finding.message for finding in group]
+    return [SHORT[code](about, group, systems)]
+
+
+def counted(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str]:
+    """``all 5 systems answer 81 unjudged queries``; ``answer unjudged queries: bm25 81, ance 80``."""
+
+    def text(about: str, group: Sequence[Finding], systems: int) -> str:
+        if len(group) == 1:
+            return group[0].message
+        counts = {finding.count for finding in group}
+        if len(counts) == 1 and len(group) == systems > 1:
+            return f"{'both' if systems == 2 else f'all {systems}'} systems {verb} {counts.pop()} {what}"
+        ordered = sorted(group, key=lambda finding: -finding.count)
+        each = listed([f"{finding.system} {finding.count}" for finding in ordered])
+        return f"{len(group)} of {systems} systems {verb} {what}: {each}"
+
+    return text
+
+
+def judged(about: str, group: Sequence[Finding], systems: int) -> str:
+    ordered = sorted(group, key=lambda finding: finding.value or 0.0)
+    if len(ordered) > NAMED:
+        return f"{about}: {len(group)} of {systems} systems from {percent(ordered[0].value)} ({ordered[0].system}) up"
+    return f"{about}: {', '.join(f'{finding.system} {percent(finding.value)}' for finding in ordered)}"
+
+
+def tied(about: str, group: Sequence[Finding], systems: int) -> str:
+    ordered = sorted(group, key=lambda finding: -(finding.value or 0.0))
+    if not about:
+        return f"equal scores decide places: {listed([f'{finding.system} {finding.count}' for finding in ordered])}"
+    each = listed([f"{finding.system} {finding.value or 0.0:.4f}" for finding in ordered])
+    return f"the order of equal scores could move {about}: {each}"
+
+
+SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
+    "few_judged": judged,
+    "tied_places": tied,
+    "unjudged_query": counted("answer", "unjudged queries"),
+    "unanswered_query": counted("return nothing for", "judged queries"),
+    "repeated_rank": counted("give", "results a rank that another one has"),
+    "duplicate_document": counted("hold", "documents more than once"),
+}
+
+
+def listed(texts: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
+    return ", ".join(texts[:NAMED]) + more
