@@ -168,5 +168,5 @@ def test_a_wrong_setting_is_told_in_one_sentence(setting: str, tmp_path: Path) -
 
 
 def test_a_wrong_value_is_said_to_be_of_set(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^--set: statistics\.alpha = 2: must be below 0\.5$"):
+    with pytest.raises(InputError, match=r"^--set: statistics\.alpha = 2: must be below 0\.5"):
         read_config(write(tmp_path, base=BASE), ["statistics.alpha=2"])
