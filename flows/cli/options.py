@@ -13,6 +13,13 @@ of_statistics = partial(typer.Option, rich_help_panel="Statistics")
 of_output = partial(typer.Option, rich_help_panel="Output")
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
+]
+At = Annotated[
+    str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
+]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
 JudgmentsFile = Annotated[str, of_data(metavar="FILE", help="The judgments (qrels).")]
 SystemFiles = Annotated[

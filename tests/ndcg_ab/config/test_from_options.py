@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import typer
 
-from ndcg_ab.config.file import known_keys
 from ndcg_ab.config.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
+from ndcg_ab.config.keys import known_keys
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
