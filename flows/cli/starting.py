@@ -10,7 +10,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, output_console, user_errors, write_or_print
+from .console import Progress, output_console, program, user_errors, write_or_print
 from .options import JsonFile, MetricNames, Quiet, of_data, of_output
 from .outputs import json_file, writable
 
@@ -74,9 +74,9 @@ def init(
                 console.print(line, highlight=False, markup=False)
             print_findings(console, findings)
             print(f"written: {path}\n")
-            print(f"  ndcg-ab check {shlex.quote(str(path))}")
-            print(f"  ndcg-ab run {shlex.quote(str(path))}")
-            print(f"  ndcg-ab schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
+            print(f"  {program()} check {shlex.quote(str(path))}")
+            print(f"  {program()} run {shlex.quote(str(path))}")
+            print(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
 
 
 def metrics(

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.file import read_config
+from ndcg_ab.flows.cli.console import program
 from tests.places import ROOT
 
 DATA = ROOT / "tests" / "data"
@@ -41,7 +42,7 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
         "runs/new.run: ranking of new",
         "queries.tsv: queries",
     ]
-    assert said[-3:-1] == ["  ndcg-ab check ndcg-ab.yaml", "  ndcg-ab run ndcg-ab.yaml"]
+    assert said[-3:-1] == [f"  {program()} check ndcg-ab.yaml", f"  {program()} run ndcg-ab.yaml"]
     evaluation = read_config(folder / "ndcg-ab.yaml")
     assert (evaluation.name, evaluation.metrics) == ("my-search", ["ndcg@5"])
     assert [(system.name, str(system.file)) for system in evaluation.systems] == [
