@@ -34,7 +34,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import Finished, read_bundle
-from ndcg_ab.report.decided import told
+from ndcg_ab.report.decided import choices, decided, told
 from ndcg_ab.report.markdown import answer_note, comparison_table
 from ndcg_core.statistics.verdict import Verdict
 
@@ -178,9 +178,8 @@ def slug(text: str) -> str:
 def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name = get_run_logger(), slug(evaluation.name)
-    create_markdown_artifact(
-        answer_note(outcome), key=f"{name}-decisions", description="what to do, and what questions it"
-    )
+    decision = f"what to do: {decided(choices(outcome))}"
+    create_markdown_artifact(answer_note(outcome), key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
@@ -188,7 +187,9 @@ def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -
         description=f"{evaluation.name}: every candidate against {outcome.baseline}",
     )
     if performed.published["url"]:
-        create_link_artifact(performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow")
+        create_link_artifact(
+            performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow", description="the run in MLflow"
+        )
     if performed.reused:
         logger.info("same inputs and configuration as before: %s", performed.bundle)
     if performed.published["pending"]:

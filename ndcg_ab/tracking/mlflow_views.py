@@ -47,7 +47,7 @@ def views(outcome: Outcome, latest_key: str) -> dict[str, str]:
         [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`reused`"], {NAME: 430, **dict.fromkeys(texts, 430)}
     )
     trend = (
-        state("tags.kind = 'system'", f"metrics.`{keys[0]}`") | by_system(systems) | {"compareRunCharts": charts(keys)}
+        state("tags.kind = 'system'", "attributes.end_time") | by_system(systems) | {"compareRunCharts": charts(keys)}
     )
     shown = {LATEST: latest, EVERY: every, TREND: trend}
     return {TAG + view_id(name): wrapped(name, content) for name, content in shown.items()}
