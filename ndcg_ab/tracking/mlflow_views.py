@@ -23,6 +23,7 @@ SECTIONS = (
 )
 LATEST, EVERY, TREND = "Latest comparison", "Every evaluation", "Nightly trend"
 NAME = "attributes.`Run Name`"
+NO_ORDER = "tags.`mlflow.source.git.commit`"  # no run has it: the latest come first, and without their parents
 WIDTHS = {"tags.`decision`": 150, "tags.`reason`": 460}
 
 
@@ -46,9 +47,7 @@ def views(outcome: Outcome, latest_key: str) -> dict[str, str]:
     every |= table(
         [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`reused`"], {NAME: 430, **dict.fromkeys(texts, 430)}
     )
-    trend = (
-        state("tags.kind = 'system'", "attributes.end_time") | by_system(systems) | {"compareRunCharts": charts(keys)}
-    )
+    trend = state("tags.kind = 'system'", NO_ORDER) | by_system(systems) | {"compareRunCharts": charts(keys)}
     shown = {LATEST: latest, EVERY: every, TREND: trend}
     return {TAG + view_id(name): wrapped(name, content) for name, content in shown.items()}
 
