@@ -363,7 +363,7 @@ def retain(evaluation: Evaluation) -> list[Path]:
     if limit is None:
         return []
     found = bundles(evaluation.output_directory / evaluation.name)
-    old = [folder for folder in found[: max(0, len(found) - limit)] if (folder / PUBLISHED).exists()]
+    old = [folder for folder in found[: max(0, len(found) - limit)] if is_published(folder)]
     for folder in old:
         going = folder.with_name(f".{folder.name}.removed")
         with contextlib.suppress(OSError):  # in one go: half a bundle would be taken for one that is not published
