@@ -57,20 +57,19 @@ def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence
     own = [row for row in comparisons if row.candidate == candidate]
     margins = [row for row in own if row.family in (GUARDRAILS, GATE) and not row.conclusion.holds_margin]
     primary = [row for row in own if row.family == PRIMARY]
-    if margins or failures:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*told(margins), *failures]))
+    regressed = [row for row in primary if row.conclusion is Verdict.REGRESSED]
+    if margins or failures or regressed:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*told([*margins, *regressed]), *failures]))
     choice, why = by_primary_metrics(primary)
     return Decision(candidate, choice, why)
 
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """The decision where everything holds that must hold, and its reason."""
+    """The decision where everything holds that must hold and nothing regressed, and its reason."""
     conclusions = {row.conclusion for row in rows}
     open_rows = [row for row in rows if row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE)]
     better = [row for row in rows if row.conclusion is Verdict.IMPROVED]
     enough = [row for row in better if row.size is Size.BY_MORE_THAN]
-    if Verdict.REGRESSED in conclusions:
-        return Choice.DO_NOT_SHIP, reason([row for row in rows if row.conclusion is Verdict.REGRESSED])
     if enough and not open_rows:
         return Choice.SHIP, reason(enough)
     if better:

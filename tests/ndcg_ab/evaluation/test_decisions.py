@@ -114,6 +114,12 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "do_not_ship",
         "recall@100 may be worse than 0.02 (-0.0300)",
     ),
+    "a guardrail, and a regression": (
+        [row("regressed", difference=-0.05), HARM],
+        [],
+        "do_not_ship",
+        "recall@100 may be worse than 0.02 (-0.0300); ndcg@10 regressed (-0.0500)",
+    ),
     "a guardrail that cannot be tested": (
         [ENOUGH, row("not testable (n = 1)", GUARDRAILS, "recall@100", queries=1)],
         [],
