@@ -10,6 +10,7 @@ from .console import Progress, output_console, spare_pandas, user_errors, write_
 from .options import (
     Alpha,
     BaselineName,
+    DocumentsFile,
     Exploratory,
     Guardrails,
     IntervalMethod,
@@ -53,6 +54,7 @@ def compare(
     secondary: SecondaryMetrics = None,
     guardrail: Guardrails = None,
     queries: QueriesFile = None,
+    documents: DocumentsFile = None,
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, typer.Option("--unweighted", help="Ignore the queries' weights.")] = False,
@@ -73,13 +75,13 @@ def compare(
         spare_pandas()
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
-        from ndcg_ab.evaluation.pipeline import run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.pipeline import Read, run_pipeline, write_query_scores
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
-        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice)
+        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, documents)
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
@@ -89,15 +91,18 @@ def compare(
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
         with open_engine(None, threads) as engine:
+            read: list[Read] = []
             with Progress(quiet) as say:
-                outcome = run_pipeline(evaluation, engine, say)
-            if scores_path:
-                write_query_scores(engine, scores_path)
+                outcome = run_pipeline(evaluation, engine, say, read.append)
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
+                from ndcg_ab.sources.documents import documents_of
 
-                write_page(report_path, gather(engine, outcome, about_files(evaluation)))
+                about = about_files(evaluation, read[0])
+                write_page(report_path, gather(engine, outcome, about, documents=documents_of(evaluation)))
+            if scores_path:
+                write_query_scores(engine, scores_path)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal import print_details, print_outcome

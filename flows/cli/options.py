@@ -44,6 +44,10 @@ SmallestEffects = Annotated[
 QueriesFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet.")
 ]
+DocumentsFile = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
+]
 SliceAttributes = Annotated[
     list[str] | None,
     typer.Option("--slice", metavar="ATTRIBUTE", help="Compare slices too: a column of the queries; again for more."),
