@@ -123,9 +123,9 @@ class Documents:
 
     def typed(self, table: pa.Table, chosen: dict[str, str]) -> pa.Table:
         """The columns as texts; one that holds nothing has no type of its own."""
-        known = {
-            name: column for name, column in chosen.items() if not pa.types.is_null(table.schema.field(column).type)
-        }
+        empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
+        empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
+        known = {name: column for name, column in chosen.items() if column not in empty}
         return typed(table, DOCUMENT, known, self.origin)
 
     def carefully(self, wanted: set[str]) -> pa.Table:
