@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS
-from ndcg_ab.report.answer import CHOICE_MARKS, NAMED, UNDECIDED_MARK, deciding, holds
+from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, holds
 from ndcg_core.statistics.comparison import Comparison
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
+NAMED = 4  # candidates of a group; more are counted
 ORDER = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
 
 

@@ -98,12 +98,13 @@ def environment() -> "Environment":
 def words_of(outcome: Outcome) -> dict[str, Any]:
     """What the template calls."""
     metrics, first = outcome.metrics, outcome.metrics[0]
-    severities = [finding.severity for finding in outcome.findings]
+    lines = finding_lines(outcome)
+    severities = [line.severity for line in lines]
     others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
     return {
         **first_screen(outcome),
         "banners": banners(outcome),
-        "finding_lines": finding_lines(outcome),
+        "finding_lines": lines,
         "spans": {metric.name: reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics},
         "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
