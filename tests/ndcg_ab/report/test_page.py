@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -22,17 +23,23 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.steps import Performed
+from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.band import band
 from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.data import FULL, PageData, bars, gather, points
+from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_core.statistics.verdict import Verdict
 from tests.places import ROOT
+from tests.small_evaluation import DATA, plain_page, small, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -147,6 +154,12 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
     texts = [" ".join(chance.choices(WORDS, k=5)) for _ in ids]
     table = pa.table({"query_id": ids, "text": texts})
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
+
+
+def unlogged_without_page(evaluation: Evaluation) -> Performed:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        return unlogged(evaluation)
 
 
 WORDS = [f"word{number}" for number in range(5000)]
@@ -476,6 +489,40 @@ class TestBlock:
 
     def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
         assert page.rendered(data) == text
+
+
+class TestInputs:
+    def test_of_compare_are_those_of_a_bundle(self, tmp_path: Path) -> None:
+        """Rows and digests, queries with attributes among them."""
+        evaluation = small(tmp_path, queries={"file": "queries.tsv"}, slices={"by": ["language"], "smallest": 6})
+        kept = read_bundle(unlogged_without_page(evaluation).bundle).inputs
+        read: list[pipeline.Read] = []
+        with DuckDBEngine() as engine:
+            pipeline.run_pipeline(evaluation, engine, when_read=read.append)
+        about = about_files(evaluation, read[0])
+        assert [row | {"origin": ""} for row in about["inputs"]] == [row | {"origin": ""} for row in kept]
+        few = about_files(evaluation, read[0], digested=50)["inputs"]
+        assert {row["name"]: row["digest"] is None for row in few}["judgments.qrels"] and few[-1]["digest"]
+
+    def test_documents_that_are_gone_cost_their_titles_alone(self, tmp_path: Path) -> None:
+        evaluation = small(tmp_path, documents={"file": "documents.tsv"})
+        with DuckDBEngine() as engine:
+            outcome = pipeline.run_pipeline(evaluation, engine)
+            (tmp_path / "inputs" / "documents.tsv").unlink()
+            about = ABOUT | {"inputs": []}
+            found = gather(engine, outcome, about, documents=documents_of(evaluation), can_do_without=True)
+            with pytest.raises(InputError, match="there is no such file"):
+                gather(engine, outcome, about, documents=documents_of(evaluation))
+        text = page.rendered(found)
+        assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
+
+    def test_documents_that_cannot_be_read_are_refused_before_anything_is_written(self, tmp_path: Path) -> None:
+        (tmp_path / "d.csv").write_text("id,title\n")
+        files = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
+        outputs = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
+        found = CliRunner().invoke(app, ["compare", *files, "--documents", str(tmp_path / "d.csv"), *outputs])
+        assert found.exit_code == 2 and "there is no column 'doc_id'" in found.output
+        assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
 
 
 class TestSize:
