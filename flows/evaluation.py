@@ -31,6 +31,7 @@ from prefect.states import Failed
 from prefect.task_engine import TaskRunTimeoutError
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import Finished, read_bundle
@@ -115,11 +116,13 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     earlier evaluation.  at: the moment that it stands for; by default now.
     """
     watch = WATCH.get(Watch())
+    moment = at or datetime.now(UTC)
     try:
+        evaluation = at_moment(evaluation, moment)
         count = len(evaluation.systems) + len(steps.STEPS) - 1
         with progress(f"{slug(evaluation.name)}-progress", count) as further:
             call = steps.announced(watch.say, by_task(evaluation), further)
-            performed = steps.perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
+            performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
     except Exception as error:
         watch.error = error
         raise

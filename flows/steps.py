@@ -6,13 +6,14 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import pipeline
@@ -201,10 +202,12 @@ def perform(
     """The whole run.
 
     call: how a step is called; see `plain`.  force: compute anew what an earlier evaluation has already.
-    at: the moment that it stands for; by default now.  when_kept: told the bundle as soon as it is safe, before
-    anything else can fail.
+    at: the moment that it stands for, and that its dates are of; by default now.  when_kept: told the bundle as soon
+    as it is safe, before anything else can fail.
     """
-    with bundles.working(evaluation, at) as folder:
+    moment = at or datetime.now(UTC)
+    evaluation = at_moment(evaluation, moment)
+    with bundles.working(evaluation, moment) as folder:
         (folder / PULLED).mkdir()
         judgments = call(PULL_JUDGMENTS, evaluation, folder)
         queries = call(PULL_QUERIES, evaluation, folder)

@@ -6,13 +6,15 @@ import typer
 
 from ndcg_ab import __version__
 
-from . import about, comparing, planning, running, scheduling
+from . import about, comparing, planning, running, scheduling, starting
+from .mistakes import Command
+from .streams import prepare_streams
 
 app = typer.Typer(
     name="ndcg-ab",
     help="Is this ranker version better than that one, by how much, and can the data settle it?",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
@@ -31,12 +33,12 @@ def main(
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    prepare_streams()
 
 
-for group in (comparing, planning, running, scheduling, about):
+for group in (comparing, planning, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
-        app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
+        app.command(cls=Command, epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
 
 
 if __name__ == "__main__":

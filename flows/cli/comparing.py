@@ -1,15 +1,19 @@
 """The commands over files alone: compare, explain, sensitivity."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .console import Progress, output_console, spare_pandas, user_errors, write_or_print
+from ndcg_ab.errors import InputError
+
+from .console import Progress, end_where_a_gate_failed, output_console, spare_pandas, user_errors, write_or_print
 from .options import (
     Alpha,
     BaselineName,
+    Details,
     DocumentsFile,
     Exploratory,
     Guardrails,
@@ -31,8 +35,11 @@ from .options import (
     SmallestSlice,
     SystemFiles,
     Threads,
+    of_metrics,
+    of_output,
+    of_statistics,
 )
-from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, writable
+from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, text_file, writable
 
 
 def compare(
@@ -42,10 +49,27 @@ def compare(
     metric: MetricNames = None,
     json: JsonFile = None,
     per_query: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name.")
+        Path | None,
+        of_output(metavar="FILE", help="Write every query's values, as CSV or Parquet by the name."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the page with figures and every query, as HTML.")
+        Path | None,
+        of_output(metavar="FILE", help="Write the page with figures and every query, as HTML."),
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        of_output(metavar="FILE", help="Write a comment for a pull request; - writes it here instead."),
+    ] = None,
+    gate: Annotated[
+        bool,
+        of_output("--gate", help="Exit with 1 on a regression or a guardrail that may not hold."),
+    ] = False,
+    require: Annotated[
+        list[str] | None,
+        of_output(
+            metavar="KEY=D",
+            help="More for the gate: judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; again for more.",
+        ),
     ] = None,
     seed: Seed = None,
     resamples: Resamples = None,
@@ -57,12 +81,15 @@ def compare(
     documents: DocumentsFile = None,
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
-    unweighted: Annotated[bool, typer.Option("--unweighted", help="Ignore the queries' weights.")] = False,
-    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="Compare every two systems too.")] = False,
+    unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
+    all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Compare every two systems too.")] = False,
     interval: IntervalMethod = None,
     exploratory: Exploratory = None,
-    preview: Annotated[bool, typer.Option("--preview", help="A quick look: t tests and Holm, no flips.")] = False,
-    details: Annotated[bool, typer.Option("--details", help="Print what describes the differences as well.")] = False,
+    preview: Annotated[
+        bool,
+        of_statistics("--preview", help="A quick look: t tests and Holm, no flips."),
+    ] = False,
+    details: Details = False,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
@@ -75,18 +102,28 @@ def compare(
         spare_pandas()
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
-        from ndcg_ab.evaluation.pipeline import Read, run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.gates import check_gates
+        from ndcg_ab.evaluation.pipeline import Read, extremes, run_pipeline, write_query_scores
+        from ndcg_ab.report.comment import QUERIES, comment
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
-        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, documents)
+        required = require or [] if gate or require else None
+        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
         scores_path = writable("--per-query", per_query, inputs) if per_query else None
         report_path = page_path(report, inputs) if report else None
+        markdown_path = text_file("--markdown", markdown, inputs)
+        if json == markdown == "-":
+            raise InputError(
+                "--json - and --markdown -: only one of them can be written here; name a file for the other"
+            )
+        for option, path in (("--per-query", scores_path), ("--report", report_path), ("--json", json_path)):
+            refuse_one_file_twice(option, markdown_path, path, "--markdown")
         refuse_one_file_twice("--per-query", json_path, scores_path)
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
@@ -94,6 +131,8 @@ def compare(
             read: list[Read] = []
             with Progress(quiet) as say:
                 outcome = run_pipeline(evaluation, engine, say, read.append)
+            outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
+            moved = extremes(engine, QUERIES) if markdown else []
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
@@ -104,13 +143,13 @@ def compare(
             if scores_path:
                 write_query_scores(engine, scores_path)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
-        if not quiet and json != "-":
-            from ndcg_ab.report.terminal import print_details, print_outcome
+        if markdown:
+            write_or_print(lambda: comment(outcome, moved), markdown_path, to_standard_output=markdown == "-")
+        if not quiet and "-" not in (json, markdown):
+            from ndcg_ab.report.terminal import print_outcome
 
-            console = output_console()
-            print_outcome(console, outcome)
-            if details:
-                print_details(console, outcome)
+            print_outcome(output_console(), outcome, details=details)
+        end_where_a_gate_failed(outcome)
 
 
 def explain(

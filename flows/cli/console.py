@@ -2,6 +2,9 @@
 
 import contextlib
 import importlib.abc
+import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +18,10 @@ from ndcg_ab.errors import InputError, ParityError, SqlError
 if TYPE_CHECKING:
     from rich.console import Console
 
-NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe
+    from ndcg_ab.evaluation.outcome import Outcome
+
+NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
+GATE_FAILED = 1
 
 
 @contextlib.contextmanager
@@ -32,6 +38,14 @@ def user_errors() -> Iterator[None]:
     except (ParityError, SqlError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
+
+
+def end_where_a_gate_failed(outcome: "Outcome") -> None:
+    """Each failure in a sentence, and exit code 1."""
+    for gate in outcome.failures:
+        complain(f"gate failed: {gate.name}: {gate.message}")
+    if outcome.failures:
+        raise typer.Exit(GATE_FAILED)
 
 
 def complain(text: str) -> None:
@@ -98,12 +112,23 @@ class Progress:
             print(f"{seconds:5.1f} s  {step}", file=sys.stderr)
 
 
+def program() -> str:
+    """``ndcg-ab``, or where it is when the shell would not find it: commands that are printed work as printed."""
+    beside = Path(sys.executable).parent / "ndcg-ab"
+    if shutil.which("ndcg-ab") or not beside.exists():
+        return "ndcg-ab"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
+
+
 def output_console() -> "Console":
     from rich.console import Console
 
     if sys.stdout.isatty():
         return Console(emoji=False)
-    return Console(width=NOT_A_TERMINAL, highlight=False, emoji=False)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) > 0 else NOT_A_TERMINAL
+    return Console(width=width, highlight=False, emoji=False)
 
 
 def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:

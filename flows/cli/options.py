@@ -1,67 +1,110 @@
 """The options that several commands have: type, name of the value, help."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+# The groups that `--help` shows them in.
+of_data = partial(typer.Option, rich_help_panel="Data")
+of_metrics = partial(typer.Option, rich_help_panel="Metrics")
+of_statistics = partial(typer.Option, rich_help_panel="Statistics")
+of_output = partial(typer.Option, rich_help_panel="Output")
+
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-JudgmentsFile = Annotated[str, typer.Option(metavar="FILE", help="The judgments (qrels).")]
-SystemFiles = Annotated[
-    list[str], typer.Option(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
 ]
-BaselineName = Annotated[str | None, typer.Option(metavar="NAME", help="Compare with this system instead.")]
+At = Annotated[
+    str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
+]
+Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
+JudgmentsFile = Annotated[str, of_data(metavar="FILE", help="The judgments (qrels).")]
+SystemFiles = Annotated[
+    list[str],
+    of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
+]
+BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system instead.")]
 MetricNames = Annotated[
-    list[str] | None, typer.Option(metavar="METRIC", help="A metric; again for more. (default ndcg@10)")
+    list[str] | None,
+    of_metrics(metavar="METRIC", help="A metric; again for more. (default ndcg@10)"),
 ]
 JudgmentsFormat = Annotated[
-    str | None, typer.Option(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)")
+    str | None,
+    of_data(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)"),
 ]
-RankingsFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="The same for every ranking.")]
+RankingsFormat = Annotated[str | None, of_data(metavar="FORMAT", help="The same for every ranking.")]
 JudgmentsColumns = Annotated[
-    str | None, typer.Option(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating")
+    str | None,
+    of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
 ]
 RankingsColumns = Annotated[
     str | None,
-    typer.Option(metavar="FIELD=COLUMN,…", help="The same for every ranking (query_id, doc_id, score, rank)."),
+    of_data(
+        metavar="FIELD=COLUMN,…",
+        help="The same for every ranking (query_id, doc_id, score, rank).",
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the sign flips. (default 1935)")]
-Resamples = Annotated[int | None, typer.Option(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[float | None, typer.Option(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
-Threads = Annotated[int | None, typer.Option(metavar="N", help="Threads. (default every core)")]
+Seed = Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign flips. (default 1935)")]
+Resamples = Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")]
+Alpha = Annotated[str | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Threads = Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")]
 SecondaryMetrics = Annotated[
-    list[str] | None, typer.Option(metavar="METRIC", help="A metric of the second, exploratory family; again for more.")
+    list[str] | None,
+    of_metrics(metavar="METRIC", help="A metric of the second, exploratory family; again for more."),
 ]
 Guardrails = Annotated[
     list[str] | None,
-    typer.Option(metavar="METRIC=D", help="No candidate may be worse by D on this metric; again for more."),
+    of_metrics(
+        metavar="METRIC=D",
+        help="No candidate may be worse by D on this metric; again for more.",
+    ),
 ]
 SmallestEffects = Annotated[
     list[str] | None,
-    typer.Option(metavar="[METRIC=]D", help="The smallest difference that matters, of every metric or of one."),
+    of_metrics(
+        metavar="[METRIC=]D",
+        help="The smallest difference that matters, of every metric or of one.",
+    ),
 ]
 QueriesFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet.")
+    str | None,
+    of_data(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet."),
 ]
 DocumentsFile = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
+    of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
 ]
 SliceAttributes = Annotated[
     list[str] | None,
-    typer.Option("--slice", metavar="ATTRIBUTE", help="Compare slices too: a column of the queries; again for more."),
+    of_metrics(
+        "--slice",
+        metavar="ATTRIBUTE",
+        help="Compare slices too: a column of the queries; again for more.",
+    ),
 ]
 SmallestSlice = Annotated[
-    int | None, typer.Option(metavar="N", help="Do not test slices of fewer queries. (default 25)")
+    int | None,
+    of_metrics(metavar="N", help="Do not test slices of fewer queries. (default 25)"),
 ]
-IntervalMethod = Annotated[str | None, typer.Option(metavar="METHOD", help="t, or bca for the bootstrap. (default t)")]
+IntervalMethod = Annotated[
+    str | None,
+    of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),
+]
 Exploratory = Annotated[
     str | None,
-    typer.Option(
-        metavar="PROCEDURE", help="benjamini-hochberg or max-t for slices, pairs and secondary metrics. (default first)"
+    of_statistics(
+        metavar="PROCEDURE",
+        help="benjamini-hochberg or max-t for slices, pairs and secondary metrics. (default first)",
     ),
 ]
 JsonFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables.")
+    str | None,
+    of_output(metavar="FILE", help="Write the results as JSON; - writes them here instead of tables."),
+]
+Details = Annotated[
+    bool,
+    of_output("--details", help="Print every table, and what describes the differences."),
 ]

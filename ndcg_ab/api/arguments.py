@@ -13,7 +13,7 @@ from ndcg_core.measures.metric import Metric
 
 OPTIONAL = ("queries", "documents")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
-MAPPINGS = ("guardrails", "columns", "judgments_columns", "queries_columns", "documents_columns")
+MAPPINGS = ("guardrails", "gate", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 
 def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
@@ -44,6 +44,10 @@ def as_key(name: str, value: Any) -> Any:
         return [named(each) for each in ([value] if alone else listed(name, value))]
     if isinstance(value, Mapping) and name in ("guardrails", "smallest_effect"):
         return {named(metric): unboxed(number) for metric, number in value.items()}
+    if name == "gate" and isinstance(value, bool):
+        return {} if value else None
+    if name == "gate" and isinstance(value, Mapping):
+        return {key: as_key("guardrails", each) if key == "not_worse" else unboxed(each) for key, each in value.items()}
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
         raise InputError(f"{name} = {shown(value)}: must be a mapping")
     return value if name in OPTIONAL else unboxed(value)

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import checked
 from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
@@ -46,6 +48,7 @@ def compare(
     weighted: bool | None = None,
     all_pairs: bool = False,
     preview: bool = False,
+    gate: Mapping[str, Any] | bool | None = None,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -64,6 +67,7 @@ def compare(
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.
+    gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  progress: told what begins.
@@ -91,7 +95,7 @@ def evaluate(
         evaluation = config
     else:
         raise InputError(f"config: {shown(config)}: must be the path of a YAML file, its content, or an Evaluation")
-    return evaluated(evaluation, progress, shows_configuration=True)
+    return evaluated(at_moment(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
 
 
 def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False) -> CompareResult:

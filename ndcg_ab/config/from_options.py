@@ -3,14 +3,17 @@
 import dataclasses
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ndcg_ab.config.file import problems
+from ndcg_ab.config.hints import is_number, plain_number, threshold
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_core.measures.notation import separate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Plan:
     queries: str | None = None
     slices: Sequence[str] | None = None
     smallest_slice: int | None = None
+    gate: Sequence[str] | None = None
     documents: str | None = None
 
 
@@ -45,7 +49,14 @@ def parse_system(text: str) -> tuple[str, str]:
     """NAME and FILE of ``--system NAME=FILE``."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
-        raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
+        path = file if equals else text
+        stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
+        example = (
+            f"say --system {shlex.quote(f'{stem}={path}')}"
+            if stem and (not equals or file)
+            else "such as new=runs/new.run.gz"
+        )
+        raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
     return name, file
 
 
@@ -71,7 +82,8 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
     """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
-        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE, such as recall@100=0.01")
+        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {text.strip('= ')}=0.01"
+        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
     return metric, parse_number(option, text, number)
 
 
@@ -89,14 +101,63 @@ def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str
     return parse_margins(option, texts)
 
 
-def parse_number(option: str, text: str, number: str) -> float:
+def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The gate of ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
+    found: dict[str, Any] = {}
+    margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key in SINGLE_GATES:
+            if not equals or not value:
+                raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
+            found[key] = SINGLE_GATES[key](option, text, value)
+    return found | ({"not_worse": parse_margins(option, margins)} if margins else {})
+
+
+def parse_share(option: str, text: str, number: str) -> float:
     try:
-        value = float(number)
+        return float(number)
     except ValueError:
-        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0") from None
-    if not 0 < value < math.inf:
-        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0")
-    return value
+        raise InputError(f"{option} {text!r}: {number!r} must be a number") from None
+
+
+def parse_count(option: str, text: str, number: str) -> int:
+    if not number.isdecimal():
+        raise InputError(f"{option} {text!r}: {number!r} must be a whole number from 0 up")
+    return int(number)
+
+
+def parse_number(option: str, text: str, number: str) -> float:
+    if is_number(number) and 0 < float(number) < math.inf:
+        return float(number)
+    meant = plain_number(number)
+    hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
+    raise InputError(f"{option} {text!r}: {number!r} must be a number above 0{hint}")
+
+
+def parse_alpha(option: str, value: Any) -> float:
+    """A threshold; what is out of the range is refused where all of the evaluation is."""
+    text = str(value)
+    if not is_number(text):
+        meant = plain_number(text)
+        hint = f"; say {option} {threshold(float(meant)) or meant}" if meant else ""
+        raise InputError(f"{option} {text!r}: must be a number{hint}")
+    return float(text)
+
+
+def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
+    for text in texts:
+        if len(several := separate(text)) > 1:
+            each = " ".join(f"{option} {shlex.quote(metric)}" for metric in several)
+            raise InputError(f"{option} {text!r}: names {len(several)} metrics; give each by itself: {each}")
+    return list(texts)
+
+
+SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
+    "judged": parse_share,
+    "unanswered": parse_count,
+    "slice_regression": parse_share,
+}
 
 
 def as_given(_option: str, value: Any) -> Any:
@@ -133,15 +194,16 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--format", "format", "systems[].format"),
     Option("--columns", "columns", "systems[].columns", parse_columns),
     Option("--baseline", "baseline", "baseline"),
-    Option("--metric", "metrics", "metrics", as_list),
-    Option("--secondary", "secondary_metrics", "secondary_metrics", as_list),
+    Option("--metric", "metrics", "metrics", parse_metrics),
+    Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
     Option("--documents", "documents", "documents"),
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
     Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
-    Option("--alpha", "alpha", "statistics.alpha"),
+    Option("--require", "gate", "gate", parse_gate, near=tuple(f"gate.{key}" for key in (*SINGLE_GATES, "not_worse"))),
+    Option("--alpha", "alpha", "statistics.alpha", parse_alpha),
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
     Option("--interval", "interval", "statistics.interval"),
@@ -167,14 +229,17 @@ def evaluation_of(
     statistics: the values of options under `statistics`, None where one was not given.
     """
     if len(files.systems) < least_systems:
-        raise InputError(f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed")
+        raise InputError(
+            f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed;"
+            " add --system NAME=FILE"
+        )
     given = {**vars(files), **vars(plan), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "threads": threads, "queries": plan.queries or None}
     given |= {"documents": plan.documents or None}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         value = given.get(option.given)
-        if value is not None and value not in ([], ()):
+        if value is not None and (value not in ([], ()) or option.given == "gate"):
             put(content, option.key, option.read(option.name, value))
     return checked(content, by_option)
 

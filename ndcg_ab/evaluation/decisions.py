@@ -74,7 +74,8 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     if enough and not open_rows:
         return Choice.SHIP, reason(enough)
     if better:
-        return Choice.SHIP_IF_CHEAP, reason(better, open_rows)
+        undecided = f"; open: {', '.join(row.metric for row in open_rows)}" if open_rows else ""
+        return Choice.SHIP_IF_CHEAP, reason(better) + undecided
     if open_rows:
         return Choice.JUDGE_MORE, reason(open_rows)
     if conclusions == {Verdict.IDENTICAL}:
@@ -84,8 +85,8 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     return Choice.SHIP_IF_CHEAP, reason([row for row in rows if row.conclusion is Verdict.EQUIVALENT])
 
 
-def reason(rows: Sequence[Comparison], undecided: Sequence[Comparison] = ()) -> str:
-    return "; ".join([*told(rows), *told(undecided)])
+def reason(rows: Sequence[Comparison]) -> str:
+    return "; ".join(told(rows))
 
 
 def told(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -93,7 +94,8 @@ def told(rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows[:NAMED]:
         is_shown = row.conclusion in SHOWN and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
-        yield f"{row.metric} {row.verdict}{number}{whether_enough(row)}"
+        words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
+        yield f"{row.metric} {words}{number}{whether_enough(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
@@ -103,5 +105,5 @@ def whether_enough(row: Comparison) -> str:
     if row.conclusion is not Verdict.IMPROVED or row.size is not None:
         return ""
     if row.smallest_effect is None:
-        return ", whether by enough is open: no smallest effect is set"
+        return "; enough? set a smallest effect"
     return f", not shown to be by more than {row.smallest_effect:g}"

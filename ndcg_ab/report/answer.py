@@ -66,13 +66,12 @@ def hardly_judged(outcome: Outcome) -> Iterator[str]:
     for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
         if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
             groups.setdefault(judged_label(parse(row.metric)), {}).setdefault(row.system_id, row)
-    for label, rows in groups.items():
-        each = listed([f"{row.system_id} {percent(row.judged)}" for row in rows.values()])
-        yield (
-            f"hardly any result is judged ({label}: {each}): unjudged documents count as not relevant, so the verdicts"
-            " tell little before more of them are judged; if the ids are spelled as in the judgments, judge these"
-            " results first"
-        )
+    each = [
+        f"{label}: {listed([f'{row.system_id} {percent(row.judged)}' for row in groups[label].values()])}"
+        for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
+    ]
+    if each:
+        yield f"hardly any result is judged ({'; '.join(each)}): the verdicts tell little before more are judged"
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
@@ -110,20 +109,23 @@ def counted(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str
     """``all 5 systems answer 81 unjudged queries``; ``answer unjudged queries: bm25 81, ance 80``."""
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:
+        if len(group) == 1:
+            return group[0].message
         counts = {finding.count for finding in group}
         if len(counts) == 1 and len(group) == systems > 1:
             return f"{'both' if systems == 2 else f'all {systems}'} systems {verb} {counts.pop()} {what}"
         ordered = sorted(group, key=lambda finding: -finding.count)
         each = listed([f"{finding.system} {finding.count}" for finding in ordered])
-        return f"{len(group)} of {systems} system{'s' * (systems != 1)} {verb} {what}: {each}"
+        return f"{len(group)} of {systems} systems {verb} {what}: {each}"
 
     return text
 
 
 def judged(about: str, group: Sequence[Finding], systems: int) -> str:
     ordered = sorted(group, key=lambda finding: finding.value or 0.0)
-    each = listed([f"{finding.system} {percent(finding.value)}" for finding in ordered])
-    return f"{about}: {each}; unjudged documents count as not relevant"
+    if len(ordered) > NAMED:
+        return f"{about}: {len(group)} of {systems} systems from {percent(ordered[0].value)} ({ordered[0].system}) up"
+    return f"{about}: {', '.join(f'{finding.system} {percent(finding.value)}' for finding in ordered)}"
 
 
 def tied(about: str, group: Sequence[Finding], systems: int) -> str:

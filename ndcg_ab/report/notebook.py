@@ -16,7 +16,8 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.report.explained import print_explained
 from ndcg_ab.report.page.render import environment, words_of
 from ndcg_ab.report.power_tables import print_plans
-from ndcg_ab.report.terminal import print_gates, print_outcome
+from ndcg_ab.report.tables import dim
+from ndcg_ab.report.terminal import footing, print_answer, print_gates
 from ndcg_ab.studies.explain import Explained
 from ndcg_ab.studies.power import Asked, Plan
 
@@ -43,7 +44,8 @@ def preformatted(text: str) -> str:
 
 def outcome_text(outcome: Outcome) -> str:
     def show(console: Console) -> None:
-        print_outcome(console, outcome)
+        print_answer(console, outcome)
+        dim(console, footing(outcome))
         print_gates(console, outcome)
 
     return printed(show)

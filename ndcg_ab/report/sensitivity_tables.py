@@ -5,7 +5,7 @@ from rich.markup import escape
 
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.grid import plain_table
-from ndcg_ab.report.terminal import print_findings
+from ndcg_ab.report.tables import print_findings
 from ndcg_ab.studies.sensitivity import Sensitivity, axes, kind, matrix, summary
 from ndcg_core.statistics.comparison import Comparison
 

@@ -1,200 +1,208 @@
-"""What a person reads in the terminal: the tables of an evaluation, its findings, where its results are."""
+"""What a person reads in the terminal: what to do, every comparison in a line, what the data check found."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
-from ndcg_ab.report.grid import Grid, Row, lines_of, plain_table
-from ndcg_ab.report.text import (
-    change,
-    comparison_text,
-    family_text,
-    interval,
-    judged_label,
-    level,
-    percent,
-    plain,
-    probability,
-    rows_of,
-    shared_text,
-    together,
-    verdict_text,
-    weighted_text,
-    wins_ties_losses,
-)
+from ndcg_ab.evaluation.decisions import Choice, Decision
+from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, SECONDARY, queries_text, signed
+from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark
+from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.strips import scale_of, strip
+from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
+from ndcg_ab.report.text import ordered, plain, rows_of, weighted_text
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundles import Finished
 
-FIRST = ("rank_disagrees",)  # codes of findings that are shown before the numbers
-SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
-SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
-COLOURS = {
-    Verdict.IMPROVED: "green",
-    Verdict.REGRESSED: "red",
-    Verdict.MAY_BE_WORSE: "red",
-    Verdict.IDENTICAL: "dim",
+MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
+MOST_NOTES = 3  # notes of comparisons and slices that are told
+NAMES = (8, 28)  # columns of the names: at least, at most
+STRIPS = (9, 25)  # of the strips
+CHOICE_COLOURS = {
+    Choice.SHIP: "green",
+    Choice.SHIP_IF_CHEAP: "green",
+    Choice.DO_NOT_SHIP: "red",
+    Choice.JUDGE_MORE: "yellow",
+    Choice.NOTHING_CHANGED: "dim",
 }
-SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+SEVERITY_MARKS = {"error": "!", "warning": "!", "note": "i"}
+SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
+EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
 
 
-def system_cells(system: SystemSummary) -> list[str]:
-    return [
-        plain(system.mean),
-        plain(system.median),
-        str(system.queries),
-        str(system.unanswered),
-        percent(system.judged),
-    ]
+def print_outcome(console: Console, outcome: Outcome, *, details: bool = False) -> None:
+    """The answer; with details also every table."""
+    print_answer(console, outcome)
+    if details:
+        console.print()
+        print_tables(console, outcome)
+    elif outcome.comparisons or outcome.findings:
+        dim(console, f"{footing(outcome)}; all tables: --details")
 
 
-def test_cells(comparison: Comparison | None) -> list[str]:
-    if comparison is None:
-        return [""] * 5
-    return [
-        signed(comparison.difference),
-        interval(comparison),
-        probability(comparison.p_value),
-        probability(comparison.p_adjusted),
-        wins_ties_losses(comparison),
-    ]
-
-
-def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
-    """The verdict in its colour; shared: over how many queries, where the table does not show it."""
-    if comparison is None:
-        return Text("baseline")
-    colour = COLOURS.get(comparison.conclusion, "")
-    return Text(verdict_text(comparison) + (f"; {shared}" if shared else ""), style=colour)
-
-
-def title_of(name: str, about: str) -> Text:
-    return Text.assemble((name, "bold"), " ", (about, "dim"))
-
-
-def dim(console: Console, text: str) -> None:
-    console.print(Text(text, style="dim"), highlight=False)
-
-
-def print_outcome(console: Console, outcome: Outcome) -> None:
-    """The tables of an evaluation, one for each metric (several where the terminal is narrow), then the findings.
-
-    What questions every number stands above them.
-    """
-    grave = [finding for finding in outcome.findings if finding.code in FIRST]
-    for finding in grave:
-        console.print(Text(f"{finding.severity}: {finding.message}\n", style="bold yellow"), highlight=False)
+def print_answer(console: Console, outcome: Outcome) -> None:
+    """What questions the answer, the decisions, a line for each comparison that counts, findings in groups."""
+    for banner in banners(outcome):
+        console.print(Text(f"! {banner}", style="bold yellow"), highlight=False)
+    print_decisions(console, outcome)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
-    print_slices(console, outcome)
-    print_pairs(console, outcome)
-    if outcome.comparisons:
-        for family in dict.fromkeys(row.family for row in outcome.comparisons):
-            dim(console, family_text(outcome, family))
-        if weighting := weighted_text(outcome):
-            dim(console, weighting)
-        preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
-        flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
-        again = f"{queries_text(outcome.parity_queries)} computed again by the Python core, and equal"
-        dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    print_findings(console, [finding for finding in outcome.findings if finding not in grave])
+    lines = [(found.severity, found.text) for found in finding_lines(outcome)]
+    lines += [("note", text) for text in notes(outcome)]
+    if lines:
+        console.print()
+    for severity, text in lines:
+        told = Text.assemble((SEVERITY_MARKS[severity], SEVERITY_COLOURS[severity]), f" {text}")
+        console.print(told, highlight=False)
+
+
+def print_decisions(console: Console, outcome: Outcome) -> None:
+    """One line for each candidate, the largest difference on the first metric first; many share their lines."""
+    places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
+    decisions = sorted(outcome.decisions, key=lambda found: places.get(found.candidate, len(places)))
+    words = max((cell_len(found.decision.words) for found in decisions), default=0)
+    if len(decisions) > MOST_DECISIONS:
+        for choice in Choice:
+            same = [shortened(found.candidate, NAMES[1]) for found in decisions if found.decision is choice]
+            if same:
+                head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
+                first, *others = lines_of(same, console.width - cell_len(head))
+                console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
+                for line in others:
+                    console.print(Text(" " * cell_len(head) + line), highlight=False)
+        return
+    names = max((cell_len(found.candidate) for found in decisions), default=0)
+    for found in decisions:
+        console.print(decision_line(found, words, min(names, NAMES[1]), console.width), highlight=False)
+
+
+def decision_line(found: Decision, words: int, names: int, width: int) -> Text:
+    """``✗ do not ship  dense  recall@100 may be worse than 0.02 (-0.0300)``, in so many columns."""
+    choice = found.decision
+    head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}"
+    name = padded(found.candidate, names)
+    room = width - cell_len(head) - names - 4
+    reason = found.reason if cell_len(found.reason) <= room else found.reason[: max(room - 1, 0)] + "…"
+    return Text.assemble((head, f"bold {CHOICE_COLOURS[choice]}"), "  ", (name, "bold"), "  ", reason)
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
-    """The systems on one metric, and each candidate against the baseline: in one table, or in two that are narrower."""
-    system_head = ["mean", "median", "queries", "unanswered", judged_label(metric)]
-    pairs = list(rows_of(outcome, metric))
-    family = next((row.family for _, row in pairs if row), PRIMARY)
-    role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
-    title = title_of(metric.name, f" definition {metric.hash}{role}")
-    p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
-    test_head = ["difference", f"{level(outcome.alpha)} interval", *p, "wins/ties/losses"]
-    verdicts = {row.candidate: verdict_cell(row, shared_text(outcome, row)) for _, row in pairs if row}
-    rows = [
-        Row(
-            [system.system_id], system_cells(system) + test_cells(row), verdicts.get(system.system_id, Text("baseline"))
-        )
-        for system, row in pairs
-    ]
-    whole = Grid(["system"], system_head + test_head, rows)
-    layout = whole.layout(console.width)
-    if rows and layout and len(layout.tables) == 1:
-        whole.print(console, title)
-    elif rows:
-        systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
-        Grid(["system"], system_head, systems, verdicts=False).print(console, title)
-        tested = [Row([row.candidate], test_cells(row), verdicts[row.candidate]) for _, row in pairs if row]
-        if tested:
-            Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
-    if not any(system.queries for system, _ in pairs):
+    """``ndcg@10 · 158 queries · baseline bm25 0.3764``, and a line for each candidate."""
+    means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
+    rows = ordered(outcome, metric)
+    console.print()
+    console.print(headline(metric, means, rows, outcome.baseline), highlight=False)
+    if not rows:
+        for system in means.values():
+            if system.system_id != outcome.baseline:
+                console.print(Text(f"  {system.system_id}  {plain(system.mean)}"), highlight=False)
+    if not any(system.queries for system in means.values()):
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
         console.print(Text(nothing, style="yellow"), highlight=False)
-    console.print()
-
-
-def print_slices(console: Console, outcome: Outcome) -> None:
-    """The slices by each attribute and on each metric."""
-    groups = dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)
-    head = ["queries", "baseline", "difference", f"{level(outcome.alpha)} interval", "adjusted p", "wins/ties/losses"]
-    for attribute, metric in groups:
-        rows = []
-        for row in outcome.slices:
-            if (row.attribute, row.metric) == (attribute, metric):
-                cells = [str(row.queries), plain(row.baseline_mean), signed(row.difference), interval(row)]
-                cells += [probability(row.p_adjusted), wins_ties_losses(row)]
-                rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))
-        Grid(["slice", "system"], head, rows).print(console, title_of(metric, f"by {attribute or ''}, exploratory"))
-
-
-def print_pairs(console: Console, outcome: Outcome) -> None:
-    """Every two systems, the smallest adjusted p first."""
-    pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
-    if not pairs:
+    if not rows:
         return
-    rows = []
-    for row in pairs[:SHOWN_PAIRS]:
-        cells = [signed(row.difference), probability(row.p_adjusted), wins_ties_losses(row)]
-        verdict = verdict_cell(row, shared_text(outcome, row))
-        rows.append(Row([row.metric, row.candidate, row.baseline], cells, verdict))
-    head = ["difference", "adjusted p", "wins/ties/losses"]
-    Grid(["metric", "of two systems", "against"], head, rows).print(console, title_of("all pairs", "exploratory"))
-    if (more := len(pairs) - SHOWN_PAIRS) > 0:
-        dim(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
+    values = [plain(means[row.candidate].mean) for row in rows]
+    differences = [signed(row.difference) for row in rows]
+    verdicts = [row.short_verdict for row in rows]
+    first, second, last = (max(map(cell_len, column)) for column in (values, differences, verdicts))
+    left = console.width - 2 - first - 2 - second - 2 - 2 - last  # for names and strips
+    names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
+    drawn = min(left - names - 2, STRIPS[1])
+    scale = scale_of(rows) if drawn >= STRIPS[0] else None
+    for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
+        colour = COLOURS.get(row.conclusion, "")
+        line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
+        line.append(f"  {value:>{first}}  {difference:>{second}}  ")
+        if scale is not None:
+            line.append(f"{strip(row, scale, drawn)}  ", style=colour)
+        line.append(verdict, style=colour)
+        line.truncate(console.width)
+        console.print(line, highlight=False)
+
+
+def headline(metric: Metric, means: dict[str, SystemSummary], rows: Sequence[Comparison], baseline: str) -> Text:
+    known = means.get(baseline)
+    family = rows[0].family if rows else PRIMARY
+    parts = [f" · {queries_text(known.queries)}" if known else ""]
+    if family == GUARDRAILS and rows[0].smallest_effect is not None:
+        parts.append(f" · guardrail: not worse by {rows[0].smallest_effect:g}")
+    elif family == SECONDARY:
+        parts.append(" · secondary, decides nothing")
+    parts.append(f" · baseline {shortened(baseline, NAMES[1])} {plain(known.mean)}" if known else "")
+    return Text.assemble((metric.name, "bold"), "".join(parts))
+
+
+def padded(name: str, width: int) -> str:
+    short = shortened(name, width)
+    return short + " " * (width - cell_len(short))
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
+    groups: dict[str, list[str]] = {}
+    for row in outcome.main:
+        for text in row.notes:
+            groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
+    found = []
+    for text, names in groups.items():
+        counted = f"{len(names)} of {len(outcome.main)} comparisons"
+        found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
+    shown = [row for row in outcome.slices if row.conclusion.is_detected]
+    if shown:
+        each = [
+            f"{row.attribute} {row.slice}: {row.candidate} {row.verdict} ({signed(row.difference)})" for row in shown
+        ]
+        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more(each)}")
+    elif outcome.slices:
+        count = len({(row.attribute, row.slice) for row in outcome.slices})
+        found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
+    if outcome.pairs:
+        detected = sum(row.conclusion.is_detected for row in outcome.pairs)
+        found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
+    if (weighting := weighted_text(outcome)) is not None:
+        found.append(weighting)
+    return found
+
+
+def more(texts: Sequence[str]) -> str:
+    return f"; and {len(texts) - MOST_NOTES} more" if len(texts) > MOST_NOTES else ""
+
+
+def footing(outcome: Outcome) -> str:
+    """How it was tested, in a line."""
+    count = sum(row.p_adjusted is not None for row in outcome.main)
+    tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
+    return f"\n{tested}; {outcome.parity_queries} queries recomputed in Python, equal"
+
+
+def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
+    """The queries that each candidate wins and loses most on the first metric, a line for each."""
+    metric = outcome.metrics[0]
+    candidates = [row.candidate for row in ordered(outcome, metric)][:EXTREME_CANDIDATES]
+    shown = [row for row in extremes if row["metric"] == metric.name and row["place"] <= SHOWN_EXTREMES]
+    shown = sorted(
+        (row for row in shown if row["candidate"] in candidates), key=lambda row: candidates.index(row["candidate"])
+    )
+    if not shown:
+        return
     console.print()
-
-
-def print_details(console: Console, outcome: Outcome) -> None:
-    """What describes the differences and decides nothing, one table and one list of queries for each metric."""
-    weighted = weighted_text(outcome) is not None
-    head = ["relative change", "family's interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
-    head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
-    for metric in outcome.metrics:
-        described = [(row, row.descriptive) for row in outcome.main if row.metric == metric.name and row.descriptive]
-        rows = []
-        for row, found in described:
-            size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
-            cells = [change(found), together(row), size, percent(found.changed), percent(found.above)]
-            cells += [percent(found.within), percent(found.below), probability(found.p_t)]
-            cells += [probability(found.p_wilcoxon), probability(found.p_sign), percent(found.top_share)]
-            cells += [signed(row.unweighted_difference)] * weighted
-            rows.append(Row([row.candidate], cells))
-        if rows:
-            title = title_of(metric.name, "described (these columns decide nothing)")
-            Grid(["system"], head, rows, verdicts=False).print(console, title)
-        for row, found in described:
-            carriers = [f"{each.query_id} {percent(each.share)}" for each in found.carriers[:5]]
-            if carriers:
-                carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
-                dim(console, "\n".join(lines_of(carriers, console.width)))
-        if rows:
-            console.print()
+    console.print(Text.assemble(("largest wins and losses", "bold"), f", {metric.name}"), highlight=False)
+    names = min(max(cell_len(row["candidate"]) for row in shown), NAMES[1])
+    previous = None
+    for row in shown:
+        name = "" if row["candidate"] == previous else row["candidate"]
+        previous = row["candidate"]
+        line = Text(f"{padded(name, names)}  {signed(row['difference'])}  ")
+        line.append(f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"])
+        line.truncate(console.width, overflow="ellipsis")
+        console.print(line, highlight=False)
 
 
 def print_gates(console: Console, outcome: Outcome) -> None:
@@ -203,45 +211,17 @@ def print_gates(console: Console, outcome: Outcome) -> None:
         console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
 
 
-def print_findings(console: Console, findings: Sequence[Finding]) -> None:
-    if not findings:
-        console.print("[dim]data check: nothing to report[/]")
-    for finding in findings:
-        severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
-        console.print(Text.assemble(severity, f": {finding.message}"), highlight=False)
-
-
-def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
-    """The queries with the largest wins and losses of each candidate, on the first metric."""
-    metric = outcome.metrics[0]
-    shown = [row for row in extremes if row["metric"] == metric.name and row["place"] <= SHOWN_EXTREMES]
-    if not shown:
-        return
-    console.print(Text.assemble(("largest wins and losses", "bold"), f", {metric.name}"), highlight=False)
-    made = plain_table("")
-    made.add_column("system", overflow="fold", max_width=24)
-    made.add_column("", no_wrap=True)
-    made.add_column("query", overflow="fold")
-    made.add_column("difference", justify="right", no_wrap=True)
-    for row in shown:
-        text = f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"]
-        made.add_row(Text(row["candidate"]), row["direction"], Text(text), signed(row["difference"]))
-    console.print(made)
-
-
-def print_run(console: Console, finished: "Finished") -> None:
+def print_run(console: Console, finished: "Finished", *, details: bool = False) -> None:
     """What `run` ends with: who won, on which queries, where everything is."""
-    print_outcome(console, finished.outcome)
-    print_extremes(console, finished.outcome, finished.extremes)
-    for row in finished.outcome.main:
-        if row.metric == finished.outcome.metrics[0].name:
-            told = comparison_text(row, finished.outcome.alpha)
-            console.print(Text.assemble(("→", "bold"), f" {told}"), highlight=False)
-    print_gates(console, finished.outcome)
+    outcome = finished.outcome
+    print_outcome(console, outcome, details=details)
+    print_extremes(console, outcome, finished.extremes)
+    console.print()
+    print_gates(console, outcome)
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(
-            "same inputs and configuration as an earlier evaluation: its result stands (--force computes anew)",
+            "same inputs and configuration as an earlier evaluation: its result stands",
             highlight=False,
         )
     if finished.delivered:
@@ -253,4 +233,4 @@ def print_run(console: Console, finished: "Finished") -> None:
     if finished.dashboard:
         places.append(("open with", finished.dashboard))
     for name, place in places:
-        console.print(f"{name:>10}  {place}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name:>11}  {place}", highlight=False, markup=False, soft_wrap=True)

@@ -123,3 +123,9 @@ def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, C
     for system in outcome.systems:
         if system.metric == metric.name:
             yield system, found.get(system.system_id)
+
+
+def ordered(outcome: Outcome, metric: Metric) -> list[Comparison]:
+    """The candidates on one metric, the largest difference first."""
+    rows = [row for row in outcome.main if row.metric == metric.name]
+    return sorted(rows, key=lambda row: (row.difference is None, -(row.difference or 0.0)))

@@ -11,7 +11,7 @@ from rich.text import Text
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Timeline
 from ndcg_ab.report.grid import plain_table
-from ndcg_ab.report.terminal import COLOURS
+from ndcg_ab.report.tables import COLOURS
 from ndcg_ab.report.text import plain
 from ndcg_core.statistics.verdict import Verdict
 

@@ -154,8 +154,11 @@ class Documents:
 
     def chosen(self, found: list[str]) -> dict[str, str]:
         given = self.described.given
-        mapping = given.name + "_columns={{'{}': '{}'}}" if given else "{}={}"
-        return DOCUMENT.check_columns(self.origin, found, self.described.columns, mapping)
+        columns = self.described.columns
+        if given is None:
+            return DOCUMENT.check_columns(self.origin, found, columns)
+        argument = f"{given.name}_columns"
+        return DOCUMENT.check_columns(self.origin, found, columns, lambda _, mapping: f"{argument}={dict(mapping)}")
 
     @contextlib.contextmanager
     def saying_why(self) -> Iterator[None]:

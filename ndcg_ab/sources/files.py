@@ -18,6 +18,7 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.hints import FORMAT, files_in, packed, similar_file
 from ndcg_ab.sources.records import find_lines, is_gzipped, open_bytes, open_parquet, read_rows
 from ndcg_ab.sources.schema import Layout
 
@@ -74,6 +75,7 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     gzipped = False
     try:
         gzipped = is_gzipped(path)
+        refuse_packed(path, layout, file_format)
         table = read_fast(path, layout, file_format, columns)
     except UNCLEAR:
         table = None
@@ -90,11 +92,21 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
 def refuse_no_file(path: Path) -> None:
     """What is not there, is no file, or holds nothing."""
     if not path.exists():
-        raise InputError(f"{path}: there is no such file")
+        raise InputError(f"{path}: there is no such file{similar_file(path)}")
     if not path.is_file():
-        raise InputError(f"{path}: is not a file")
+        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
+
+
+def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
+    """Files that are no text (or no Parquet) by their first bytes."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if problem := packed(path, start):
+        raise InputError(f"{path}: {problem}")
+    if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
+        raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
 
 
 def read_fast(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading, without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
@@ -62,9 +62,11 @@ def log_once(bundle: Bundle) -> Published:
         raise
     except MlflowException as error:
         refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
-        raise (RefusedError if refused else TrackingError)(f"{uri}: {first_sentence(error)}") from error
+        raise (RefusedError if refused else TrackingError)(
+            f"{without_password(uri)}: {first_sentence(error)}"
+        ) from error
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        raise TrackingError(f"{uri}: {first_sentence(error)}") from error
+        raise TrackingError(f"{without_password(uri)}: {first_sentence(error)}") from error
 
 
 def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, bool]:
@@ -90,6 +92,7 @@ def first_sentence(error: Exception) -> str:
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
+    uri = without_password(uri)
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"

@@ -40,6 +40,7 @@ from ndcg_core.statistics.verdict import (
     guardrail_verdict,
     notes,
     sentence,
+    short,
     verdict,
 )
 
@@ -148,6 +149,12 @@ class Comparison:
             mde=self.mde,
             smallest_effect=self.smallest_effect,
         )
+
+    @property
+    def short_verdict(self) -> str:
+        """The same in a few words, for a list (`ndcg_core.statistics.verdict.short`)."""
+        conclusion = Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
+        return short(conclusion, mde=self.mde, smallest_effect=self.smallest_effect)
 
 
 @dataclass(frozen=True, slots=True)

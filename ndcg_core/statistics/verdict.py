@@ -221,6 +221,23 @@ def sentence(
     return f"no detectable difference (MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power){lacking}"
 
 
+def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
+    """A conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
+
+    The numbers: see `Facts`. Raises ValueError where the words need a smallest_effect and there is none.
+    """
+    kind, _, underpowered, obstacle = conclusion
+    if kind is Verdict.NOT_TESTABLE:
+        return "not testable"
+    if kind is not Verdict.UNDECIDED:
+        found = sentence(conclusion, queries=0, differing=0, smallest_effect=smallest_effect)
+        return found.replace("by more than", ">").replace("smaller than", "<")
+    if mde is None or obstacle is Obstacle.ZERO_VARIANCE:
+        return "undecided (zero variance)"
+    lacking = f" > {smallest_effect:g}" if underpowered else ""
+    return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
+
+
 def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
     """What to keep in mind, in words; often nothing."""
     if facts.test is None or facts.differing == 0:

@@ -176,7 +176,8 @@ def prepare(folder: Path) -> None:
     for path in DATA.iterdir():
         shutil.copy(path, folder)
     rows = [line.split() for line in (folder / "old.run").read_text().splitlines()]
-    lost = [f"{row[0]} Q0 unknown-{row[2]} {row[3]} {row[4]} new" for row in rows]
+    found_last = ("", "unknown-")  # of five documents the last is judged
+    lost = [f"{row[0]} Q0 {found_last[row[3] != '5']}{row[2]} {row[3]} {row[4]} new" for row in rows]
     (folder / "lost.run").write_text("\n".join(lost) + "\n")
     (folder / "waiting_engine.py").write_text(ENGINE)
     (folder / "flows").mkdir()

@@ -56,8 +56,9 @@ def outcome(files: Path, *options: str, systems: tuple[str, ...] = ("old", "new"
     return json.loads(found.stdout)
 
 
-def test_the_table_says_who_won(files: Path) -> None:
-    found = RUNNER.invoke(app, compare(files, "--metric", "ndcg@3", "--metric", "rr", systems=("old", "new", "half")))
+def test_the_tables_say_who_won(files: Path) -> None:
+    asked = ["--details", "--metric", "ndcg@3", "--metric", "rr"]
+    found = RUNNER.invoke(app, compare(files, *asked, systems=("old", "new", "half")))
     assert found.exit_code == 0
     for words in ("ndcg@3", "rr", "old", "baseline", "new", "improved", "half", "regressed", "30/0/0", "95 % interval"):
         assert words in found.output
@@ -115,7 +116,8 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     assert new["verdict"] == "improved"
     assert new["p_adjusted"] >= new["p_value"] > 0
     for finding in found["findings"]:
-        assert set(finding) == {"code", "severity", "message", "count"}
+        assert list(finding) == listed_keys("findings")
+    assert [list(each) for each in found["decisions"]] == [listed_keys("decisions")] * 2
     assert ("unanswered_query", 15) in {(row["code"], row["count"]) for row in found["findings"]}
 
 
@@ -219,7 +221,7 @@ def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.Monk
     from rich.console import Console
 
     monkeypatch.setattr("ndcg_ab.flows.cli.comparing.output_console", lambda: Console(width=100))
-    found = RUNNER.invoke(app, compare(files))
+    found = RUNNER.invoke(app, compare(files, "--details"))
     assert "against old" in found.output
     assert max(map(len, found.output.splitlines())) <= 100
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import typer
 
-from ndcg_ab.config.file import known_keys
 from ndcg_ab.config.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
+from ndcg_ab.config.keys import known_keys
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
 # What the command writes and prints, and how.
-OF_THE_COMMAND = {"--json", "--per-query", "--report", "--details", "--quiet"}
+OF_THE_COMMAND = {"--json", "--per-query", "--report", "--markdown", "--gate", "--details", "--quiet"}
 COMPARE = typer.main.get_command(app).commands["compare"]  # type: ignore[attr-defined]
 FILES = Files("qrels", ["old=old.run", "new=new.run"])
 
@@ -42,7 +42,7 @@ def test_what_is_not_given_is_the_model_s() -> None:
 
 def test_values_get_to_their_keys() -> None:
     files = Files("j.csv", ["old=a=b.run", "new=c.run"], "csv", "jsonl", "grade=rating", "doc_id=url,score=s")
-    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7, "d.csv")
+    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7, documents="d.csv")
     found = evaluated(files, plan, seed=0, all_pairs=True, weighted=False)
     assert (str(found.judgments.file), found.judgments.format) == ("j.csv", "csv")
     assert found.judgments.columns == {"grade": "rating"}
@@ -68,7 +68,7 @@ def test_values_get_to_their_keys() -> None:
         ("systems: the name 'a' is given twice", "--system: the name 'a' is given twice"),
         ("queries: missing; slices.by needs a file", "--queries: missing; --slice needs a file"),
         ("judgments: must hold keys", "--judgments: must hold keys"),
-        ("gate.judged = 2: must be 1 or less", "gate.judged = 2: must be 1 or less"),
+        ("gate.judged = 2: must be 1 or less", "--require = 2: must be 1 or less"),
     ],
 )
 def test_a_problem_names_the_option(problem: str, said: str) -> None:

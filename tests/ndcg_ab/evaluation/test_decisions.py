@@ -57,7 +57,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [BETTER],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved (+0.0500), whether by enough is open: no smallest effect is set",
+        "ndcg@10 improved (+0.0500); enough? set a smallest effect",
     ),
     "improved, not shown to be by more": (
         [row("improved", smallest_effect=0.04)],
@@ -75,7 +75,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [ENOUGH, OPEN],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved, by more than 0.01 (+0.0500); rr@10 no detectable difference (MDE = 0.100 at 80 % power)",
+        "ndcg@10 improved, by more than 0.01 (+0.0500); open: rr@10",
     ),
     "equivalent": (
         [row("equivalent within ±0.1", smallest_effect=0.1)],
@@ -87,7 +87,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [OPEN, HOLDS],
         [],
         "judge_more",
-        "rr@10 no detectable difference (MDE = 0.100 at 80 % power)",
+        "rr@10 undecided (MDE 0.100)",
     ),
     "not testable": (
         [row("not testable (n = 1)", queries=1)],

@@ -1,227 +1,230 @@
-"""The tables in terminals of every width: no number breaks or vanishes, every verdict can be read."""
+"""The answer in terminals of every width: what to do comes first, no line is too long, and there are few."""
 
-import fcntl
+import dataclasses
 import io
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
-from rich.text import Text
 
-from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import phrases
-from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.pipeline import run_pipeline
-from ndcg_ab.report import terminal as tables
-from ndcg_ab.report import text as wording
-from ndcg_ab.report.grid import Grid, Row, lines_of, shortened
-from ndcg_ab.report.terminal import print_details, print_outcome, verdict_cell
-from tests.places import ROOT
+from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome
+from ndcg_ab.report.answer import banners, finding_lines, hardly_judged
+from ndcg_ab.report.strips import scale_of, strip
+from ndcg_ab.report.terminal import print_outcome
+from ndcg_core.statistics.verdict import Verdict
+from tests.laboratory import Ranking, in_order, outcome_of
 
-WIDTHS = (60, 80, 120, 200)
-QUERIES = [f"q{number:02d}" for number in range(60)]
-LONG = "a very long value of the attribute that goes on and on " * 6
-NAMES = ("old", "new", "bm25-with-synonyms-and-a-reranker-of-2026-11-20-build-4711", "tail\\")
-METRIC = "ndcg(gain=exponential, unanswered=exclude)@3"
+QUERIES = [f"q{number:02d}" for number in range(40)]
+JUDGMENTS = {query: {"a": 2, "b": 1, "z": 0} for query in QUERIES}
+METRICS = ["ndcg@3", "rr@3", "precision@2", "recall@2"]
+
+
+def ranking(place: int) -> Ranking:
+    rng = np.random.default_rng(place)
+    return {query: in_order(*rng.permutation([*"abx"])) for query in QUERIES}
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Four systems, of which `tail` answers half; a guardrail, slices with a long value, weights, all pairs."""
-    folder = tmp_path_factory.mktemp("tables")
-    (folder / "qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 1\n" for query in QUERIES))
-    rng = np.random.default_rng(3)
-    for place in range(len(NAMES)):
-        orders = rng.choice(["abx", "bax", "xab", "xyb"][place % 2 :], size=60)
-        rows = [
-            f"{query} Q0 {doc} {rank} {9 - rank} t\n"
-            for query, order in zip(QUERIES, orders, strict=True)
-            if place < 3 or query < "q30"
-            for rank, doc in enumerate(order, start=1)
-        ]
-        (folder / f"{place}.run").write_text("".join(rows))
-    values = ["en"] * 30 + ["de"] * 20 + [LONG] * 10
-    lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
-    (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
-    files = Files(str(folder / "qrels"), [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)])
-    plan = Plan([], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 15)
-    evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, None, plan)
-    with DuckDBEngine() as engine:
-        return run_pipeline(evaluation, engine)
+def outcome() -> Outcome:
+    """Twenty systems on four metrics."""
+    names = [f"system-{place:02d}-with-a-long-name-of-build-{place * 731}" for place in range(20)]
+    return outcome_of(JUDGMENTS, {name: ranking(place) for place, name in enumerate(names)}, METRICS)
 
 
-def printed(outcome: Outcome, width: int, **keys: Any) -> str:
-    console = Console(width=width, file=io.StringIO(), emoji=False, **keys)
-    print_outcome(console, outcome)
-    print_details(console, outcome)
+def few(outcome: Outcome, count: int) -> Outcome:
+    """The outcome of the first systems."""
+    names = list(dict.fromkeys(row.system_id for row in outcome.systems))[:count]
+    return dataclasses.replace(
+        outcome,
+        systems=tuple(row for row in outcome.systems if row.system_id in names),
+        comparisons=tuple(row for row in outcome.comparisons if row.candidate in names),
+        findings=tuple(row for row in outcome.findings if row.system in (None, *names)),
+    )
+
+
+def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), emoji=False)
+    print_outcome(console, outcome, **keys)
     assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return console.file.getvalue().splitlines()
 
 
-def numbers_of(outcome: Outcome) -> Iterator[str]:
-    """Every number that the tables hold, as often as they do."""
-    for system in outcome.systems:
-        yield from tables.system_cells(system)
-    for row in outcome.main:
-        yield from tables.test_cells(row)
-        found = row.descriptive
-        assert found is not None
-        yield from (wording.change(found), wording.together(row), phrases.signed(row.unweighted_difference))
-        yield from map(wording.percent, (found.changed, found.above, found.within, found.below, found.top_share))
-        yield from map(wording.probability, (found.p_t, found.p_wilcoxon, found.p_sign))
-    for row in outcome.slices:
-        yield from (str(row.queries), wording.plain(row.baseline_mean), phrases.signed(row.difference))
-        yield from (wording.interval(row), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
-    for row in outcome.pairs:
-        yield from (phrases.signed(row.difference), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
+@pytest.mark.parametrize("count", [2, 5, 20])
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_every_candidate_has_its_decision_and_its_line(outcome: Outcome, width: int, count: int) -> None:
+    asked = few(outcome, count)
+    lines = printed(asked, width)
+    assert max(map(cell_len, lines)) <= width
+    if width >= 100 or (count == 20 and width >= 80):
+        assert len(lines) <= {2: 25, 5: 40, 20: 120}[count]
+    first = lines[0]
+    assert first[0] in "✓✗?=", "what to do comes first"
+    assert any(first[2:].startswith(choice.words) for choice in Choice)
+    text = "\n".join(lines)
+    for row in asked.main:
+        (line,) = [each for each in lines if f"{row.difference:+.4f}" in each and row.short_verdict in each][:1]
+        assert line[0] in "▲▼●"
+    for found in asked.decisions:
+        assert found.candidate[:4] in text
+    for metric in METRICS:
+        assert re.search(rf"^{re.escape(metric)} · 40 queries · baseline ", text, flags=re.MULTILINE)
 
 
-def words(text: str) -> str:
-    return " ".join(text.split())
+def test_candidates_stand_in_the_order_of_their_differences(outcome: Outcome) -> None:
+    lines = printed(few(outcome, 5), 120)
+    start = next(place for place, line in enumerate(lines) if line.startswith("rr@3"))
+    shown = [float(found[0]) for line in lines[start + 1 : start + 5] if (found := re.findall(r"[+-]0\.\d{4}", line))]
+    assert len(shown) == 4
+    assert shown == sorted(shown, reverse=True)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_number_and_every_verdict_is_whole(outcome: Outcome, width: int) -> None:
-    text = printed(outcome, width)
-    assert max(map(len, text.splitlines())) <= width
-    assert not re.search(r"[\d.]…", re.sub(r"\S*-\S*…\S+", "", text)), "a number is cut"
-    for number, count in Counter(numbers_of(outcome)).items():
-        shown = re.findall(rf"(?<!\S){re.escape(number)}(?=[\s,)]|$)", text, flags=re.MULTILINE)
-        assert len(shown) >= count, number
-    verdicts = [wording.verdict_text(row) for row in (*outcome.main, *outcome.slices, *outcome.pairs)]
-    for verdict, count in Counter(verdicts).items():
-        assert words(text).count(words(verdict)) >= count, verdict
+def test_details_hold_the_tables_below_the_answer(outcome: Outcome) -> None:
+    asked = few(outcome, 2)
+    short, long = printed(asked, 120), printed(asked, 120, details=True)
+    assert long[: len(short) - 2] == short[:-2]
+    assert any("wins/ties/losses" in line for line in long)
+    assert short[-1].endswith("all tables: --details")
+    assert not any("--details" in line for line in long)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int) -> None:
-    rows = [row for row in outcome.slices if row.metric == "rr"]
-    twins = [LONG.replace("very", word) for word in ("most", "less", "even")]
-    parts = dict(zip(dict.fromkeys(row.slice for row in rows), twins, strict=True))
-    renamed = replace(outcome, comparisons=tuple(replace(row, slice=parts[row.slice]) for row in rows), metrics=())
-    text = printed(renamed, width)
-    for row in rows:
-        assert wording.interval(row) in words(text)
-    for twin in twins:
-        assert words(twin)[:6] in words(text)
+def test_a_failed_gate_is_the_first_thing_read(outcome: Outcome) -> None:
+    (candidate,) = few(outcome, 2).candidates
+    failed = dataclasses.replace(few(outcome, 2), gates=(GateResult("unanswered", False, "3 left", (candidate,)),))
+    assert printed(failed, 100)[0].startswith("✗ do not ship  ")
+    assert "gate unanswered failed: 3 left" in printed(failed, 200)[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("columns", [80, 120])
-def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
-    """The command on a real terminal; its JSON says what must stand there."""
-    data = ROOT / "tests" / "data"
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--judgments", f"{data}/judgments.qrels"]
-    command += [
-        "--system",
-        f"old={data}/old.run",
-        "--system",
-        f"new={data}/new.run",
-        "--queries",
-        f"{data}/queries.tsv",
+def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) -> None:
+    rows = [
+        dataclasses.replace(outcome.main[0], low=low, high=high, difference=middle, smallest_effect=margin)
+        for low, middle, high, margin in (
+            (0.2, 0.4, 0.6, None),
+            (-0.2, 0.0, 0.2, None),
+            (-0.4, -0.2, 0.0, 0.2),
+            (None, None, None, None),
+        )
     ]
-    command += ["--slice", "language", "--smallest-slice", "6", "--guardrail", "recall@100=0.02", "--all-pairs"]
-    command += ["--details", "--json", str(tmp_path / "found.json")]
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env={**environment, "TERM": "xterm"}, cwd=ROOT
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(ours)
-    assert process.wait() == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
-    assert max(map(len, text.splitlines())) <= columns
-    outcome = Outcome.read(tmp_path / "found.json")
-    for number in numbers_of(outcome):
-        assert re.search(rf"(?<!\S){re.escape(number)}(?=[\s,])", text), number
-    for row in (*outcome.main, *outcome.slices, *outcome.pairs):
-        assert words(wording.verdict_text(row)) in words(text)
+    scale = scale_of(rows)
+    assert scale == (-0.4, 0.6)
+    assert [strip(row, scale, 11) for row in rows] == [
+        "    │ ━━●━━",
+        "  ━━●━━    ",
+        "━━●━│··    ",
+        "           ",
+    ]
+    assert scale_of(rows[3:]) is None
+    assert strip(rows[0], None, 5) == "     "
 
 
-def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
-    text = printed(outcome, 200)
-    assert "tail\\" in text
-    assert "tail\\\\" not in text
-    turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
-    text = printed(turned, 80)
-    assert "against tail\\\n" in text
-    assert "note: ends in \\\n" in text
+FINDINGS = {
+    "alone, it is told in full as it was": (
+        [Finding("slices_disagree", "warning", "the sentence", 3)],
+        ["! the sentence"],
+    ),
+    "the same of all": (
+        [Finding("unjudged_query", "note", "…", 81, name) for name in ("a", "b", "c")],
+        ["i all 3 systems answer 81 unjudged queries"],
+    ),
+    "different, the most first": (
+        [Finding("unanswered_query", "warning", "…", count, name) for name, count in (("a", 1), ("c", 12))],
+        ["! 2 of 3 systems return nothing for judged queries: c 12, a 1"],
+    ),
+    "of one system": (
+        [Finding("unanswered_query", "warning", "system b returned nothing for 4", 4, "b")],
+        ["! system b returned nothing for 4"],
+    ),
+    "few judged, the fewest first, for each cutoff": (
+        [
+            Finding("few_judged", "warning", "…", 9, "a", "ndcg@10", 0.77),
+            Finding("few_judged", "warning", "…", 9, "b", "rr@10", 0.7),
+            Finding("few_judged", "warning", "…", 9, "a", "recall@100", 0.4),
+        ],
+        [
+            "! judged@10: b 70 %, a 77 %",
+            "! judged@100: a 40 %",
+        ],
+    ),
+    "ties that move nothing are not told": ([Finding("tied_places", "note", "…", 9, "a", None, 0.0)], []),
+    "ties that move something": (
+        [
+            Finding("tied_places", "warning", "…", 9, "a", "rr@10", 0.0016),
+            Finding("tied_places", "warning", "…", 9, "b", "rr@10", 0.0371),
+        ],
+        ["! the order of equal scores could move rr@10: b 0.0371, a 0.0016"],
+    ),
+    "what questions everything stands above": ([Finding("rank_disagrees", "warning", "…", 9, "a", "rr", 0.1)], []),
+    "few judged of many": (
+        [Finding("few_judged", "warning", "…", 9, f"s{place}", "rr", 0.9 - place / 10) for place in range(7)],
+        ["! judged: 7 of 3 systems from 30 % (s6) up"],
+    ),
+    "many are counted": (
+        [Finding("repeated_rank", "warning", "…", 20 - place, f"s{place}") for place in range(8)],
+        [
+            "! 8 of 3 systems give results a rank that another one has:"
+            " s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"
+        ],
+    ),
+}
 
 
-def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
-    row = next(row for row in outcome.main if (row.candidate, row.metric) == ("tail\\", METRIC))
-    other = next(row for row in outcome.main if (row.candidate, row.metric) == ("new", METRIC))
-    assert wording.shared_text(outcome, row) == "over 30 shared queries"
-    assert wording.shared_text(outcome, other) == ""
-    text = words(printed(outcome, 80))
-    assert words(verdict_cell(row, "over 30 shared queries").plain) in text
-    # of the primary comparison, and of the pairs with `tail` on the metric that leaves out
-    assert text.count("over 30 shared queries") == 4
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings_are_grouped_over_systems(outcome: Outcome, name: str) -> None:
+    findings, expected = FINDINGS[name]
+    systems = tuple(dataclasses.replace(row, system_id=name) for row in outcome.systems[:1] for name in "abc")
+    asked = dataclasses.replace(outcome, findings=tuple(findings), systems=systems)
+    assert [f"{'!' if line.severity == 'warning' else 'i'} {line.text}" for line in finding_lines(asked)] == expected
 
 
-def test_weights_are_told_of_one_comparison(outcome: Outcome) -> None:
-    row = min((row for row in outcome.main if row.effective_queries), key=lambda row: row.effective_queries or 0)
-    assert row.queries == 30
-    told = wording.weighted_text(outcome)
-    assert told is not None
-    assert told.endswith(f": 30 queries settle as much as {row.effective_queries:.0f} of equal weight")
+def test_hardly_judged_stands_above_the_decision() -> None:
+    """One of twelve results is judged: 8 %."""
+    unknown = [f"x{number}" for number in range(11)]
+    judgments = {query: {"a": 1} for query in QUERIES}
+    rankings = {
+        "old": {query: in_order("a", *unknown) for query in QUERIES},
+        "new": {query: in_order(*unknown, "a") for query in QUERIES},
+    }
+    found = outcome_of(judgments, rankings, ["ndcg@12", "rr@1"])
+    (banner,) = banners(found)
+    assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
+    lines = printed(found, 200)
+    assert lines[0] == f"! {banner}"
+    assert lines[1].startswith("✗ do not ship")
+    enough = dataclasses.replace(found, systems=tuple(dataclasses.replace(row, judged=0.1) for row in found.systems))
+    assert list(hardly_judged(enough)) == []
 
 
-def test_one_query_is_one_query(outcome: Outcome) -> None:
-    assert "; 1 query computed again by" in words(printed(replace(outcome, parity_queries=1), 80))
-    assert phrases.queries_text(1, "judged") == "1 judged query"
-    assert phrases.queries_text(2) == "2 queries"
+def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
+    asked = few(outcome, 3)
+    rows = tuple(dataclasses.replace(row, notes=("small sample",)) for row in asked.comparisons)
+    text = " ".join(" ".join(printed(dataclasses.replace(asked, comparisons=rows), 200)).split())
+    assert text.count("small sample: ") == 1
+    assert "small sample: 8 of 8 comparisons" in text
 
 
-def test_huge_values_are_written_short() -> None:
-    assert (phrases.signed(1e80), wording.plain(-1.5e20), wording.plain(0.25)) == (
-        "+1.0000e+80",
-        "-1.5000e+20",
-        "0.2500",
-    )
+def test_one_system_alone_is_no_comparison() -> None:
+    lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
+    assert re.fullmatch(r"ndcg@3 · 40 queries · baseline only 0\.\d{4}", lines[1])
 
 
-def test_names_are_shortened_in_their_middle() -> None:
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghijk", 6) == "abc…jk"
-    assert Text(shortened("日本語の長い名前です", 8)).cell_len <= 8
-
-
-def test_names_that_would_look_alike_are_written_out() -> None:
-    rows = [Row([f"{'a' * 60}{letter}{'b' * 60}"], ["1"], Text("improved")) for letter in "xy"]
-    grid = Grid(["system"], ["n"], rows)
-    assert grid.layout(80) is None
-    console = Console(width=80, file=io.StringIO())
-    grid.print(console, Text("title"))
-    assert isinstance(console.file, io.StringIO)
-    found = console.file.getvalue().replace("\n", "")
-    assert all(row.names[0] in found for row in rows)
-
-
-def test_lines_break_between_items() -> None:
-    assert list(lines_of(["a 1", "b 2", "c … 3"], 9)) == ["a 1, b 2,", "c … 3"]
-    assert list(lines_of([], 9)) == []
+def test_verdicts_have_a_short_form(outcome: Outcome) -> None:
+    rows = {
+        "improved, > 0.02": {"conclusion": Verdict.IMPROVED, "size": "by_more_than"},
+        "regressed, < 0.02": {"conclusion": Verdict.REGRESSED, "size": "smaller_than"},
+        "improved": {"conclusion": Verdict.IMPROVED, "size": None},
+        "undecided (MDE 0.050 > 0.02)": {"conclusion": Verdict.UNDECIDED, "underpowered": True},
+        "undecided (MDE 0.050)": {"conclusion": Verdict.UNDECIDED, "underpowered": False},
+        "undecided (zero variance)": {"conclusion": Verdict.UNDECIDED, "mde": None},
+        "equivalent within ±0.02": {"conclusion": Verdict.EQUIVALENT},
+        "not worse than 0.02": {"conclusion": Verdict.NOT_WORSE},
+        "may be worse than 0.02": {"conclusion": Verdict.MAY_BE_WORSE},
+        "not testable": {"conclusion": Verdict.NOT_TESTABLE, "obstacle": "few_queries"},
+        "identical": {"conclusion": Verdict.IDENTICAL},
+    }
+    plain = {"size": None, "underpowered": False, "obstacle": None, "mde": 0.05, "smallest_effect": 0.02}
+    for text, changes in rows.items():
+        row = dataclasses.replace(outcome.comparisons[0], **(plain | changes))  # type: ignore[arg-type]
+        assert row.short_verdict == text

@@ -88,7 +88,11 @@ def test_a_row_that_only_the_careful_way_reads(tmp_path: Path) -> None:
 
 
 REFUSED = [
-    ("d.csv", "id,title\n1,One\n", "d.csv: there is no column 'doc_id' for doc_id (columns: id, title); else say"),
+    (
+        "d.csv",
+        "id,title\n1,One\n",
+        "d.csv: there is no column 'doc_id' for doc_id (columns: id, title); did you mean",
+    ),
     ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
     ("d.csv", "doc_id,title\n1,One\n1,Uno\n", "d.csv: document '1' has two titles: 'One' and 'Uno'"),
     ("d.jsonl", '{"doc_id": "1"}\n{"doc_id": \n', "d.jsonl, line 2: is not JSON"),

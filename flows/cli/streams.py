@@ -1,0 +1,74 @@
+"""Standard output as people use it: closed early by `| head`, or with an encoding that knows no box and no arrow."""
+
+import codecs
+import os
+import sys
+import unicodedata
+from typing import Any, TextIO
+
+PLAIN = {  # one character for one, so that columns stay where they are
+    **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
+    **dict(zip("─┃╭╮╰╯├┤┬┴┼", "-|+++++++++", strict=True)),
+    **dict(zip("▁▂▃▄▅▆▇█", "_.,-~=+#", strict=True)),
+    **dict.fromkeys("“”„", '"'),
+    **dict.fromkeys("‘’", "'"),
+    "±": "+-",
+    "≤": "<=",
+    "≥": ">=",
+}
+HANDLER = "ndcg-ab-plain"
+
+
+def plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that an encoding does not have: their likes in ASCII, else a question mark."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(likeness, error.object[error.start : error.end])), error.end
+
+
+def likeness(character: str) -> str:
+    if character in PLAIN:
+        return PLAIN[character]
+    if "\u2800" <= character <= "\u28ff":  # of the spinner
+        return "."
+    bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return bare or "?"
+
+
+class Patient:
+    """A stream whose reader may leave early: what comes after goes nowhere, and the program goes on to its end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._drop()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._drop()
+
+    def _drop(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+
+def prepare_streams() -> None:
+    """Makes standard output and standard error so; to be called before anything is written."""
+    codecs.register_error(HANDLER, plain)
+    for stream in (sys.stdout, sys.stderr):
+        encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
+        if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
+            stream.reconfigure(errors=HANDLER)
+    if not isinstance(sys.stdout, Patient):
+        sys.stdout = Patient(sys.stdout)

@@ -1,0 +1,107 @@
+"""A comparison as a comment on a pull request: Markdown as GitHub, GitLab and others read it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ndcg_ab import __version__
+from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.phrases import GUARDRAILS, SECONDARY, queries_text, signed
+from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, listed, mark
+from ndcg_ab.report.strips import scale_of, strip
+from ndcg_ab.report.text import level, ordered, plain, rows_of, verdict_text
+from ndcg_core.measures.metric import Metric
+
+STRIP = 21  # characters
+QUERIES = 10  # that moved most
+
+
+def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
+    """The decision, a table for each metric, the queries that moved most, what the data check found.
+
+    extremes: as `ndcg_ab.evaluation.pipeline.extremes` gives them; of the first metric the largest are shown.
+    """
+    parts = [f"### {title(outcome)}"]
+    parts += [f"> **{escaped(banner)}**" for banner in banners(outcome)]
+    if outcome.decisions:
+        parts.append(table(["", "candidate", "decision", "why"], decision_rows(outcome)))
+    for metric in outcome.metrics:
+        parts += metric_parts(outcome, metric)
+    if moved := list(query_rows(outcome, extremes)):
+        head = ["query", "candidate", "difference"]
+        parts.append(folded(f"The queries that moved most ({outcome.metrics[0].name})", table(head, moved)))
+    if lines := [escaped(line.text) for line in finding_lines(outcome)]:
+        parts.append(folded(f"What the data check found ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
+    parts.append(
+        f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
+        f" {queries_text(outcome.parity_queries)} recomputed in Python, equal; ndcg-ab {__version__}</sub>"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def title(outcome: Outcome) -> str:
+    """Every decision with its candidates, what must not ship first."""
+    told = []
+    for choice in sorted(Choice, key=lambda choice: choice is not Choice.DO_NOT_SHIP):
+        if names := [found.candidate for found in outcome.decisions if found.decision is choice]:
+            told.append(f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}")
+    return " · ".join(told) or "Nothing is compared"
+
+
+def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
+    for found in outcome.decisions:
+        words = f"**{found.decision.words}**"
+        yield [CHOICE_MARKS[found.decision], escaped(found.candidate), words, escaped(found.reason)]
+
+
+def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
+    """A line about the metric, and a row for each candidate, the largest difference first."""
+    means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
+    rows = ordered(outcome, metric)
+    known = means.get(outcome.baseline)
+    about = [f"**{escaped(metric.name)}**"]
+    if rows and rows[0].family == GUARDRAILS:
+        about.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
+    elif rows and rows[0].family == SECONDARY:
+        about.append("secondary, decides nothing")
+    if known:
+        about += [queries_text(known.queries), f"baseline {escaped(outcome.baseline)} {plain(known.mean)}"]
+    yield " · ".join(about)
+    scale = scale_of(rows)
+    cells = [
+        [
+            f"{mark(row)} {escaped(row.candidate)}",
+            plain(means[row.candidate].mean),
+            signed(row.difference),
+            f"`{strip(row, scale, STRIP).replace(' ', '·')}`" if scale else "",
+            escaped(verdict_text(row)),
+        ]
+        for row in rows
+    ]
+    if cells:
+        yield table(["candidate", "mean", "difference", f"{level(outcome.alpha)} interval", "verdict"], cells)
+
+
+def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
+    """The queries with the largest differences on the first metric, over all candidates."""
+    known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
+    for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
+        text = f"{row['query_id']} {row['text'] or ''}".strip()
+        yield [escaped(text), escaped(row["candidate"]), signed(row["difference"])]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
+    numbers = ("mean", "difference")
+    lines = [head, ["--:" if name in numbers else "---" for name in head], *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def folded(summary: str, content: str) -> str:
+    return f"<details><summary>{escaped(summary)}</summary>\n\n{content}\n\n</details>"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown and HTML leave as it is, in a table as well."""
+    marked = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+    return " ".join(marked.split())

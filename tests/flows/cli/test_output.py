@@ -1,0 +1,154 @@
+"""What `compare` writes for people and for pull requests: gates, comments, streams of every kind."""
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli import streams
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.console import program
+from ndcg_ab.report.comment import escaped
+from tests.places import ROOT
+
+RUNNER = CliRunner()
+DATA = ROOT / "tests" / "data"
+COMPARE = ["compare", "--judgments", str(DATA / "judgments.qrels"), "--metric", "ndcg@5"]
+BETTER = [*COMPARE, "--system", f"old={DATA / 'old.run'}", "--system", f"new={DATA / 'new.run'}"]
+WORSE = [*BETTER, "--baseline", "new"]
+
+# (command, exit code, what stands on standard error)
+GATES: dict[str, tuple[list[str], int, str]] = {
+    "without a gate a regression is no failure": (WORSE, 0, ""),
+    "a regression": ([*WORSE, "--gate"], 1, "gate failed: no regression: old against new, ndcg@5: regressed"),
+    "no regression": ([*BETTER, "--gate"], 0, ""),
+    "a guardrail that may not hold": (
+        [*WORSE, "--guardrail", "recall@1=0.001", "--gate"],
+        1,
+        "gate failed: guardrails: old against new, recall@1: may be worse than 0.001",
+    ),
+    "more is required": ([*BETTER, "--require", "judged=0.99"], 1, "gate failed: judged: "),
+    "enough is judged": ([*BETTER, "--require", "judged=0.01"], 0, ""),
+    "shown to be not worse": ([*BETTER, "--require", "ndcg@5=0.05"], 0, ""),
+    "not shown": ([*WORSE, "--require", "ndcg@5=0.001"], 1, "gate failed: not worse: old against new, ndcg@5"),
+    "unanswered": ([*BETTER, "--require", "unanswered=3"], 0, ""),
+    "too many unanswered": ([*BETTER, "--require", "unanswered=0"], 1, "gate failed: unanswered: new left 1 queries"),
+    "no number": ([*BETTER, "--require", "judged=many"], 2, "--require 'judged=many': 'many' must be a number"),
+    "no value": ([*BETTER, "--require", "judged"], 2, "--require 'judged': must be judged=NUMBER"),
+    "a share above 1": ([*BETTER, "--require", "judged=80"], 2, "--require = 80.0: must be 1.0 or less"),
+    "a part of a query": ([*BETTER, "--require", "unanswered=0.5"], 2, "'0.5' must be a whole number from 0 up"),
+    "another metric": ([*BETTER, "--require", "rr=0.1"], 2, "--require"),
+    "an unknown word": ([*BETTER, "--require", "jugded=0.8"], 2, "jugded"),
+}
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_gates(name: str) -> None:
+    command, code, words = GATES[name]
+    found = RUNNER.invoke(app, [*command, "--quiet"])
+    assert (found.exit_code, found.stdout) == (code, "")
+    assert words in found.stderr
+    assert bool(found.stderr) == bool(code)
+
+
+def test_a_failed_gate_costs_no_output(tmp_path: Path) -> None:
+    path = tmp_path / "comment.md"
+    found = RUNNER.invoke(app, [*WORSE, "--gate", "--markdown", str(path), "--json", str(tmp_path / "j.json")])
+    assert found.exit_code == 1
+    assert found.stdout.startswith("✗ do not ship  old  ndcg@5 regressed (-")
+    assert path.read_text().startswith("### ✗ do not ship: old\n")
+    assert '"decision": "do_not_ship"' in (tmp_path / "j.json").read_text()
+
+
+def test_a_comment_is_markdown() -> None:
+    """A renderer finds the tables, the code and the folded parts, and no cell is torn."""
+    command = [*BETTER, "--metric", "rr", "--guardrail", "recall@1=0.2", "--markdown", "-"]
+    found = RUNNER.invoke(app, command)
+    assert found.exit_code == 0
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(found.stdout)
+    assert page.startswith("<h3>✓ ship if cheap: new</h3>")
+    widths = [[row.count("<td") for row in part.split("<tr>")[2:]] for part in page.split("<table>")[1:]]
+    assert [set(rows) for rows in widths] == [{4}, {5}, {5}, {5}, {3}], "decisions, three metrics, queries"
+    assert len(widths[-1]) == 10, "the queries that moved most"
+    assert all("│" in code for code in re.findall(r"<code>(.*?)</code>", page))
+    assert len(re.findall("<code>", page)) == 3
+    assert page.count("<details><summary>") == page.count("</details>") >= 1
+    assert "|" not in re.sub(r"<[^>]*>", "", page), "a row that the renderer did not read"
+
+
+@pytest.mark.parametrize("text", ["a|b", "*x* _y_", "<b>", "`c`", "[l](u)", "\\", "~~s~~", "# h", "&amp;"])
+def test_texts_of_others_stay_texts(text: str) -> None:
+    cell = MarkdownIt().enable("table").render(f"| h |\n|---|\n| {escaped(text)} |\n")
+    assert re.findall(r"<td>(.*)</td>", cell) == [
+        text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    ]
+
+
+def test_only_one_thing_is_written_to_standard_output() -> None:
+    found = RUNNER.invoke(app, [*BETTER, "--json", "-", "--markdown", "-"])
+    assert found.exit_code == 2
+    assert "only one of them can be written here" in found.stderr
+
+
+def test_columns_are_obeyed_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = {}
+    for columns in ("70", "150", "0", "wide"):
+        monkeypatch.setenv("COLUMNS", columns)
+        found = RUNNER.invoke(app, [*BETTER, "--details"])
+        widths[columns] = max(map(len, found.stdout.splitlines()))
+    assert widths["70"] <= 70 < widths["150"] <= 150
+    assert widths["0"] == widths["wide"] <= 200
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_other_encodings_get_their_likes(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", written)
+    streams.prepare_streams()
+    print("✓ ● ━━│ … − é 日 ⠋ 'a' ±0.1")
+    sys.stdout.flush()
+    expected = {"ascii": "+ o ==| ~ - e ? . 'a' +-0.1\n", "latin-1": "+ o ==| ~ - é ? . 'a' ±0.1\n"}[encoding]
+    assert written.buffer.getvalue().decode(encoding) == expected  # type: ignore[attr-defined]
+
+
+def test_utf_8_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", written)
+    streams.prepare_streams()
+    print("✓ ●")
+    sys.stdout.flush()
+    assert written.buffer.getvalue().decode() == "✓ ●\n"  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    """The gate is checked all the same: its exit code is that of the command, not of the pipe."""
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *WORSE, "--gate", "--details", "--metric", "rr"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 1
+    assert errors.count("\n") == 1
+    assert errors.startswith("ndcg-ab: gate failed: no regression")
+
+
+def test_printed_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name where the shell finds it, else by its path, relative where that is short."""
+    place = tmp_path / "a folder" / "bin"
+    place.mkdir(parents=True)
+    (place / "ndcg-ab").touch()
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert program() == "'a folder/bin/ndcg-ab'"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert program() == f"'{place}/ndcg-ab'"
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert program() == "ndcg-ab"
