@@ -14,6 +14,7 @@ from .options import (
     Alpha,
     BaselineName,
     Details,
+    DocumentsFile,
     Exploratory,
     Guardrails,
     IntervalMethod,
@@ -77,6 +78,7 @@ def compare(
     secondary: SecondaryMetrics = None,
     guardrail: Guardrails = None,
     queries: QueriesFile = None,
+    documents: DocumentsFile = None,
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
@@ -101,7 +103,7 @@ def compare(
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.gates import check_gates
-        from ndcg_ab.evaluation.pipeline import extremes, run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.pipeline import Read, extremes, run_pipeline, write_query_scores
         from ndcg_ab.report.comment import QUERIES, comment
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
@@ -109,7 +111,7 @@ def compare(
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
         required = require or [] if gate or require else None
-        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required)
+        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
@@ -126,17 +128,20 @@ def compare(
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
         with open_engine(None, threads) as engine:
+            read: list[Read] = []
             with Progress(quiet) as say:
-                outcome = run_pipeline(evaluation, engine, say)
+                outcome = run_pipeline(evaluation, engine, say, read.append)
             outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
             moved = extremes(engine, QUERIES) if markdown else []
-            if scores_path:
-                write_query_scores(engine, scores_path)
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
+                from ndcg_ab.sources.documents import documents_of
 
-                write_page(report_path, gather(engine, outcome, about_files(evaluation)))
+                about = about_files(evaluation, read[0])
+                write_page(report_path, gather(engine, outcome, about, documents=documents_of(evaluation)))
+            if scores_path:
+                write_query_scores(engine, scores_path)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if markdown:
             write_or_print(lambda: comment(outcome, moved), markdown_path, to_standard_output=markdown == "-")

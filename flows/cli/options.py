@@ -73,6 +73,10 @@ QueriesFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet."),
 ]
+DocumentsFile = Annotated[
+    str | None,
+    of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
+]
 SliceAttributes = Annotated[
     list[str] | None,
     of_metrics(

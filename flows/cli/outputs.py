@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
-    queries = [evaluation.queries.file] if evaluation.queries else []
-    return [evaluation.judgments.file, *queries, *(system.file for system in evaluation.systems if system.file)]
+    others = [source.file for source in (evaluation.queries, evaluation.documents) if source]
+    return [evaluation.judgments.file, *others, *(system.file for system in evaluation.systems if system.file)]
 
 
 def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:

@@ -11,8 +11,9 @@ from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.tables import kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
+OPTIONAL = ("queries", "documents")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
-MAPPINGS = ("guardrails", "gate", "columns", "judgments_columns", "queries_columns")
+MAPPINGS = ("guardrails", "gate", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 
 def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
@@ -20,16 +21,17 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
     plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("judgments", "systems")}
     plain["judgments"], judgments = place_of("judgments", arguments["judgments"])
     entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
-    queries_columns, queries = plain.pop("queries_columns", None), None
-    if plain.get("queries") is not None:
-        file, queries = place_of("queries", plain["queries"])
-        plain["queries"] = {"file": file, "columns": queries_columns or {}}
-    for name, given in (("judgments", judgments), ("queries", queries)):
+    held = {"judgments": judgments}
+    for name in OPTIONAL:
+        columns = plain.pop(f"{name}_columns", None)
+        if plain.get(name) is not None:
+            file, held[name] = place_of(name, plain[name])
+            plain[name] = {"file": file, "columns": columns or {}}
+    for name, given in held.items():
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
     evaluation = evaluation_from(plain | {"systems": entries})
-    evaluation.judgments.hold(judgments)
-    if evaluation.queries:
-        evaluation.queries.hold(queries)
+    for name, given in held.items():
+        getattr(evaluation, name).hold(given)
     for system, given in zip(evaluation.systems, rankings, strict=True):
         system.hold(given)
     return evaluation
@@ -48,7 +50,7 @@ def as_key(name: str, value: Any) -> Any:
         return {key: as_key("guardrails", each) if key == "not_worse" else unboxed(each) for key, each in value.items()}
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
         raise InputError(f"{name} = {shown(value)}: must be a mapping")
-    return value if name == "queries" else unboxed(value)
+    return value if name in OPTIONAL else unboxed(value)
 
 
 def listed(name: str, value: Any) -> list[Any]:

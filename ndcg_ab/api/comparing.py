@@ -19,10 +19,12 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.report.page.data import about_files, gather
+from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import shown
 from ndcg_core.measures.metric import Metric
 
 Progress = Callable[[str], object]
+DIGESTED = 1_000_000  # rows of an input; beyond, its digest for a page that nobody may ask for takes seconds
 
 
 def compare(
@@ -35,6 +37,7 @@ def compare(
     guardrails: Mapping[Any, float] | None = None,
     smallest_effect: float | Mapping[Any, float] | None = None,
     queries: Data | None = None,
+    documents: Data | None = None,
     slices: str | Sequence[str] = (),
     smallest_slice: int = 25,
     alpha: float = 0.05,
@@ -51,12 +54,14 @@ def compare(
     judgments_columns: Mapping[str, str] | None = None,
     judgments_format: FileFormat | None = None,
     queries_columns: Mapping[str, str] | None = None,
+    documents_columns: Mapping[str, str] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> CompareResult:
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
 
     judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
+    documents: likewise, doc_id with title and url, for `report`; they change no result.
     metrics, secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric -> how much worse
         no candidate may be.  smallest_effect: the difference > 0 that matters, of every metric or metric -> difference.
     baseline: by default the first system.  all_pairs: every two systems too.
@@ -64,7 +69,7 @@ def compare(
         queries' weights; by default where they have some.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
-    columns, format: of the rankings, field -> column name and the files' format; likewise of judgments and queries.
+    columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
@@ -105,9 +110,11 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
 
     resources = evaluation.resources
     with open_engine(None, resources.threads, resources.memory_limit) as engine:
-        outcome = pipeline.run_pipeline(evaluation, engine, say)
+        read: list[pipeline.Read] = []
+        outcome = pipeline.run_pipeline(evaluation, engine, say, read.append)
         outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
-        about = about_files(evaluation)
+        about = about_files(evaluation, read[0], DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
-        return CompareResult(pipeline.query_scores(engine), outcome, gather(engine, outcome, about))
+        page = gather(engine, outcome, about, documents=documents_of(evaluation))
+        return CompareResult(pipeline.query_scores(engine), outcome, page)

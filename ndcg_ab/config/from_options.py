@@ -39,6 +39,7 @@ class Plan:
     slices: Sequence[str] | None = None
     smallest_slice: int | None = None
     gate: Sequence[str] | None = None
+    documents: str | None = None
 
 
 # ---- what is written in an option
@@ -197,6 +198,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
+    Option("--documents", "documents", "documents"),
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
     Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
@@ -233,6 +235,7 @@ def evaluation_of(
         )
     given = {**vars(files), **vars(plan), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "threads": threads, "queries": plan.queries or None}
+    given |= {"documents": plan.documents or None}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         value = given.get(option.given)

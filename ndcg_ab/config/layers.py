@@ -88,7 +88,7 @@ def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
     found = dict(below)
     for key, value in above.items():
         under = found.get(key)
-        if key in ("judgments", "queries") and isinstance(under, str):
+        if key in ("judgments", "queries", "documents") and isinstance(under, str):
             under = {"file": under}
         if value is None:
             found.pop(key, None)
@@ -116,7 +116,7 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         return str(folder / value) if is_relative else value
 
     found = dict(content)
-    for key in ("judgments", "queries", "output"):
+    for key in ("judgments", "queries", "documents", "output"):
         if isinstance(found.get(key), dict):
             found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
         elif key in found:
@@ -171,7 +171,7 @@ def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, An
         place = (*place, part)
         kinds = list(inner_types(annotation_of(place)))
         origins = {get_origin(kind) for kind in kinds}
-        if isinstance(inner, str) and place in (("judgments",), ("queries",)):
+        if isinstance(inner, str) and place in (("judgments",), ("queries",), ("documents",)):
             inner = {"file": inner}
         if inner is None and list in origins and dict not in origins:
             inner = []

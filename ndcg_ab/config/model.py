@@ -239,6 +239,9 @@ class Evaluation(Model):
     name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
     judgments: FileSource = Field(description="The judgments: a file name, or file, format and columns.")
     queries: FileSource | None = Field(None, description="The queries' texts; python sources need them.")
+    documents: FileSource | None = Field(
+        None, description="Titles and addresses of documents, for the page; they change no result."
+    )
     systems: list[System] = Field(min_length=1, description="The systems compared; the first is the baseline.")
     baseline: str | None = Field(None, description="The system that the others are compared with.")
     metrics: list[str] = Field(
@@ -263,7 +266,7 @@ class Evaluation(Model):
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
 
-    @field_validator("judgments", "queries", mode="before")
+    @field_validator("judgments", "queries", "documents", mode="before")
     @classmethod
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)

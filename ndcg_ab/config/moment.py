@@ -29,7 +29,7 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     local = moment.astimezone(zone)
     changes: dict[str, Any] = {}
-    for name in ("judgments", "queries"):
+    for name in ("judgments", "queries", "documents"):
         source = getattr(evaluation, name)
         if source is not None:
             file = one_file(evaluation, dated_path(source.file, local), f"{name}.file")
@@ -67,6 +67,8 @@ def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     yield ("judgments", "file"), str(evaluation.judgments.file)
     if evaluation.queries is not None:
         yield ("queries", "file"), str(evaluation.queries.file)
+    if evaluation.documents is not None:
+        yield ("documents", "file"), str(evaluation.documents.file)
     for at, system in enumerate(evaluation.systems):
         if system.file is not None:
             yield ("systems", at, "file"), str(system.file)

@@ -30,7 +30,8 @@ def json_schema() -> Schema:
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
     keys["judgments"]["anyOf"] = [TEXT, {"$ref": keys["judgments"].pop("$ref")}]
-    keys["queries"]["anyOf"] = [TEXT, *keys["queries"]["anyOf"]]
+    for name in ("queries", "documents"):
+        keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
     parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,24 +26,48 @@ from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources.documents import documents_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
 Say = Callable[[str], None]
 
 
-def run_pipeline(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> Outcome:
+class Read(NamedTuple):
+    """The inputs of an evaluation as they were read; rankings: by the names of the systems."""
+
+    judgments: Pulled
+    queries: Queries
+    rankings: dict[str, Pulled]
+
+
+WhenRead = Callable[[Read], None]
+
+
+def run_pipeline(
+    evaluation: Evaluation,
+    engine: Engine,
+    say: Say = lambda step: None,
+    when_read: WhenRead = lambda read: None,
+) -> Outcome:
     """Every step of one evaluation, in the tables of `engine`.
 
-    say: told what begins.  Raises InputError, ParityError.
+    say: told what begins.  when_read: given the inputs as they were read.  Raises InputError, ParityError.
     """
-    findings, parity_queries = score_all(evaluation, engine, say)
+    findings, parity_queries = score_all(evaluation, engine, say, when_read)
     return conclude(engine, evaluation, findings, parity_queries)
 
 
-def score_all(evaluation: Evaluation, engine: Engine, say: Say) -> tuple[list[Finding], int]:
+def score_all(
+    evaluation: Evaluation,
+    engine: Engine,
+    say: Say,
+    when_read: WhenRead = lambda read: None,
+) -> tuple[list[Finding], int]:
     """Everything before the tests: the data check's findings, and how many queries were computed twice."""
-    judgments, queries, rankings = pull_all(evaluation, say)
+    read = pull_all(evaluation, say)
+    judgments, queries, rankings = read
+    when_read(read)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
     findings = check(engine, judgments, rankings, evaluation.metric_list)
@@ -55,7 +79,7 @@ def score_all(evaluation: Evaluation, engine: Engine, say: Say) -> tuple[list[Fi
     return findings, parity_queries
 
 
-def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[str, Pulled]]:
+def pull_all(evaluation: Evaluation, say: Say) -> Read:
     """Judgments, queries and every system's ranking, in that order."""
     say("reading judgments")
     judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
@@ -64,7 +88,7 @@ def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[st
     for system in evaluation.systems:
         say(f"reading {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
-    return judgments, queries, rankings
+    return Read(judgments, queries, rankings)
 
 
 def load(
@@ -75,6 +99,8 @@ def load(
     evaluation: Evaluation,
 ) -> None:
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    if documents := documents_of(evaluation):
+        documents.check()
     engine.put("pulled_judgment", judgments.table)
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())

@@ -27,7 +27,8 @@ from ndcg_core.statistics.comparison import Comparison
 
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
-ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "schedule", "retention"}  # changes no result
+# Keys that change no result.
+ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "schedule", "retention", "documents"}
 
 
 @dataclasses.dataclass(frozen=True)

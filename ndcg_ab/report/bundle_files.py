@@ -15,6 +15,7 @@ from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.report.page.figures import save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
+from ndcg_ab.sources.documents import documents_of
 
 PAGE = "report.html"
 FIGURES = "figures"
@@ -37,7 +38,8 @@ def write_report(folder: Path) -> None:
     bundle = read_bundle(folder)
     timeline = timeline_of(bundle)
     with open_engine(folder / TABLES) as engine:
-        data = gather(engine, bundle.outcome, read_content(folder), timeline)
+        documents = documents_of(bundle.evaluation)
+        data = gather(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     (folder / FIGURES).mkdir(exist_ok=True)
     for name, figure in static_figures(data, DRAWN).items():
         if name in DRAWN:  # no metric with a unit of its own

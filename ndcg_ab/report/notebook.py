@@ -11,6 +11,7 @@ from html import escape
 
 from rich.console import Console
 
+from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.report.explained import print_explained
 from ndcg_ab.report.page.render import environment, words_of
@@ -22,12 +23,19 @@ from ndcg_ab.studies.power import Asked, Plan
 
 WIDTH = 200  # columns where there is no terminal, as for the commands
 COLOURS = {"improved": "#2f81d6", "regressed": "#d0611f", "other": "#808890"}  # told from white and from black
+CHOICE_COLOURS = {
+    Choice.SHIP: COLOURS["improved"],
+    Choice.SHIP_IF_CHEAP: COLOURS["improved"],
+    Choice.DO_NOT_SHIP: COLOURS["regressed"],
+    Choice.JUDGE_MORE: "#a87900",
+    Choice.NOTHING_CHANGED: COLOURS["other"],
+}
 
 
 def outcome_html(outcome: Outcome) -> str:
-    """The answer, the tables with their intervals drawn, what the data check found."""
+    """The decisions, the tables with their intervals drawn, what the data check found."""
     template = environment().get_template("notebook.html")
-    return template.render(outcome=outcome, colours=COLOURS, **words_of(outcome))
+    return template.render(outcome=outcome, colours=COLOURS, choice_colours=CHOICE_COLOURS, **words_of(outcome))
 
 
 def preformatted(text: str) -> str:

@@ -66,13 +66,8 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
 
     columns maps a field to the file's name for it.  Raises InputError for anything that breaks a rule.
     """
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file{similar_file(path)}")
-    if not path.is_file():
-        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
+    refuse_no_file(path)
     file_format = file_format or format_of(path)
-    if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty")
     if file_format == "trec" and layout.trec is None:
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
     if file_format == "trec" and columns:
@@ -92,6 +87,16 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
+
+
+def refuse_no_file(path: Path) -> None:
+    """What is not there, is no file, or holds nothing."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file{similar_file(path)}")
+    if not path.is_file():
+        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty")
 
 
 def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:

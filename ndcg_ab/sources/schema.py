@@ -144,6 +144,14 @@ RANKING = Layout(
     ),
     ({"query_id": 0, "doc_id": 2, "rank": 3, "score": 4}, 6),
 )
+DOCUMENT = Layout(
+    "document",
+    (
+        Field("doc_id", pa.string()),
+        Field("title", pa.string(), required=False),
+        Field("url", pa.string(), required=False),
+    ),
+)
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 

@@ -1,5 +1,6 @@
 """The report page as a person meets it: by mouse and keyboard, on a phone, on paper, in the dark (in Chromium)."""
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import rendered, write_page
 from ndcg_ab.report.text import plain
+from ndcg_ab.sources.schema import DOCUMENT
 from tests.ndcg_ab.report.test_page import (
     ABOUT,
     HOSTILE_DOC,
@@ -78,15 +80,15 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
     asked: list[str] = []
     contexts = []
 
-    def opened(width: int = 1280, height: int = 900, ready: bool = True, **options: Any) -> Any:
+    def opened(width: int = 1280, height: int = 900, ready: bool = True, fragment: str = "", **options: Any) -> Any:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         made = context.new_page()
         made.on("console", lambda message: said.append(message.text))
         made.on("pageerror", lambda error: said.append(str(error)))
         made.on("dialog", lambda dialog: said.append(dialog.message))
-        made.on("request", lambda request: asked.append(request.url))
-        made.goto(address)
+        made.on("request", lambda request: asked.append(request.url.partition("#")[0]))
+        made.goto(f"{address}#{fragment}" if fragment else address)
         if ready:
             made.wait_for_selector("html[data-ready]", timeout=20_000)
         return made
@@ -105,7 +107,9 @@ def page(open_page: Open) -> Any:
 
 def column(page: Any, name: str) -> list[str]:
     place = {"id": 1, "text": 2, "baseline": 3, "candidate": 4, "difference": 5}[name]
-    found: list[str] = page.locator(f"#query-table tbody td:nth-child({place})").all_inner_texts()
+    if not head(page, "text").is_visible() and place > 1:
+        place -= 1
+    found: list[str] = page.locator(f"#query-table tr[data-query] > td:nth-child({place})").all_inner_texts()
     return found
 
 
@@ -198,6 +202,7 @@ def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
     assert column(page, "difference") == [signed(size) for size in sizes]
     page.get_by_role("button", name="q01").click()
     assert ranking(page, "candidate") == [["returned nothing"]]
+    assert not head(page, "text").is_visible()
     page.close()
 
 
@@ -214,7 +219,7 @@ def test_one_system_alone(browser: Any, tmp_path: Path) -> None:
     assert (column(page, "baseline"), column(page, "candidate")) == (["1.0000"], ["–"])
     page.get_by_role("button", name="q", exact=True).click()
     assert ranking(page, "baseline") == [["1", "a", "1", "–", "= same"]]
-    assert page.locator("#detail table").count() == 1 and not page.locator("figure:visible").count()
+    assert page.locator("#detail .pair table").count() == 1 and not page.locator("figure:visible").count()
     page.close()
 
 
@@ -252,10 +257,71 @@ class TestRankings:
             assert shown == [[str(row["rank"]), row["doc_id"], grade] for row, grade in zip(mine, grades, strict=True)]
             assert page.locator(f"#detail table[data-role={role}] caption").inner_text() == f"{system}, {role}"
 
-    def test_back_to_the_table(self, page: Any) -> None:
-        page.get_by_role("button", name="q05", exact=True).click()
-        page.get_by_role("button", name="Back to the table").press("Enter")
-        assert page.evaluate("document.activeElement.textContent") == "q05"
+    def test_open_in_place_and_close(self, page: Any) -> None:
+        """By its button again, by Close, by Escape; the keyboard is where it was."""
+        button = page.get_by_role("button", name="q05", exact=True)
+        for leave in (
+            lambda: button.press("Enter"),
+            lambda: page.get_by_role("button", name="Close").press("Enter"),
+            lambda: page.keyboard.press("Escape"),
+        ):
+            button.press("Enter")
+            below = "document.querySelector('tr.chosen').nextElementSibling.querySelector('#detail') !== null"
+            assert page.evaluate(below) and button.get_attribute("aria-expanded") == "true"
+            leave()
+            assert page.evaluate("document.activeElement.textContent") == "q05"
+            assert page.locator("#detail").count() == 0 and button.get_attribute("aria-expanded") == "false"
+
+    def test_have_an_address(self, page: Any, address: str, open_page: Open) -> None:
+        """By hand: opened, another one, back, forward, and in a page of its own."""
+        page.get_by_role("button", name="q02", exact=True).click()
+        page.locator("#search").fill("q03")
+        page.get_by_role("button", name="q03", exact=True).click()
+        assert page.url == f"{address}#q=q03&c=new"
+        assert page.get_by_role("link", name="link to this query").get_attribute("href") == "#q=q03&c=new"
+        page.go_back()
+        assert page.locator("#detail-title").inner_text() == "q02 · words of 2" and column(page, "id") != ["q03"]
+        page.go_back()
+        assert page.locator("#detail").count() == 0
+        page.go_forward()
+        assert page.locator("#detail-title").inner_text() == "q02 · words of 2"
+        page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
+        page.locator("#queries select[data-choice=metric]").select_option(label="dcg@5")
+        other = open_page(fragment=page.url.partition("#")[2])
+        shown = other.locator("#detail-values").inner_text()
+        assert shown.startswith("dcg@5: old") and HOSTILE_SYSTEM in shown
+        assert other.locator("tr.chosen").is_visible() and other.evaluate("scrollY") > 1000
+        other.goto(f"{address}#q=nowhere&c=new")
+        assert "the query nowhere" in other.locator("#unknown").inner_text() and not other.locator("#detail").count()
+
+    def test_say_what_is_relevant_and_not_among_them(self, page: Any, data: PageData) -> None:
+        page.get_by_role("button", name="q02", exact=True).click()
+        mine = [
+            row for row in data.missed.to_pylist() if row["query_id"] == "q02" and row["system_id"] in ("old", "new")
+        ]
+        assert mine
+        shown = {row[1]: row for row in ranking(page, "missed")}
+        assert shown.keys() == {row["doc_id"] for row in mine}
+        for row in mine:
+            said = "not returned" if row["rank"] is None else f"returned at rank {row['rank']}"
+            assert shown[row["doc_id"]][2 if row["system_id"] == "old" else 3] == said
+
+    def test_titles_are_links_only_to_the_web(self, browser: Any, data: PageData, tmp_path: Path) -> None:
+        rows = [
+            {"doc_id": "a", "title": HOSTILE_TEXT, "url": "https://example.org/a?x=1&y=2"},
+            {"doc_id": "c", "title": "C", "url": "javascript:window.hacked=1"},
+        ]
+        documents = pa.Table.from_pylist(rows, schema=DOCUMENT.schema)
+        write_page(tmp_path / "r.html", dataclasses.replace(data, documents=documents))
+        page = browser.new_page()
+        page.goto((tmp_path / "r.html").as_uri() + "#q=q01&c=new")
+        page.wait_for_selector("html[data-ready]")
+        links = page.locator("#detail .pair a")
+        assert [link.get_attribute("href") for link in links.all()] == ["https://example.org/a?x=1&y=2"] * 2
+        assert links.first.get_attribute("rel") == "noopener noreferrer"
+        assert ranking(page, "baseline")[0][1].split("\n") == [HOSTILE_TEXT, "a"]
+        assert page.evaluate("window.hacked === undefined")
+        page.close()
 
     def test_open_from_a_figure(self, page: Any) -> None:
         page.locator("#figure-differences .mark-rect path").first.click()
@@ -301,7 +367,7 @@ class TestInert:
     def test_hostile_texts_do_nothing(self, page: Any) -> None:
         page.locator("#search").fill(HOSTILE_QUERY)
         assert column(page, "id") == [HOSTILE_QUERY]
-        page.locator("#query-table tbody button").click()
+        page.locator("#query-table tr[data-query] button").click()
         page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
         documents = [row[1] for role in ("baseline", "candidate") for row in ranking(page, role)]
         assert HOSTILE_DOC in documents
@@ -320,11 +386,28 @@ class TestInert:
         )
 
 
+def test_tables_of_metrics_are_sorted_by_their_heads(page: Any) -> None:
+    """Rising, falling, as given; by number, and what has none (the baseline's difference) last."""
+    head = page.locator("#metrics table").first.locator("thead th", has_text="difference")
+    cells = page.locator("#metrics table").first.locator("tbody td:nth-child(3)")
+    given = cells.all_inner_texts()
+    numbers = sorted(float(text) for text in given if text)
+    for order, expected in (
+        ("ascending", [*numbers, None]),
+        ("descending", [*reversed(numbers), None]),
+        (None, [float(text) if text else None for text in given]),
+    ):
+        head.get_by_role("button").press("Enter")
+        assert [float(text) if text else None for text in cells.all_inner_texts()] == expected
+        assert head.get_attribute("aria-sort") == order
+
+
 @pytest.mark.parametrize("width", [360, 768])
 def test_narrow_screens_scroll_inside_tables_alone(open_page: Open, width: int) -> None:
     page = open_page(width=width, height=740)
     page.get_by_role("button", name="q01", exact=True).click()
     page.get_by_text("More columns").click()
+    page.locator("#findings summary").first.click()
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     wide = "[...document.querySelectorAll('svg')].filter(e => e.getBoundingClientRect().width > innerWidth).length"
     assert page.evaluate(wide) == 0
@@ -346,8 +429,8 @@ def test_print_shows_every_section_on_white(open_page: Open) -> None:
     page.emulate_media(media="print")
     for name in SECTIONS:
         assert page.locator(f"#{name} h2").is_visible(), name
-    assert page.get_by_text("p, unadjusted").first.is_visible()
-    assert not page.locator("#search").is_visible()
+    assert page.locator(".band .choice").first.is_visible() and page.locator("#findings li").first.is_visible()
+    assert not page.locator("#search").is_visible() and not page.get_by_text("More columns").is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.pdf(format="A4").startswith(b"%PDF")
 
@@ -358,6 +441,7 @@ def test_without_javascript_words_and_tables_are_there(open_page: Open, data: Pa
     assert page.get_by_text(signed(row.difference)).first.is_visible()
     assert page.locator("noscript p").is_visible()
     assert page.locator("#metrics table").first.is_visible() and page.locator("#findings").is_visible()
+    assert page.locator(".band .choice").first.is_visible()
     assert not page.locator("#queries").is_visible() and not page.locator("#figures").is_visible()
 
 
@@ -389,6 +473,11 @@ def test_works_inside_another_page(browser: Any, data: PageData) -> None:
     inside.locator("html[data-ready]").wait_for(timeout=20_000)
     inside.get_by_role("link", name="Queries").click()
     assert inside.locator("#queries").evaluate("section => document.activeElement === section")
+    inside.get_by_role("button", name="q01", exact=True).click()
+    inside.get_by_role("link", name="link to this query").click()
+    assert inside.locator("#detail-title").inner_text() == "q01 · words of 1"
+    inside.get_by_role("button", name="Close").click()
+    assert not inside.locator("#detail").count()
     assert inside.locator("#figure-intervals svg").count() and said == []
     around.close()
 

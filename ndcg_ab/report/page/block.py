@@ -2,14 +2,27 @@
 
 import base64
 import gzip
+import itertools
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ndcg_ab.report.page.data import CELLS, FULL, GROUPS, PageData, facts, interval_rows, shown_depth, timeline_rows
+from ndcg_ab.report.page.data import (
+    CELLS,
+    FULL,
+    GROUPS,
+    MISSED,
+    PageData,
+    facts,
+    interval_rows,
+    shown_depth,
+    timeline_rows,
+)
 from ndcg_ab.report.page.figures import page_figures
 
 DECIMALS = 10  # of values in the table of queries
+LINK = re.compile(r"https?://[^\s\x00-\x1f]+", flags=re.IGNORECASE)
 NOTHING = {"rankings": 0, "queries": 0}  # left out
 
 
@@ -105,20 +118,48 @@ def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]
 
 
 def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
-    """For each query its documents, their grades, and for each system the documents' places in rank order."""
+    """For each query its documents, their grades, and for each system places among them.
+
+    Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
+    the best their place with the rank at which it returned them, null where it did not.
+    """
     shown: dict[str, dict[str, list[tuple[int, str]]]] = {}
+    missed: dict[str, dict[str, list[tuple[str, int | None]]]] = {}
+    counts: dict[tuple[str, str], int] = {}
     grades: dict[str, dict[str, float | None]] = {}
     parts = (data.rankings[name].to_pylist() for name in ("system_id", "query_id", "rank", "doc_id", "grade"))
     for system, query, rank, doc, grade in zip(*parts, strict=True):
         shown.setdefault(query, {}).setdefault(system, []).append((rank, doc))
         grades.setdefault(query, {})[doc] = grade
+    parts = (data.missed[name].to_pylist() for name in MISSED.names)
+    for system, query, doc, grade, rank, count in zip(*parts, strict=True):
+        missed.setdefault(query, {}).setdefault(system, []).append((doc, rank))
+        counts[query, system] = count
+        grades.setdefault(query, {})[doc] = grade
+    named = known_documents(data)
     for query in ids:
-        ranked = shown.get(query, {})
-        in_order = [[doc for _, doc in sorted(ranked.get(system, []))] for system in systems]
-        docs = list(dict.fromkeys(doc for ranking in in_order for doc in ranking))
-        place = {doc: number for number, doc in enumerate(docs)}
-        known = [whole(grades[query][doc]) for doc in docs]
-        yield [docs, known, [[place[doc] for doc in ranking] for ranking in in_order]]
+        in_order = [[doc for _, doc in sorted(shown.get(query, {}).get(system, []))] for system in systems]
+        left = [missed.get(query, {}).get(system, []) for system in systems]
+        docs = [*itertools.chain(*in_order), *(doc for rows in left for doc, _ in rows)]
+        place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
+        known = [whole(grades[query][doc]) for doc in place]
+        ranks = [[place[doc] for doc in ranking] for ranking in in_order]
+        others = [
+            [counts.get((query, system), 0), [[place[doc], rank] for doc, rank in rows]]
+            for system, rows in zip(systems, left, strict=True)
+        ]
+        yield [[named.get(doc, doc) for doc in place], known, ranks, others]
+
+
+def known_documents(data: PageData) -> dict[str, list[str | None]]:
+    """doc_id -> id, title, address; an address that is no http or https is no link, and is left out."""
+    rows = data.documents.to_pylist() if data.documents else []
+    found = {row["doc_id"]: [row["doc_id"], row["title"], linked(row["url"])] for row in rows}
+    return {doc_id: row for doc_id, row in found.items() if row[1:] != [None, None]}
+
+
+def linked(url: str | None) -> str | None:
+    return url if url and LINK.fullmatch(url) else None
 
 
 def whole(grade: float | None) -> float | int | None:

@@ -1,7 +1,7 @@
 """What the report page is made from, and what its figures draw: rows of one shape for the page and for files."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -10,14 +10,24 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation, FileSource, System
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.report.text import interval, wins_ties_losses
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.tables import kind_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
+MOST_MISSED = 10  # relevant documents of a query that a system does not show
+DOC_IDS = pa.schema({"doc_id": pa.string()})
+MISSED = pa.schema(
+    {"system_id": pa.string(), "query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()}
+    | {"rank": pa.int64(), "missed": pa.int64()}
+)
 FULL = 2000  # queries that are drawn one by one; beyond, the figures draw groups of them
 GROUPS = 1000  # bars that more queries are drawn with, about
 CELLS = 40  # each way, of the grid that more queries are counted in
@@ -29,7 +39,7 @@ NUMBERS = ("baseline", "candidate", "difference")
 Rows = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PageData:
     """What the page shows.
 
@@ -38,6 +48,10 @@ class PageData:
     queries: query_id, text (null where unknown). scores: system_id, query_id, metric, value.
     rankings: system_id, query_id, rank, doc_id, grade (null where unjudged) and, where known, gain, as deep as shown,
         in the order of the first metric.
+    missed: system_id, query_id, doc_id, grade, rank, missed: relevant documents that a system does not show, the best
+        first, with the rank at which it returned them (null where it did not) and how many there are in all.
+    documents: doc_id, title, url of those that are shown (null where unknown); None where no place names them.
+    trouble: why titles and addresses are missing, where they should be there.
     timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of the
         evaluations so far,
         this one among them; None where nothing is kept.
@@ -49,36 +63,74 @@ class PageData:
     scores: pa.Table
     rankings: pa.Table
     timeline: pa.Table | None = None
+    missed: pa.Table = dataclasses.field(default_factory=MISSED.empty_table)
+    documents: pa.Table | None = None
+    trouble: str | None = None
 
 
-def gather(engine: Engine, outcome: Outcome, about: dict[str, Any], timeline: pa.Table | None = None) -> PageData:
-    """Everything from the tables of an evaluation that was scored."""
+def gather(
+    engine: Engine,
+    outcome: Outcome,
+    about: dict[str, Any],
+    timeline: pa.Table | None = None,
+    documents: Documents | None = None,
+    *,
+    can_do_without: bool = False,
+) -> PageData:
+    """Everything from the tables of an evaluation that was scored.
+
+    can_do_without: a page without titles is better than none, because the evaluation is kept already.
+    """
     engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
+    rankings = engine.read("shown_result", order="query_id, system_id, rank")
+    missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
+    known, trouble = None, None
+    if documents:
+        shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
+        try:
+            known = documents.of(shown["doc_id"])
+        except InputError as error:
+            if not can_do_without:
+                raise
+            trouble = str(error)
     return PageData(
         outcome=outcome,
         about=about,
         queries=engine.read("shown_query", order="query_id"),
         scores=engine.read("metric_value", ("system_id", "query_id", "metric", "value")),
-        rankings=engine.read("shown_result", order="query_id, system_id, rank"),
+        rankings=rankings,
         timeline=timeline,
+        missed=missed,
+        documents=known,
+        trouble=trouble,
     )
 
 
-def about_files(evaluation: Evaluation) -> dict[str, Any]:
-    """What the page says of a comparison that no history keeps: where its data are from, without digests."""
-    inputs = [input_row(evaluation.judgments.file.name, "judgments", evaluation.judgments)]
-    inputs += [input_row(system.name, "ranking", system) for system in evaluation.systems]
-    if evaluation.queries:
-        inputs.append(input_row(evaluation.queries.file.name, "queries", evaluation.queries))
+def about_files(evaluation: Evaluation, read: Read, digested: int | None = None) -> dict[str, Any]:
+    """What the page says of a comparison that no history keeps: where its data are from.
+
+    digested: rows of an input beyond which its digest is left out.
+    """
+
+    def row(name: str, kind: str, source: FileSource | System, pulled: Pulled) -> dict[str, Any]:
+        count = pulled.table.num_rows
+        digest = pulled.digest if digested is None or count <= digested else None
+        version = source.version if isinstance(source, System) else None
+        found = {"name": name, "kind": kind, "version": version, "origin": origin_of(source)}
+        return found | {"rows": count, "digest": digest}
+
+    inputs = [row(evaluation.judgments.file.name, "judgments", evaluation.judgments, read.judgments)]
+    inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in evaluation.systems]
+    if evaluation.queries and read.queries.pulled:
+        inputs.append(row(evaluation.queries.file.name, "queries", evaluation.queries, read.queries.pulled))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
-def input_row(name: str, kind: str, source: FileSource | System) -> dict[str, Any]:
-    origin = f"{kind_of(source.given.data)} in memory" if source.given else str(source.file)
+def origin_of(source: FileSource | System) -> str:
     if isinstance(source, System) and source.python:
-        origin = source.python
-    return {"name": name, "kind": kind, "version": None, "origin": origin, "rows": None, "digest": None}
+        return source.python
+    return f"{kind_of(source.given.data)} in memory" if source.given else str(source.file)
 
 
 def shown_depth(metric: Metric) -> int:

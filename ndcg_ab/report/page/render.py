@@ -17,6 +17,8 @@ import yaml
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
 from ndcg_ab.files import replacing
+from ndcg_ab.report.answer import banners, finding_lines, mark
+from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import PageData, facts
@@ -42,10 +44,9 @@ from ndcg_core.statistics.comparison import Comparison
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+SCRIPTS = ("core.js", "queries.js", "figures.js", "tables.js", "page.js")  # one script, in this order
 TEMPLATES = Path(__file__).parent / "templates"
 LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then queries
-GRAVE = ("rank_disagrees",)  # findings that question every number
-MARKS = {"improved": "▲", "regressed": "▼", "other": "●"}
 
 
 def write_page(path: Path, data: PageData) -> None:
@@ -58,7 +59,7 @@ def write_page(path: Path, data: PageData) -> None:
 def rendered(data: PageData) -> str:
     """The page with as many rankings and queries as fit into LARGEST."""
     template = environment().get_template("page.html")
-    runtime, script = vega_runtime(), (TEMPLATES / "page.js").read_text(encoding="utf-8")
+    runtime, script = vega_runtime(), page_script()
     context = {
         "data": data,
         "outcome": data.outcome,
@@ -69,9 +70,11 @@ def rendered(data: PageData) -> str:
         "script": script,
         "hashes": [digest(runtime), digest(script)],
         "charts": list(CHARTS),
+        "documents": documents_text(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **words_of(data.outcome),
         "configuration": configuration(data.about),
+        "failed": [gate.name for gate in data.outcome.failures],
     }
     frame = template.render(**context, block="", left_out=NOTHING)
     block, left_out = fitting_block(data, LARGEST - len(frame.encode()) - 2000)
@@ -94,22 +97,24 @@ def environment() -> "Environment":
 
 def words_of(outcome: Outcome) -> dict[str, Any]:
     """What the template calls."""
-    first = outcome.metrics[0]
-    severities = [finding.severity for finding in outcome.findings]
+    metrics, first = outcome.metrics, outcome.metrics[0]
+    lines = finding_lines(outcome)
+    severities = [line.severity for line in lines]
     others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
     return {
-        "answer": [row for row in outcome.main if row.metric == first.name],
-        "means": {row.system_id: row.mean for row in outcome.systems if row.metric == first.name},
+        **first_screen(outcome),
+        "banners": banners(outcome),
+        "finding_lines": lines,
+        "spans": {metric.name: reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics},
         "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
         "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
         "other_rows": others,
-        "grave": [finding for finding in outcome.findings if finding.code in GRAVE or finding.severity == "error"],
         "severities": ", ".join(number_of(severities.count(word), word) for word in dict.fromkeys(severities)),
         "number_of": number_of,
         "level": level(outcome.alpha),
         "weighted": weighted_text(outcome),
-        "marks": MARKS,
+        "mark": mark,
         "change": change,
         "family_text": family_text,
         "interval": interval,
@@ -125,6 +130,14 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "verdict_text": verdict_text,
         "wins_ties_losses": wins_ties_losses,
     }
+
+
+def documents_text(data: PageData) -> str:
+    """How many of the documents that can be seen here have a title or an address; empty where none was asked for."""
+    if data.documents is None:
+        return ""
+    seen = {name for table in (data.rankings, data.missed) for name in table["doc_id"].unique().to_pylist()}
+    return f"Titles or addresses are known of {data.documents.num_rows} of the {len(seen)} documents here."
 
 
 def kind(comparison: Comparison) -> str:
@@ -197,6 +210,12 @@ def vega_runtime() -> str:
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")
+
+
+def page_script() -> str:
+    """The page's own script, whose names are seen by nothing else."""
+    parts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
 def digest(script: str) -> str:

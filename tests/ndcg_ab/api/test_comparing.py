@@ -142,9 +142,12 @@ def test_arguments_are_options(arguments: dict[str, Any], options: list[str]) ->
     assert ndcg_ab.compare(JUDGMENTS, SYSTEMS, **arguments).to_json() == of_the_command(*options)
 
 
+OWN_ARGUMENTS = {"queries_columns", "documents_columns", "progress"}
+
+
 def test_every_option_is_an_argument_with_the_model_s_default() -> None:
     signature = inspect.signature(ndcg_ab.compare)
-    assert set(signature.parameters) == {option.given for option in OPTIONS} | {"queries_columns", "progress"}
+    assert set(signature.parameters) == {option.given for option in OPTIONS} | OWN_ARGUMENTS
     model = Evaluation.model_validate({"name": "t", "judgments": "q", "systems": [{"name": "a", "file": "a"}]})
     for option in OPTIONS:
         default = signature.parameters[option.given].default

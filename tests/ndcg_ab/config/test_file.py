@@ -133,7 +133,10 @@ UNKNOWN = {
     "mlflow.tracking_url": (with_keys(mlflow={"tracking_url": "x"}), "did you mean 'tracking_uri'?"),
     "prefect.url": (with_keys(prefect={"url": "x"}), "did you mean 'api_url'?"),
     "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
-    "colour": (with_keys(colour="red"), "is unknown (known here: name, judgments, queries, systems, baseline"),
+    "colour": (
+        with_keys(colour="red"),
+        "is unknown (known here: name, judgments, queries, documents, systems, baseline",
+    ),
 }
 
 

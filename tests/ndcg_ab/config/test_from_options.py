@@ -42,7 +42,7 @@ def test_what_is_not_given_is_the_model_s() -> None:
 
 def test_values_get_to_their_keys() -> None:
     files = Files("j.csv", ["old=a=b.run", "new=c.run"], "csv", "jsonl", "grade=rating", "doc_id=url,score=s")
-    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7)
+    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7, documents="d.csv")
     found = evaluated(files, plan, seed=0, all_pairs=True, weighted=False)
     assert (str(found.judgments.file), found.judgments.format) == ("j.csv", "csv")
     assert found.judgments.columns == {"grade": "rating"}
@@ -52,6 +52,7 @@ def test_values_get_to_their_keys() -> None:
     ]
     assert all(system.columns == {"doc_id": "url", "score": "s"} for system in found.systems)
     assert (found.secondary_metrics, found.guardrails) == (["rr"], {"recall@5": 0.02})
+    assert found.documents is not None and str(found.documents.file) == "d.csv"
     assert (found.slices.by, found.slices.smallest) == (["language"], 7)
     assert found.statistics.smallest_effect == {"ndcg@10": 0.01}
     assert (found.statistics.seed, found.statistics.all_pairs, found.statistics.weighted) == (0, True, False)

@@ -98,6 +98,7 @@ SAME: dict[str, Callable[[Path], dict[str, Any]]] = {
     "prefect": lambda folder: {"prefect": {"retries": 0, "api_url": "http://127.0.0.1:9"}},
     "resources": lambda folder: {"resources": {"threads": 1, "memory_limit": "1GB"}},
     "schedule": lambda folder: {"schedule": {"cron": "0 2 * * *"}},
+    "documents": lambda folder: {"documents": "documents.tsv"},
     "retention": lambda folder: {"retention": {"bundles": 7, "query_scores": 7}},
 }
 

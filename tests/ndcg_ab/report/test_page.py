@@ -15,20 +15,31 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
-from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.steps import Performed
+from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.report import bundle_files
+from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
+from ndcg_ab.report.page.band import band
 from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.data import FULL, PageData, bars, gather, points
+from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_core.statistics.verdict import Verdict
 from tests.places import ROOT
+from tests.small_evaluation import DATA, plain_page, small, unlogged
 
 pytestmark = pytest.mark.slow
 
@@ -145,6 +156,12 @@ def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) ->
     return PageData(few, ABOUT | {"inputs": []}, table, pa.table(scores), pa.table(rankings))
 
 
+def unlogged_without_page(evaluation: Evaluation) -> Performed:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        return unlogged(evaluation)
+
+
 WORDS = [f"word{number}" for number in range(5000)]
 
 
@@ -231,27 +248,73 @@ def read(text: str) -> Reader:
 
 
 class TestWords:
-    def test_the_answer_comes_first(self, data: PageData, read: Reader) -> None:
+    def test_the_decisions_come_first(self, data: PageData, read: Reader) -> None:
+        """By hand: what must not be shipped stands above the rest, each with its reason."""
         words = squeezed(read.words)
-        assert words.index("The answer") < words.index("Every metric") < words.index("What the data check found")
-        answer = words[: words.index("Every metric")]
-        for row in data.outcome.main:
-            if row.metric == "ndcg@10":
-                assert f"{row.candidate} against old, ndcg@10" in answer
-                assert f"{signed(row.difference)} 95 % interval {interval(row)}" in answer
-                assert f"adjusted p {probability(row.p_adjusted)}" in answer
-                counts = zip((row.wins, row.ties, row.losses), ("win", "tie", "loss"), strict=True)
-                assert "40 queries: " + ", ".join(page.number_of(*each) for each in counts) in answer
-                assert verdict_text(row) in answer
+        assert words.index("do not ship") < words.index("Data check") < words.index("Every metric")
+        shown = words[words.index("baseline old") : words.index("Data check")]
+        told = [
+            f"{each.decision.words} {squeezed([f'{each.candidate} {each.reason}'])}" for each in data.outcome.decisions
+        ]
+        assert [each.decision for each in data.outcome.decisions] == ["ship", "do_not_ship"]
+        assert 0 < shown.index(told[1]) < shown.index(told[0])
+
+    def test_a_card_lists_every_metric_that_decides(self, data: PageData, text: str) -> None:
+        cards = [Reader(part.partition("</article>")[0]) for part in text.split("<article ")[1:]]
+        assert len(cards) == 2
+        for card, decision in zip(cards, data.outcome.decisions, strict=True):
+            (rows,) = card.tables.values()
+            found = [row for row in rows[1:] if len(row) == 4]
+            compared = [row for row in data.outcome.main if row.candidate == decision.candidate]
+            means = {(row.system_id, row.metric): row.mean for row in data.outcome.systems}
+            assert [row[0][2:] for row in found] == ["ndcg@10", "dcg@5", "recall@10"]
+            assert [row[1] for row in found] == [plain(means[decision.candidate, row[0][2:]]) for row in found]
+            for row in compared:
+                if row.metric != "precision@5":
+                    mark = {"improved": "✓", "not_worse": "✓", "regressed": "✗", "may_be_worse": "✗"}.get(
+                        row.conclusion, "●"
+                    )
+                    assert [f"{mark} {row.metric}", signed(row.difference)] in [[each[0], each[2]] for each in found]
+
+    def test_many_candidates_are_grouped(self) -> None:
+        """By hand: five candidates, the second alone is not to be shipped."""
+        outcome = small_outcome(["old", *"abcde"])
+        worse = [dataclasses.replace(row, conclusion=Verdict.REGRESSED) for row in outcome.main if row.candidate == "b"]
+        others = [row for row in outcome.comparisons if row.candidate != "b"]
+        lines = band(dataclasses.replace(outcome, comparisons=(*others, *worse)))
+        assert [(line.choice, list(line.candidates), line.more) for line in lines] == [
+            ("do_not_ship", ["b"], 0),
+            ("nothing_changed", list("acde"), 0),
+        ]
+        assert [line.reason for line in lines] == ["", ""]
+        alike = band(small_outcome(["old", *"abcdefg"]))
+        assert [(line.choice, list(line.candidates), line.more) for line in alike] == [
+            ("nothing_changed", list("abcd"), 3)
+        ]
+
+    def test_what_questions_everything_stands_above_the_band(
+        self, data: PageData, tmp_path: Path, read: Reader
+    ) -> None:
+        finding = Finding("rank_disagrees", "warning", "ranks <and> scores disagree", 3, "new")
+        doubted = dataclasses.replace(data.outcome, findings=(*data.outcome.findings, finding))
+        write_page(tmp_path / "r.html", dataclasses.replace(data, outcome=doubted))
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        words = squeezed(Reader(text).words)
+        assert words.index("In doubt: ranks <and> scores disagree") < words.index("do not ship")
+        assert 'class="band in-doubt"' in text and "In doubt" not in squeezed(read.words)
+
+    def test_gates_are_a_table_with_the_failed_ones_first(self, read: Reader) -> None:
+        assert read.tables["Gates"][1:] == [
+            ["judged <b>", "✗ failed", "<i>too few</i>"],
+            ["no regression", "✓ passed", "nothing regressed"],
+        ]
 
     def test_order_of_the_sections(self, text: str) -> None:
         places = [text.index(f'<section id="{name}"') for name in SECTIONS]
         assert places == sorted(places)
 
-    def test_gates_and_what_to_trust(self, read: Reader) -> None:
+    def test_what_to_trust(self, read: Reader) -> None:
         words = squeezed(read.words)
-        assert "✓ passed no regression: nothing regressed" in words
-        assert "✗ failed judged <b>: <i>too few</i>" in words
         assert "Comparisons so far on this query set: 12" in words
         assert "40 queries computed twice" in words
 
@@ -263,7 +326,7 @@ class TestWords:
             expected = [
                 [system.system_id, plain(system.mean)]
                 + ([signed(row.difference), interval(row), "", probability(row.p_adjusted)] if row else [""] * 4)
-                + ([f"{mark_of(row.verdict)} {verdict_text(row)}"] if row else ["baseline"])
+                + ([f"{mark(row)} {verdict_text(row)}"] if row else ["baseline"])
                 + [wins_ties_losses(row) if row else "", str(system.queries), f"{100 * (system.judged or 0):.0f} %"]
                 for system, row in rows_of(data.outcome, metric)
             ]
@@ -274,7 +337,7 @@ class TestWords:
             _, *rows = read.tables[f"{metric} by device"]
             expected = [
                 [row.slice, row.candidate, str(row.queries), plain(row.baseline_mean), signed(row.difference)]
-                + [interval(row), "", probability(row.p_adjusted), f"{mark_of(row.verdict)} {verdict_text(row)}"]
+                + [interval(row), "", probability(row.p_adjusted), f"{mark(row)} {verdict_text(row)}"]
                 + [wins_ties_losses(row)]
                 for row in data.outcome.slices
                 if row.metric == metric
@@ -304,11 +367,8 @@ class TestWords:
         assert "nothing to compare it with" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-SECTIONS = ["answer", "metrics", "slices", "findings", "figures", "queries", "definitions", "inputs", "configuration"]
-
-
-def mark_of(verdict: str) -> str:
-    return "▲" if verdict.startswith("improved") else "▼" if verdict.startswith(("regressed", "may be")) else "●"
+CARD_MARKS = {"improved": "✓", "not_worse": "✓", "regressed": "✗", "may_be_worse": "✗"}
+SECTIONS = ["answer", "findings", "metrics", "slices", "figures", "queries", "definitions", "inputs", "configuration"]
 
 
 class TestInert:
@@ -325,9 +385,9 @@ class TestInert:
             assert tag not in ("link", "iframe", "object", "embed", "base", "form")
             assert not {"src", "srcset", "action", "data", "poster", "xlink:href"} & attributes.keys()
             assert (attributes.get("href") or "#").startswith("#")
-        style = (ROOT / "ndcg_ab" / "report" / "page" / "templates" / "page.css").read_text(encoding="utf-8")
+        style = (page.TEMPLATES / "page.css").read_text(encoding="utf-8")
         assert not re.search(r"url\(|@import|https?:", style)
-        script = (ROOT / "ndcg_ab" / "report" / "page" / "templates" / "page.js").read_text(encoding="utf-8")
+        script = page.page_script()
         assert not re.search(r"https?:|\bimport\b|\bfetch\(|XMLHttpRequest|innerHTML|\beval\b", script)
 
     def test_the_policy_allows_these_two_scripts_alone(self, read: Reader) -> None:
@@ -357,11 +417,13 @@ class TestBlock:
 
     def test_rankings_with_grades(self, text: str) -> None:
         block = block_of(text)
-        docs, grades, rankings = block["rankings"][block["queries"]["id"].index("q01")]
+        docs, grades, rankings, _ = block["rankings"][block["queries"]["id"].index("q01")]
         assert [docs[place] for place in rankings[0]] == list(OLD)
         assert [docs[place] for place in rankings[1]] == list(NEW)
         assert dict(zip(docs, grades, strict=True)) == {"a": 0, "b": 1, "c": 3, "d": None}
-        assert block["depth"] == 10 and max(len(ranking) for _, _, each in block["rankings"] for ranking in each) == 10
+        assert (
+            block["depth"] == 10 and max(len(ranking) for _, _, each, _ in block["rankings"] for ranking in each) == 10
+        )
         assert dict(block["gains"])[3.0] == 3.0
 
     def test_rankings_follow_the_first_metric(self, data: PageData, tmp_path: Path) -> None:
@@ -378,8 +440,89 @@ class TestBlock:
             rows = gather(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 
+    def test_relevant_documents_that_are_not_shown(self, tmp_path: Path) -> None:
+        """By hand, with ties: of ten that are shown e03 … e12, so that e02 has rank 11 and e01 rank 12."""
+        relevant = {"e01": 1, "e02": 3, "e05": 2, "lost": 2, "bad": 0}
+        judgments = [{"query_id": "q", "doc_id": doc, "grade": grade} for doc, grade in relevant.items()]
+        tied = [{"query_id": "q", "doc_id": f"e{place:02d}", "score": 1.0} for place in range(1, 13)]
+        first = [{"query_id": "q", "doc_id": "lost", "score": 1.0}]
+        evaluation = Evaluation(
+            name="t",
+            judgments={"file": written(tmp_path / "j.jsonl", judgments)},
+            systems=[
+                {"name": "old", "file": written(tmp_path / "r.jsonl", tied)},
+                {"name": "new", "file": written(tmp_path / "s.jsonl", first)},
+            ],
+        )
+        with DuckDBEngine() as engine:
+            outcome = pipeline.run_pipeline(evaluation, engine)
+            found_page = gather(engine, outcome, ABOUT | {"inputs": []})
+        found = {(row["system_id"], row["doc_id"]): row["rank"] for row in found_page.missed.to_pylist()}
+        new = {("new", "e01"): None, ("new", "e02"): None, ("new", "e05"): None}
+        assert found == {("old", "e02"): 11, ("old", "lost"): None, ("old", "e01"): 12} | new
+        assert {(row["system_id"], row["missed"]) for row in found_page.missed.to_pylist()} == {("old", 3), ("new", 3)}
+        docs, _, _, missed = block_of(page.rendered(found_page)).get("rankings")[0]
+        assert [[count, [[docs[place], rank] for place, rank in rows]] for count, rows in missed] == [
+            [3, [["e02", 11], ["lost", None], ["e01", 12]]],
+            [3, [["e02", None], ["e05", None], ["e01", None]]],
+        ]
+
+    def test_titles_and_addresses(self, data: PageData) -> None:
+        """An address that is none of the web is no link."""
+        rows = [
+            {"doc_id": "a", "title": "A <b>", "url": "https://example.org/a"},
+            {"doc_id": "b", "title": None, "url": "HTTP://example.org/b"},
+            {"doc_id": "c", "title": "C", "url": "javascript:alert(1)"},
+            {"doc_id": "d", "title": None, "url": "data:text/html,x"},
+        ]
+        named = dataclasses.replace(data, documents=pa.Table.from_pylist(rows, schema=DOCUMENT.schema))
+        text = page.rendered(named)
+        block = block_of(text)
+        docs, *_ = block["rankings"][block["queries"]["id"].index("q01")]
+        assert sorted(docs, key=str) == [
+            ["a", "A <b>", "https://example.org/a"],
+            ["b", None, "HTTP://example.org/b"],
+            ["c", "C", None],
+            "d",
+        ]
+        assert "Titles or addresses are known of 4 of the 19 documents here." in text
+
     def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
         assert page.rendered(data) == text
+
+
+class TestInputs:
+    def test_of_compare_are_those_of_a_bundle(self, tmp_path: Path) -> None:
+        """Rows and digests, queries with attributes among them."""
+        evaluation = small(tmp_path, queries={"file": "queries.tsv"}, slices={"by": ["language"], "smallest": 6})
+        kept = read_bundle(unlogged_without_page(evaluation).bundle).inputs
+        read: list[pipeline.Read] = []
+        with DuckDBEngine() as engine:
+            pipeline.run_pipeline(evaluation, engine, when_read=read.append)
+        about = about_files(evaluation, read[0])
+        assert [row | {"origin": ""} for row in about["inputs"]] == [row | {"origin": ""} for row in kept]
+        few = about_files(evaluation, read[0], digested=50)["inputs"]
+        assert {row["name"]: row["digest"] is None for row in few}["judgments.qrels"] and few[-1]["digest"]
+
+    def test_documents_that_are_gone_cost_their_titles_alone(self, tmp_path: Path) -> None:
+        evaluation = small(tmp_path, documents={"file": "documents.tsv"})
+        with DuckDBEngine() as engine:
+            outcome = pipeline.run_pipeline(evaluation, engine)
+            (tmp_path / "inputs" / "documents.tsv").unlink()
+            about = ABOUT | {"inputs": []}
+            found = gather(engine, outcome, about, documents=documents_of(evaluation), can_do_without=True)
+            with pytest.raises(InputError, match="there is no such file"):
+                gather(engine, outcome, about, documents=documents_of(evaluation))
+        text = page.rendered(found)
+        assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
+
+    def test_documents_that_cannot_be_read_are_refused_before_anything_is_written(self, tmp_path: Path) -> None:
+        (tmp_path / "d.csv").write_text("id,title\n")
+        files = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
+        outputs = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
+        found = CliRunner().invoke(app, ["compare", *files, "--documents", str(tmp_path / "d.csv"), *outputs])
+        assert found.exit_code == 2 and "there is no column 'doc_id'" in found.output
+        assert [path.name for path in tmp_path.iterdir()] == ["d.csv"]
 
 
 class TestSize:

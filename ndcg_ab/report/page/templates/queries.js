@@ -1,0 +1,267 @@
+// The table of queries, and the one that is open: in place below its row, with an address of its own.
+const ROWS = 50;
+const OPEN = "q="; // an address is #q=QUERY&c=CANDIDATE, with &m=METRIC unless it is the first
+
+function compare(column, rising) {
+  const sign = rising ? 1 : -1;
+  return (one, other) => {
+    const [a, b] = [one[column], other[column]];
+    if (a === null || b === null) return (a === null) - (b === null);
+    const order = typeof a === "string" ? collator.compare(a, b) : a - b;
+    return sign * order || collator.compare(one.id, other.id);
+  };
+}
+
+function shownRows() {
+  const wanted = state.search.toLowerCase();
+  return pairs()
+    .filter((row) => state.show === "all" || row.outcome === state.show)
+    .filter((row) => !wanted || row.id.toLowerCase().includes(wanted) || row.text.toLowerCase().includes(wanted))
+    .sort(compare(state.column, state.rising));
+}
+
+function drawTable() {
+  const rows = shownRows();
+  const pages = Math.max(1, Math.ceil(rows.length / ROWS));
+  state.page = Math.min(state.page, pages - 1);
+  const first = state.page * ROWS;
+  const part = rows.slice(first, first + ROWS);
+  byId("query-table").tBodies[0].replaceChildren(...part.flatMap(tableRows));
+  for (const head of document.querySelectorAll("#query-table th[data-column]")) {
+    const active = head.dataset.column === state.column;
+    if (active) head.setAttribute("aria-sort", state.rising ? "ascending" : "descending");
+    else head.removeAttribute("aria-sort");
+    head.hidden = head.dataset.column === "text" && !hasTexts();
+  }
+  const heads = { baseline: names().baseline, candidate: names().candidate };
+  for (const [column, text] of Object.entries(heads)) {
+    document.querySelector(`#query-table th[data-column=${column}] button`).textContent = text;
+  }
+  byId("shown").textContent = rows.length
+    ? `${first + 1}–${first + part.length} of ${counted(rows.length, "query")}`
+    : "no query fits";
+  byId("before").disabled = state.page === 0;
+  byId("after").disabled = state.page >= pages - 1;
+}
+
+const hasTexts = () => data.queries.text.some((text) => text);
+
+function tableRows(row) {
+  const isOpen = row.place === state.chosen;
+  const button = element("button", { type: "button", "data-place": row.place, "aria-expanded": isOpen }, row.id);
+  const made = element("tr", { "data-query": row.place }, element("td", { class: "words" }, button));
+  if (hasTexts()) made.append(element("td", { class: "words" }, row.text));
+  made.append(element("td", {}, plain(row.baseline)), element("td", {}, plain(row.candidate)));
+  made.append(element("td", { class: row.outcome || "" }, signed(row.difference)));
+  if (!isOpen) return [made];
+  made.className = "chosen";
+  const cell = element("td", { class: "opened", colspan: made.cells.length }, detail(row));
+  return [made, element("tr", { class: "opened" }, cell)];
+}
+
+/* One query, opened */
+
+function detail(row) {
+  const { metric, candidate, baseline } = names();
+  const title = element("h3", { id: "detail-title", tabindex: "-1" }, row.text ? `${row.id} · ${row.text}` : row.id);
+  const values = `${metric}: ${baseline} ${plain(row.baseline)}, ${candidate} ${plain(row.candidate)}, difference ${signed(row.difference)}`;
+  const link = element("a", { href: `#${address()}`, class: "address" }, "link to this query");
+  const copy = element("button", { type: "button", class: "copy" }, "Copy the link");
+  copy.hidden = !navigator.clipboard;
+  const close = element("button", { type: "button", class: "close" }, "Close");
+  const made = element("div", { id: "detail", class: "detail", role: "region", "aria-labelledby": "detail-title" }, title,
+    element("p", { id: "detail-values" }, values), element("p", { class: "links" }, link, copy, close));
+  const known = data.rankings[row.place];
+  if (!known) {
+    made.append(element("p", { class: "soft" }, "This query’s rankings were left out to keep the page small: ",
+      element("code", {}, "ndcg-ab explain"), " shows them."));
+    return made;
+  }
+  const [docs, grades, rankings] = known;
+  const before = rankings[data.baseline];
+  const after = state.candidate < 0 ? before : rankings[state.candidate];
+  const tables = element("div", { class: "pair" }, rankingTable(baseline, docs, grades, before, after, true));
+  if (state.candidate >= 0) tables.append(rankingTable(candidate, docs, grades, after, before, false));
+  made.append(tables, ...missedTable(known),
+    element("p", { class: "soft" }, `The first ${data.depth} results at most, in the order that ${data.metrics[0]} ranks them; new and left mean: among these. Gain: what a grade is worth to ${data.metrics[0]}.`));
+  return made;
+}
+
+function rankingTable(system, docs, grades, ranking, other, isBaseline) {
+  const body = element("tbody");
+  ranking.forEach((doc, place) => {
+    const grade = grades[doc];
+    const worth = grade === null ? null : data.gains.find((pair) => pair[0] === grade);
+    const [kind, mark] = movement(place + 1, other.indexOf(doc) + 1, isBaseline);
+    body.append(element("tr", {},
+      element("td", {}, place + 1),
+      element("td", { class: "words" }, ...documentParts(docs[doc])),
+      element("td", { class: grade === null ? "unjudged" : "" }, grade === null ? "unjudged" : grade),
+      element("td", {}, grade === null ? 0 : worth ? Number(worth[1].toFixed(4)) : "–"),
+      element("td", { class: `move ${kind}` }, mark)));
+  });
+  if (!ranking.length) body.append(element("tr", {}, element("td", { class: "words", colspan: 5 }, "returned nothing")));
+  const heads = ["rank", "document", "grade", "gain", isBaseline ? "in candidate" : "from baseline"];
+  const role = isBaseline ? "baseline" : "candidate";
+  return documentTable(role, [element("strong", {}, system), `, ${role}`], `Ranking of the ${role}`, heads, [1, 4], body);
+}
+
+function documentTable(role, caption, label, heads, words, body) {
+  const head = element("tr", {}, ...heads.map((text, place) =>
+    element("th", { scope: "col", ...(words.includes(place) ? { class: "words" } : {}) }, text)));
+  const table = element("table", { "data-role": role }, element("caption", {}, ...caption), element("thead", {}, head), body);
+  return element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label }, table);
+}
+
+/* The title, with its address where it is one of the web, and the id below; the id alone where nothing else is known. */
+function documentParts(doc) {
+  if (typeof doc === "string") return [doc];
+  const [id, title, url] = doc;
+  const isLink = url !== null && /^https?:/i.test(url);
+  const name = title === null ? id : title;
+  const shown = isLink ? element("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, name) : name;
+  return title === null ? [shown] : [shown, element("small", {}, id)];
+}
+
+function movement(rank, otherRank, isBaseline) {
+  if (!otherRank) return isBaseline ? ["left loss", "✕ left"] : ["new win", "+ new"];
+  const up = isBaseline ? rank - otherRank : otherRank - rank;
+  if (up === 0) return ["same", "= same"];
+  return up > 0 ? ["up win", `▲ up ${up}`] : ["down loss", `▼ down ${-up}`];
+}
+
+/* Relevant documents that one of the two does not show: the best of them, and where each system has them. */
+function missedTable([docs, grades, rankings, missed]) {
+  const MOST = 10;
+  const systems = state.candidate < 0 ? [data.baseline] : [data.baseline, state.candidate];
+  const idOf = (place) => (typeof docs[place] === "string" ? docs[place] : docs[place][0]);
+  const places = [...new Set(systems.flatMap((system) => missed[system][1].map(([place]) => place)))]
+    .sort((one, other) => grades[other] - grades[one] || (idOf(one) < idOf(other) ? -1 : 1));
+  if (!places.length) return [];
+  const body = element("tbody", {}, ...places.slice(0, MOST).map((place) => element("tr", {},
+    element("td", {}, grades[place]),
+    element("td", { class: "words" }, ...documentParts(docs[place])),
+    ...systems.map((system) => standing(place, rankings[system], missed[system][1])))));
+  const counts = systems.map((system) => `${data.systems[system]} ${missed[system][0]}`).join(", ");
+  const caption = [element("strong", {}, "Relevant and not among these results"), `: ${counts}${places.length > MOST ? `; the best ${MOST}` : ""}`];
+  const heads = ["grade", "document", ...systems.map((system) => data.systems[system])];
+  return [documentTable("missed", caption, "Relevant documents that are not shown", heads, [1, 2, 3], body)];
+}
+
+function standing(place, ranking, missed) {
+  const shown = ranking.indexOf(place);
+  if (shown >= 0) return element("td", { class: "move" }, `shown at rank ${shown + 1}`);
+  const found = missed.find(([doc]) => doc === place);
+  if (!found) return element("td", { class: "move" }, "–");
+  return element("td", { class: `move ${found[1] === null ? "loss" : ""}` }, found[1] === null ? "not returned" : `returned at rank ${found[1]}`);
+}
+
+/* Opening, closing, and the address */
+
+function address() {
+  const said = new URLSearchParams({ q: data.queries.id[state.chosen], c: names().candidate });
+  if (state.metric > 0) said.set("m", names().metric);
+  return said.toString();
+}
+
+function choose(place, focus = true) {
+  state.chosen = place;
+  uncover();
+  drawTable();
+  goTo(address());
+  if (focus) {
+    byId("detail-title").focus({ preventScroll: true });
+    document.querySelector("tr.chosen").scrollIntoView({ block: "start" });
+  }
+}
+
+/* The page of the table that holds the open query; filters that hide it are taken away. */
+function uncover() {
+  let place = shownRows().findIndex((row) => row.place === state.chosen);
+  if (place < 0) {
+    Object.assign(state, { show: "all", search: "" });
+    byId("search").value = "";
+    for (const select of document.querySelectorAll("select[data-choice=show]")) select.value = "all";
+    place = shownRows().findIndex((row) => row.place === state.chosen);
+  }
+  state.page = Math.floor(place / ROWS);
+}
+
+function close() {
+  const place = state.chosen;
+  if (place === null) return;
+  state.chosen = null;
+  drawTable();
+  goTo(OPEN); // not empty: that would scroll to the top
+  const button = document.querySelector(`#query-table button[data-place="${place}"]`);
+  (button || byId("search")).focus();
+}
+
+function goTo(where) {
+  if (location.hash.slice(1) !== where) location.hash = where;
+}
+
+/* What the address says; false where it names no query, or one that is not here. */
+function followAddress() {
+  const where = location.hash.slice(1);
+  const said = new URLSearchParams(where);
+  const place = data.queries.id.indexOf(said.get("q"));
+  const candidate = data.systems.indexOf(said.get("c"));
+  const metric = said.has("m") ? data.metrics.indexOf(said.get("m")) : 0;
+  byId("unknown").hidden = place >= 0 || !said.get("q");
+  byId("unknown").textContent = `The link names the query ${said.get("q")}, which this page does not have.`;
+  if (place < 0) {
+    state.chosen = null;
+    return false;
+  }
+  if (candidate >= 0 && candidate !== data.baseline) state.candidate = candidate;
+  if (metric >= 0) state.metric = metric;
+  state.chosen = place;
+  return true;
+}
+
+async function arrive(isLoad) {
+  const asked = location.hash.slice(1) || OPEN;
+  if (!isLoad && (!asked.startsWith(OPEN) || asked === (state.chosen === null ? OPEN : address()))) return;
+  const { metric, candidate } = state;
+  const found = followAddress();
+  if (found) uncover();
+  if (isLoad || metric !== state.metric || candidate !== state.candidate) await show();
+  else drawTable();
+  if (found) {
+    document.querySelector("tr.chosen").scrollIntoView({ block: "start" });
+    byId("detail-title").focus({ preventScroll: true });
+  }
+}
+
+function listenToQueries() {
+  byId("search").addEventListener("input", (event) => {
+    state.search = event.target.value.trim();
+    state.page = 0;
+    drawTable();
+  });
+  byId("query-table").tHead.addEventListener("click", (event) => {
+    const head = event.target.closest("th[data-column]");
+    if (!head) return;
+    state.rising = head.dataset.column === state.column ? !state.rising : true;
+    state.column = head.dataset.column;
+    state.page = 0;
+    drawTable();
+  });
+  byId("query-table").tBodies[0].addEventListener("click", async (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.classList.contains("close")) close();
+    else if (button.classList.contains("copy")) {
+      const link = `${location.href.split("#")[0]}#${address()}`;
+      button.textContent = await navigator.clipboard.writeText(link).then(() => "Copied", () => "Copy it from the link beside this");
+    } else if (Number(button.dataset.place) === state.chosen) close();
+    else choose(Number(button.dataset.place));
+  });
+  byId("query-table").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+  byId("before").addEventListener("click", () => { state.page--; drawTable(); });
+  byId("after").addEventListener("click", () => { state.page++; drawTable(); });
+  window.addEventListener("hashchange", () => arrive(false));
+}

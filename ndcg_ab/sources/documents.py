@@ -1,0 +1,209 @@
+"""Titles and addresses of documents: read for those that a page shows alone, however large the file is.
+
+They change no result.  Like other files these have two ways in: pyarrow's readers, batch by batch, of which only the
+rows that are wanted are kept; where they give up, the careful one, which names the line of what is wrong.
+"""
+
+import contextlib
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.json as pajson
+
+from ndcg_ab.config.model import Evaluation, FileSource, Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files import BLOCK, UNCLEAR, convert_options, format_of, open_stream, refuse_no_file, shaped, typed
+from ndcg_ab.sources.records import open_parquet, records
+from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
+from ndcg_ab.sources.tables import arrow_table, placed_rows, unboxed
+
+Batches = Iterator[pa.Table]
+Placed = Iterable[tuple[str, Mapping[str, Any]]]  # where a record stands, and the record
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Documents:
+    """A file of documents, or data in memory that stand in its place."""
+
+    described: FileSource
+    directory: Path
+
+    @property
+    def origin(self) -> str:
+        """Its place, for messages."""
+        return self.described.given.name if self.described.given else str(self.path)
+
+    @property
+    def path(self) -> Path:
+        return self.directory / self.described.file
+
+    @property
+    def format(self) -> str:
+        return self.described.format or format_of(self.path)
+
+    def check(self) -> None:
+        """Refuses what can be seen without reading the rows: no such file, another format, columns that lack."""
+        DOCUMENT.refuse_unknown(self.origin, self.described.columns)
+        given = self.described.given
+        if given is not None:
+            if not isinstance(given.data, Mapping):
+                self.chosen(arrow_table(given).column_names)
+            return
+        refuse_no_file(self.path)
+        if self.format == "trec":
+            raise InputError(
+                f"{self.path}: a file of documents must be csv, tsv, jsonl or parquet, by its name or its format"
+            )
+        with self.saying_why():
+            if self.format == "parquet":
+                with open_parquet(self.path) as file:
+                    self.chosen(file.schema_arrow.names)
+            else:
+                next(records(self.path, DOCUMENT, self.format, self.described.columns), None)
+
+    def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
+        """The rows of these documents: doc_id, title, url (null where it is unknown), in the order of the ids.
+
+        Raises InputError for a row that breaks a rule, and for a document that is there twice with different values.
+        """
+        self.check()
+        wanted = pc.unique(doc_ids.cast(pa.string()))
+        try:
+            parts = [kept(batch, wanted) for batch in self.batches()]
+            found = pa.concat_tables([DOCUMENT.schema.empty_table(), *parts])
+        except (*UNCLEAR, OSError):
+            with self.saying_why():
+                found = self.carefully(set(wanted.to_pylist()))
+        return self.distinct(found.sort_by("doc_id"))
+
+    def batches(self) -> Batches:
+        """The columns that are known, a part of the rows at a time."""
+        given = self.described.given
+        if given is not None:
+            if isinstance(given.data, Mapping):
+                raise pa.ArrowInvalid("dictionaries are read one by one")
+            table = arrow_table(given)
+            chosen = self.chosen(table.column_names)
+            yield self.typed(table.select(list(chosen.values())), chosen)
+        elif self.format == "parquet":
+            with open_parquet(self.path) as file:
+                chosen = self.chosen(file.schema_arrow.names)
+                for batch in file.iter_batches(columns=list(chosen.values())):
+                    yield self.typed(pa.table(batch), chosen)
+        elif self.format == "jsonl":
+            yield from self.json_batches()
+        else:
+            yield from self.delimited_batches(DELIMITERS[self.format])
+
+    def delimited_batches(self, delimiter: str) -> Batches:
+        parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
+        block = pacsv.ReadOptions(block_size=BLOCK)
+        with pacsv.open_csv(open_stream(self.path), block, parse) as reader:
+            chosen = self.chosen(list(reader.schema.names))
+        options = convert_options({chosen[name]: DOCUMENT.schema.field(name).type for name in chosen})
+        with pacsv.open_csv(open_stream(self.path), block, parse, options) as reader:
+            for batch in reader:
+                yield shaped(pa.table(batch), DOCUMENT, chosen)
+
+    def json_batches(self) -> Batches:
+        names = {field.name: self.described.columns.get(field.name, field.name) for field in DOCUMENT.fields}
+        schema = pa.schema([(names[field.name], field.type) for field in DOCUMENT.fields])
+        parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        with pajson.open_json(open_stream(self.path), pajson.ReadOptions(block_size=BLOCK), parse) as reader:
+            for batch in reader:
+                table = pa.table(batch)
+                table.validate(full=True)  # the reader takes bytes that are not UTF-8
+                yield shaped(table, DOCUMENT, names)
+
+    def typed(self, table: pa.Table, chosen: dict[str, str]) -> pa.Table:
+        """The columns as texts; one that holds nothing has no type of its own."""
+        empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
+        empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
+        known = {name: column for name, column in chosen.items() if column not in empty}
+        return typed(table, DOCUMENT, known, self.origin)
+
+    def carefully(self, wanted: set[str]) -> pa.Table:
+        """The rows that are wanted, one by one."""
+        values: dict[str, list[Any]] = {field.name: [] for field in DOCUMENT.fields}
+        for where, record in self.placed():
+            doc_id = read_value(DOCUMENT.fields[0], record.get("doc_id"), where)
+            if doc_id in wanted:
+                values["doc_id"].append(doc_id)
+                for field in DOCUMENT.fields[1:]:
+                    value = record.get(field.name)
+                    values[field.name].append(None if value in (None, "", b"") else read_value(field, value, where))
+        return pa.table(values, schema=DOCUMENT.schema)
+
+    def placed(self) -> Placed:
+        given = self.described.given
+        if given is None:
+            word = "row" if self.format == "parquet" else "line"
+            for line, record in records(self.path, DOCUMENT, self.format, self.described.columns):
+                yield f"{self.path}, {word} {line}", record
+        elif isinstance(given.data, Mapping):
+            yield from by_key(given, given.data)
+        else:
+            table = arrow_table(given)
+            yield from placed_rows(given.name, table, self.chosen(table.column_names))
+
+    def chosen(self, found: list[str]) -> dict[str, str]:
+        given = self.described.given
+        columns = self.described.columns
+        if given is None:
+            return DOCUMENT.check_columns(self.origin, found, columns)
+        argument = f"{given.name}_columns"
+        return DOCUMENT.check_columns(self.origin, found, columns, lambda _, mapping: f"{argument}={dict(mapping)}")
+
+    @contextlib.contextmanager
+    def saying_why(self) -> Iterator[None]:
+        """A file that the system does not give is refused in one sentence."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read: {' '.join(str(error).split())}") from None
+
+    def distinct(self, rows: pa.Table) -> pa.Table:
+        """One row for each document."""
+        first: dict[str, dict[str, Any]] = {}
+        for row in rows.to_pylist():
+            known = first.setdefault(row["doc_id"], row)
+            for name in ("title", "url"):
+                if known[name] != row[name]:
+                    raise InputError(
+                        f"{self.origin}: document {row['doc_id']!r} has two {name}s:"
+                        f" {shown(known[name])} and {shown(row[name])}"
+                    )
+        return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
+
+
+def documents_of(evaluation: Evaluation) -> Documents | None:
+    """Where titles and addresses are; None where the evaluation names no such place."""
+    return Documents(evaluation.documents, evaluation.directory) if evaluation.documents else None
+
+
+def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
+    """The rows that are wanted, empty values as null; raises ArrowInvalid where an id is missing."""
+    ids = batch["doc_id"]
+    if ids.null_count or pc.any(pc.equal(pc.binary_length(ids), 0)).as_py():
+        raise pa.ArrowInvalid("a doc_id is missing")
+    rows = batch.filter(pc.is_in(ids, value_set=wanted)).cast(DOCUMENT.schema)
+    for place, name in enumerate(rows.column_names):
+        empty = pc.equal(rows[name], "")
+        rows = rows.set_column(place, name, pc.if_else(empty, pa.scalar(None, pa.string()), rows[name]))
+    return rows
+
+
+def by_key(given: Given, data: Mapping[Any, Any]) -> Placed:
+    """``documents['d1']`` maps columns to their values, or is the title alone."""
+    for doc_id, about in data.items():
+        where = f"{given.name}[{doc_id!r}]"
+        record = {"title": about} if isinstance(about, str) else about
+        if not isinstance(record, Mapping):
+            raise InputError(f"{where} = {shown(about)}: must be the document's title, or map title and url to theirs")
+        yield where, {str(name): unboxed(value) for name, value in record.items()} | {"doc_id": unboxed(doc_id)}

@@ -1,0 +1,123 @@
+"""Titles and addresses of documents: only the rows that are wanted, from every format, and what is refused."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model import FileSource, Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.schema import DOCUMENT
+
+ROWS: list[dict[str, Any]] = [
+    {"doc_id": "a", "title": "First, with a comma", "url": "https://example.org/a"},
+    {"doc_id": "b", "title": "Second", "url": None},
+    {"doc_id": "007", "title": None, "url": "https://example.org/7"},
+    {"doc_id": "z", "title": "Nobody asks", "url": "https://example.org/z"},
+]
+WANTED = pa.chunked_array([["b", "a"], ["007", "unknown", "a"]])
+EXPECTED = [ROWS[2], ROWS[0], ROWS[1]]  # in the order of the ids
+
+
+def csv_of(rows: list[dict[str, Any]], delimiter: str = ",") -> str:
+    lines = [delimiter.join(f'"{row[name] or ""}"' for name in DOCUMENT.schema.names) for row in rows]
+    return "\n".join([delimiter.join(DOCUMENT.schema.names), *lines]) + "\n"
+
+
+def documents(path: Path, **described: Any) -> Documents:
+    return Documents(FileSource(file=path, **described), Path())
+
+
+def in_memory(data: Any, columns: dict[str, str] | None = None) -> Documents:
+    source = FileSource(file="documents", columns=columns or {})
+    source.hold(Given("documents", data))
+    return Documents(source, Path())
+
+
+def files(folder: Path) -> list[Path]:
+    (folder / "d.csv").write_text(csv_of(ROWS))
+    (folder / "d.tsv").write_text(csv_of(ROWS, "\t"))
+    (folder / "d.csv.gz").write_bytes(gzip.compress(csv_of(ROWS).encode()))
+    (folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    papq.write_table(pa.Table.from_pylist(ROWS), folder / "d.parquet")
+    return sorted(folder.iterdir())
+
+
+def test_every_format_gives_the_rows_that_are_wanted(tmp_path: Path) -> None:
+    paths = files(tmp_path)
+    assert len(paths) == 5
+    for path in paths:
+        assert documents(path).of(WANTED).to_pylist() == EXPECTED, path
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pa.Table.from_pylist(ROWS),
+        {row["doc_id"]: {"title": row["title"], "url": row["url"]} for row in ROWS},
+    ],
+    ids=["table", "dictionaries"],
+)
+def test_data_in_memory(data: Any) -> None:
+    assert in_memory(data).of(WANTED).to_pylist() == EXPECTED
+
+
+def test_a_text_alone_is_the_title_and_ids_may_be_numbers() -> None:
+    found = in_memory({"a": "First", 7: "Seven"}).of(pa.chunked_array([["7", "a"]])).to_pylist()
+    assert [(row["doc_id"], row["title"]) for row in found] == [("7", "Seven"), ("a", "First")]
+
+
+def test_columns_with_other_names_and_columns_that_lack(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("id,name,more\n1,One,x\n2,Two,y\n")
+    found = documents(path, columns={"doc_id": "id", "title": "name"}).of(pa.chunked_array([["2"]]))
+    assert found.to_pylist() == [{"doc_id": "2", "title": "Two", "url": None}]
+
+
+def test_a_row_that_only_the_careful_way_reads(tmp_path: Path) -> None:
+    """A number as a title in one line, a text in the next."""
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"doc_id": 1, "title": 12}\n{"doc_id": "2", "title": "Two"}\n{"doc_id": "3"}\n')
+    found = documents(path).of(pa.chunked_array([["1", "2", "3"]])).to_pylist()
+    assert [(row["doc_id"], row["title"]) for row in found] == [("1", "12"), ("2", "Two"), ("3", None)]
+
+
+REFUSED = [
+    (
+        "d.csv",
+        "id,title\n1,One\n",
+        "d.csv: there is no column 'doc_id' for doc_id (columns: id, title); did you mean",
+    ),
+    ("d.csv", "doc_id,title\n1,One\n,Two\n", "d.csv, line 3: doc_id is empty: every row needs one"),
+    ("d.csv", "doc_id,title\n1,One\n1,Uno\n", "d.csv: document '1' has two titles: 'One' and 'Uno'"),
+    ("d.jsonl", '{"doc_id": "1"}\n{"doc_id": \n', "d.jsonl, line 2: is not JSON"),
+    ("d.txt", "1 One\n", "d.txt: a file of documents must be csv, tsv, jsonl or parquet, by its name or its format"),
+    ("d.csv", "", "d.csv: the file is empty"),
+    ("d.csv", None, "d.csv: there is no such file"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), REFUSED)
+def test_is_refused(tmp_path: Path, name: str, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as refused:
+        documents(tmp_path / name).of(pa.chunked_array([["1"]]))
+    assert str(refused.value).startswith(f"{tmp_path}/{said}") and "\n" not in str(refused.value)
+
+
+def test_what_nobody_asks_for_may_be_there_twice(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("doc_id,title\n1,One\n2,Two\n2,Deux\n1,One\n")
+    assert len(documents(tmp_path / "d.csv").of(pa.chunked_array([["1"]]))) == 1
+
+
+def test_a_field_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match="columns: 'link' is no field of a document"):
+        in_memory(pa.Table.from_pylist(ROWS), {"link": "url"}).check()
+    with pytest.raises(InputError, match=r"did you mean documents_columns=\{'doc_id': 'docid'\}\?"):
+        in_memory(pa.table({"docid": ["1"]})).check()
