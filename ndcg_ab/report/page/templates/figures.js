@@ -83,7 +83,7 @@ const figures = {
   nights(words) {
     const rows = data.nights.filter((row) => row.metric === words.metric);
     if (!rows.length) return null;
-    const last = Math.max(...rows.map((row) => row.ordinal));
+    const last = rows[rows.length - 1].ordinal;
     const now = rows.filter((row) => row.ordinal === last && row.mean !== null).map((row) => `${row.system} ${plain(row.mean)}`);
     const fallen = rows.filter((row) => row.regressed).map((row) => `${row.system} in evaluation ${row.ordinal}`);
     const caption = `Last: ${now.join(", ")}. Triangle: a night with the verdict regressed (${fallen.length ? fallen.join(", ") : "none"}).`;
