@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import TRACKING, InputError, needs
 
 from .console import user_errors
 
@@ -19,6 +19,7 @@ ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Co
 def serve(configs: ConfigFiles) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
     with user_errors():
+        needs("ndcg-ab serve", *TRACKING)
         evaluations = scheduled(configs)
         from .. import schedules
 
@@ -33,6 +34,7 @@ def deploy(
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     with user_errors():
+        needs("ndcg-ab deploy", *TRACKING)
         evaluations = scheduled(configs)
         from .. import schedules
 
