@@ -38,12 +38,12 @@ def _everything_is_imported() -> None:
 
 @pytest.fixture
 def suite(_everything_is_imported: None, pytester: pytest.Pytester) -> Suite:
-    """Runs a test against the ranking of a file, without the plugins that only this project's own tests need."""
+    """Runs a test against the ranking of a file."""
     pytester.makepyfile(test_search=TEST.format(judgments=str(JUDGMENTS)))
 
     def run(ranking: Path, *options: str) -> pytest.RunResult:
         (pytester.path / "ranking").write_text(str(ranking))
-        return pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:cov", *options)
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
 
     return run
 
@@ -144,6 +144,13 @@ def test_a_baseline_holds(name: str, tmp_path: Path) -> None:
     assert kept(tmp_path, TIED, metrics) == text
 
 
+def test_a_baseline_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
+    for ranking, written in ((TIED, ["shop.top2.tsv"]), (dict(reversed(TIED.items())), [])):
+        again = baseline(tmp_path, update=True)
+        again.assert_not_worse({"q1": {"a": 1}}, ranking, metrics="ndcg@2")
+        assert again.written == written
+
+
 def test_a_document_twice_is_kept_once_where_the_metric_lets_it_be(tmp_path: Path) -> None:
     path = tmp_path / "twice.run"
     path.write_text("q1 Q0 a 1 3 x\nq1 Q0 a 2 2 x\nq1 Q0 b 3 1 x\n")
@@ -171,12 +178,16 @@ def test_an_order_of_equal_scores_that_cannot_be_kept_is_refused(metrics: list[s
         kept(tmp_path, TIED, metrics)
 
 
-@pytest.mark.parametrize("metrics", [["ndcg@5"], ["rr", "recall@3"], ["ndcg(ideal=local)@5"], ["ndcg@100"]])
+@pytest.mark.parametrize("metrics", [["ndcg@3"], ["rr", "recall@3"], ["ndcg(ideal=local,ties=doc_id_asc)@3"]])
 def test_the_kept_ranking_has_the_values_of_the_ranking(metrics: list[str], tmp_path: Path) -> None:
-    """Real rankings, whose equal scores are many: every query has the value that it had."""
-    baseline(tmp_path, update=True).assert_not_worse(JUDGMENTS, OLD, metrics=metrics)
+    """With many equal scores, too, every query has the value that it had."""
+    rough: dict[str, dict[str, float]] = {}
+    for line in OLD.read_text().splitlines():
+        query_id, _, doc_id, _, score, _ = line.split()
+        rough.setdefault(query_id, {})[doc_id] = round(float(score))
+    baseline(tmp_path, update=True).assert_not_worse(JUDGMENTS, rough, metrics=metrics)
     (path,) = tmp_path.iterdir()
-    same = compare(JUDGMENTS, {"kept": path, "old": OLD}, metrics=metrics)
+    same = compare(JUDGMENTS, {"kept": path, "rough": rough}, metrics=metrics)
     assert {row.conclusion for row in same.comparisons} == {"identical"}
 
 
