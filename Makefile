@@ -7,7 +7,7 @@ WORKERS ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check test lint docs benchmark clean
+.PHONY: demo check test lint docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
@@ -32,6 +32,10 @@ lint: .venv/ready
 # Draws docs/pipeline.md and the packages in docs/architecture.md anew; a test holds them current.
 docs: .venv/ready
 	$(BIN)/python docs/draw.py
+
+# Draws the README's pictures from the demo; a test holds them current.
+pictures: .venv/ready
+	$(BIN)/python docs/pictures.py
 
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py

@@ -8,7 +8,9 @@ Four versions of a ranker search it, and they differ as versions of a real one d
 * ``body-only``: BM25 over the docstring, any word may match, with Porter stemming;
 * ``name-weighted``: the same, and a match in the name (``csv.DictReader`` reads "csv dict reader")
   counts five times;
-* ``name-weighted-unstemmed``: as ``name-weighted``, without stemming;
+* ``general-first``: a match in the name counts three times, and the deeper a name lies (``random.choice`` before
+  ``random.Random.choice``) the less its page counts;
+* ``name-weighted-unstemmed``: as ``name-weighted``, without stemming (not in `configs/demo.yaml`; try it);
 * ``all-words``: as ``name-weighted``, but every word must match, so that some queries find nothing.
 
 `search` is what `configs/demo.yaml` names as a ``python:`` source; write such a function for your own
@@ -27,12 +29,28 @@ import sys
 import types
 import warnings
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-VERSIONS = {  # version -> (FTS5 tokenizer, columns searched, weight of a match in the name, any or every word)
-    "body-only": ("porter unicode61", "body", 0.0, " OR "),
-    "name-weighted": ("porter unicode61", "name body", 5.0, " OR "),
-    "name-weighted-unstemmed": ("unicode61", "name body", 5.0, " OR "),
-    "all-words": ("porter unicode61", "name body", 5.0, " AND "),
+
+class Version(NamedTuple):
+    """tokenizer, columns: of FTS5. name: weight of a match in the name. words: whether any must match, or every one.
+
+    depth: how much less a page counts for each dot in its name.
+    """
+
+    tokenizer: str = "porter unicode61"
+    columns: str = "name body"
+    name: float = 5.0
+    words: str = " OR "
+    depth: float = 0.0
+
+
+VERSIONS = {
+    "body-only": Version(columns="body", name=0.0),
+    "name-weighted": Version(),
+    "general-first": Version(name=3.0, depth=0.15),
+    "name-weighted-unstemmed": Version(tokenizer="unicode61"),
+    "all-words": Version(words=" AND "),
 }
 
 # Importing these opens a window or a browser, prints, or brings in tests and examples.
@@ -134,17 +152,18 @@ def search(
 
     `queries` maps query_id to its text; the result maps query_id to (doc_id, score) pairs.
     """
-    tokenizer, columns, name_weight, operator = VERSIONS[version]
+    tokenizer, columns, name_weight, operator, depth = VERSIONS[version]
     connection = build_index(tokenizer)
     try:
         found = {}
         for query_id, text in queries.items():
             words = operator.join(f'"{word}"' for word in re.findall(r"\w+", text))
-            found[query_id] = connection.execute(
+            pages = connection.execute(
                 "select doc_id, -bm25(page, 0, ?, 1) as score from page where page match ?"
                 " order by score desc, doc_id desc limit ?",
                 (name_weight, f"{{{columns}}} : ({words})", limit),
             ).fetchall()
+            found[query_id] = [(doc_id, score / (1 + depth * doc_id.count("."))) for doc_id, score in pages]
         return found
     finally:
         connection.close()

@@ -27,14 +27,16 @@ from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.settings import PREFECT_API_URL
-from prefect.states import Failed
+from prefect.states import Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import Finished, read_bundle
-from ndcg_ab.report.markdown import comparison_table, findings_note
+from ndcg_ab.report.decided import choices, decided, told
+from ndcg_ab.report.markdown import answer_note, comparison_table
 from ndcg_core.statistics.verdict import Verdict
 
 from . import steps
@@ -115,11 +117,14 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     earlier evaluation.  at: the moment that it stands for; by default now.
     """
     watch = WATCH.get(Watch())
+    moment = at or datetime.now(UTC)
     try:
+        evaluation = at_moment(evaluation, moment)
         count = len(evaluation.systems) + len(steps.STEPS) - 1
-        with progress(f"{slug(evaluation.name)}-progress", count) as further:
-            call = steps.announced(watch.say, by_task(evaluation), further)
-            performed = steps.perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
+        with progress(f"{slug(evaluation.name)}-progress", count) as bar:
+            say = both(watch.say, bar.begins)
+            call = steps.announced(say, by_task(evaluation), bar.ended)
+            performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
     except Exception as error:
         watch.error = error
         raise
@@ -127,24 +132,45 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     outcome = read_bundle(performed.bundle).outcome
     show(evaluation, performed, outcome)
     if outcome.gate == "failed":
-        failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.gates if not gate.passed)
+        failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
-    return {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
+    found = {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
+    return Completed(message=f"{'nothing changed since then: ' if performed.reused else ''}{told(outcome)}", data=found)
+
+
+def both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells two what begins."""
+
+    def say(text: str) -> None:
+        first(text)
+        second(text)
+
+    return say
+
+
+class Bar:
+    """A bar on the flow run's page, which says what is being done."""
+
+    def __init__(self, key: str, steps_in_all: int) -> None:
+        self.done, self.steps = 0, steps_in_all
+        self.artifact: Any = create_progress_artifact(0.0, key=key, description="starting")
+
+    def begins(self, step: str) -> None:
+        self.show(f"step {self.done + 1} of {self.steps}: {step}")
+
+    def ended(self) -> None:
+        self.done += 1
+
+    def show(self, text: str, percent: float | None = None) -> None:
+        share = min(99.0, 100.0 * self.done / self.steps) if percent is None else percent
+        update_progress_artifact(self.artifact, share, description=text)
 
 
 @contextlib.contextmanager
-def progress(key: str, steps_in_all: int) -> Iterator[Callable[[], None]]:
-    """A bar on the flow run's page; what it gives takes it one step further."""
-    artifact: Any = create_progress_artifact(0.0, key=key, description="steps of the evaluation")
-    done = 0
-
-    def further() -> None:
-        nonlocal done
-        done += 1
-        update_progress_artifact(artifact, min(99.0, 100.0 * done / steps_in_all))
-
-    yield further
-    update_progress_artifact(artifact, 100.0)
+def progress(key: str, steps_in_all: int) -> Iterator[Bar]:
+    bar = Bar(key, steps_in_all)
+    yield bar
+    bar.show(f"done in {bar.done} steps", 100.0)
 
 
 def slug(text: str) -> str:
@@ -155,15 +181,18 @@ def slug(text: str) -> str:
 def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name = get_run_logger(), slug(evaluation.name)
+    decision = f"what to do: {decided(choices(outcome))}"
+    create_markdown_artifact(answer_note(outcome), key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
         key=f"{name}-verdicts",
         description=f"{evaluation.name}: every candidate against {outcome.baseline}",
     )
-    create_markdown_artifact(findings_note(outcome), key=f"{name}-findings", description="data check and gates")
     if performed.published["url"]:
-        create_link_artifact(performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow")
+        create_link_artifact(
+            performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow", description="the run in MLflow"
+        )
     if performed.reused:
         logger.info("same inputs and configuration as before: %s", performed.bundle)
     if performed.published["pending"]:
@@ -175,7 +204,7 @@ def tell(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -
     """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed."""
     common = {"evaluation": evaluation.name, "bundle": str(performed.bundle), "url": performed.published["url"]}
     if outcome.gate == "failed":
-        failures = {gate.name: gate.message for gate in outcome.gates if not gate.passed}
+        failures = {gate.name: gate.message for gate in outcome.failures}
         resource = {
             "prefect.resource.id": f"ndcg-ab.evaluation.{evaluation.name}",
             "prefect.resource.name": evaluation.name,

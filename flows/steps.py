@@ -6,13 +6,14 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import pipeline
@@ -145,12 +146,12 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
 PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True)
-FIND_SAME = Step("look for the same content", bundles.find_same)
-LOAD_AND_CHECK = Step("load and check", load_and_check)
+FIND_SAME = Step("look for an evaluation of the same inputs", bundles.find_same)
+LOAD_AND_CHECK = Step("check the data", load_and_check)
 SCORE = Step("score", score)
-VERIFY = Step("verify", verify_sample)
-TEST_DIFFERENCES = Step("test differences", test_differences)
-KEEP = Step("keep", keep)
+VERIFY = Step("recompute a sample in Python", verify_sample)
+TEST_DIFFERENCES = Step("test the differences", test_differences)
+KEEP = Step("write results and history", keep)
 DRAW_PAGE = Step("draw the page", draw_page)
 # A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
 PUBLISH = Step("publish to MLflow", publish, outside=True, most_retries=1)
@@ -201,10 +202,12 @@ def perform(
     """The whole run.
 
     call: how a step is called; see `plain`.  force: compute anew what an earlier evaluation has already.
-    at: the moment that it stands for; by default now.  when_kept: told the bundle as soon as it is safe, before
-    anything else can fail.
+    at: the moment that it stands for, and that its dates are of; by default now.  when_kept: told the bundle as soon
+    as it is safe, before anything else can fail.
     """
-    with bundles.working(evaluation, at) as folder:
+    moment = at or datetime.now(UTC)
+    evaluation = at_moment(evaluation, moment)
+    with bundles.working(evaluation, moment) as folder:
         (folder / PULLED).mkdir()
         judgments = call(PULL_JUDGMENTS, evaluation, folder)
         queries = call(PULL_QUERIES, evaluation, folder)
@@ -219,6 +222,7 @@ def perform(
             bundle = call(KEEP, evaluation, folder, inputs, extremes)
         else:
             bundle = same
+            bundles.note_reuse(evaluation, same, moment)
     when_kept(bundle, same is not None)
     return finish(evaluation, bundle, same is not None, call)
 

@@ -12,6 +12,7 @@ from tests.references import Collection, collections
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # Nothing in the tests may reach for a server or a store of the developer's own.
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY")
+WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 for name in SERVERS:
     os.environ.pop(name, None)
 
@@ -29,7 +30,7 @@ def collection(request: pytest.FixtureRequest) -> Collection:
 @pytest.fixture(autouse=True)
 def _nobody_s_servers() -> None:
     """Nor for those of an earlier test of its process, which MLflow and Prefect leave in the environment."""
-    for name in SERVERS:
+    for name in (*SERVERS, *WIDTH):
         os.environ.pop(name, None)
 
 

@@ -3,13 +3,17 @@
 import importlib.util
 import re
 import shlex
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from ndcg_ab import evaluate
 from ndcg_ab.config.file import read_config
+from ndcg_ab.config.keys import EXTENDS
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
@@ -45,6 +49,33 @@ def test_commands_in_the_documentation_work(page: str, command: str, monkeypatch
     assert found.exit_code == 0, found.output
 
 
+def printed_in(page: Path) -> list[tuple[str, str]]:
+    """The commands of a page whose output stands below them, with it."""
+    blocks = re.findall(r"```console\n\$ (ndcg-ab .*)\n((?:(?!\$ |```).*\n)+)```", page.read_text(encoding="utf-8"))
+    return [(command, output) for command, output in blocks if output.strip()]
+
+
+def test_output_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = printed_in(ROOT / "README.md")
+    assert shown
+    for command, output in shown:
+        assert CliRunner().invoke(app, shlex.split(command)[1:]).stdout == output
+
+
+def test_pictures_are_current() -> None:
+    """`make pictures` has been run since the answer looks as it does; the corpus is that of one version of Python."""
+    if sys.version_info[:2] != (3, 11):
+        pytest.skip("the picture was made with Python 3.11, whose documentation the demo searches")
+    pictures = script("pictures")
+    drawn = (ROOT / "docs" / "images" / "terminal.svg").read_text(encoding="utf-8")
+    shown = pictures.words(pictures.terminal(evaluate(ROOT / "configs" / "demo.yaml")))
+    # The last digits, and so findings, depend on which modules this machine has.
+    told = [sorted(re.findall("[a-z]{2,}", text.partition("! ")[0])) for text in (pictures.words(drawn), shown)]
+    assert told[0] == told[1], "make pictures"
+
+
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2
 
@@ -76,7 +107,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def keys(model: type, found: set[str]) -> set[str]:
-    from ndcg_ab.config.file import inner_types
+    from ndcg_ab.config.keys import inner_types
 
     for name, field in model.model_fields.items():
         found.add(name)
@@ -89,17 +120,22 @@ def keys(model: type, found: set[str]) -> set[str]:
 def test_the_example_configuration_shows_every_key() -> None:
     path = ROOT / "configs" / "example.yaml"
     text = path.read_text(encoding="utf-8")
-    for key in keys(Evaluation, set()) - {"directory"}:
+    for key in keys(Evaluation, {EXTENDS}) - {"directory"}:
         assert re.search(rf"^[ #-]*{key}:", text, flags=re.MULTILINE), key
     read_config(path)
 
 
-def drawn() -> dict[Path, str]:
-    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw.py")
+def script(name: str) -> Any:
+    """One of the scripts that draw the documentation, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None
-    draw = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(draw)
-    pages: dict[Path, str] = draw.pages()
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def drawn() -> dict[Path, str]:
+    pages: dict[Path, str] = script("draw").pages()
     return pages
 
 

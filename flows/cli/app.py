@@ -6,7 +6,8 @@ import typer
 
 from ndcg_ab import __version__
 
-from . import about, comparing, planning, running, scheduling
+from . import about, comparing, planning, running, scheduling, starting
+from .mistakes import Command
 from .streams import prepare_streams
 
 app = typer.Typer(
@@ -35,9 +36,9 @@ def main(
     prepare_streams()
 
 
-for group in (comparing, planning, running, scheduling, about):
+for group in (comparing, planning, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
-        app.command(epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
+        app.command(cls=Command, epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import contextlib
 import importlib.abc
 import os
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -108,6 +110,15 @@ class Progress:
             self.status.update(f"{step} …")
         elif not self.quiet and seconds > 1:
             print(f"{seconds:5.1f} s  {step}", file=sys.stderr)
+
+
+def program() -> str:
+    """``ndcg-ab``, or where it is when the shell would not find it: commands that are printed work as printed."""
+    beside = Path(sys.executable).parent / "ndcg-ab"
+    if shutil.which("ndcg-ab") or not beside.exists():
+        return "ndcg-ab"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
 
 
 def output_console() -> "Console":

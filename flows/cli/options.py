@@ -13,6 +13,13 @@ of_statistics = partial(typer.Option, rich_help_panel="Statistics")
 of_output = partial(typer.Option, rich_help_panel="Output")
 
 ConfigFile = Annotated[Path, typer.Argument(metavar="CONFIG", help="Configuration file (YAML).")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key: statistics.alpha=0.01; again for more."),
+]
+At = Annotated[
+    str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
+]
 Quiet = Annotated[bool, of_output("--quiet", "-q", help="Print nothing but errors.")]
 JudgmentsFile = Annotated[str, of_data(metavar="FILE", help="The judgments (qrels).")]
 SystemFiles = Annotated[
@@ -42,7 +49,7 @@ RankingsColumns = Annotated[
 ]
 Seed = Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign flips. (default 1935)")]
 Resamples = Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")]
-Alpha = Annotated[float | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
+Alpha = Annotated[str | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
 Threads = Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")]
 SecondaryMetrics = Annotated[
     list[str] | None,

@@ -1,6 +1,7 @@
 """Where a command writes: refused before any work where a file cannot be written or would overwrite an input."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,9 @@ def writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
     """The path of an output, refused before any work where it cannot be written or would overwrite an input."""
     path = Path(name)
     if not path.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no directory {path.parent}")
+        raise InputError(
+            f"{option} {path}: there is no directory {path.parent}; make it: mkdir -p {shlex.quote(str(path.parent))}"
+        )
     if path.is_dir():
         raise InputError(f"{option} {path}: is a directory; a file name is needed")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

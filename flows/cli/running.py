@@ -1,6 +1,7 @@
 """The commands over a configuration: check, run, history, publish."""
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,8 @@ import typer
 
 from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
-from .console import Progress, complain, end_where_a_gate_failed, output_console, user_errors, write_or_print
-from .options import ConfigFile, Details, JsonFile, Quiet
+from .console import Progress, complain, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
+from .options import At, ConfigFile, Details, JsonFile, Quiet, Settings
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
 
 
-def check(config: ConfigFile, quiet: Quiet = False) -> None:
+def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Quiet = False) -> None:
     """Read and check everything that a configuration names, without scoring."""
     with user_errors():
         from ndcg_ab.config.file import read_config
+        from ndcg_ab.config.moment import at_moment
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.report.tables import print_findings
 
-        evaluation = read_config(config)
+        evaluation = at_moment(read_config(config, settings or ()), moment_of(at) or datetime.now(UTC))
         with (
             open_engine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
             Progress(quiet) as say,
@@ -44,9 +46,8 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Compute anew, even with the inputs and configuration of before.")
     ] = False,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The moment it stands for, as 2026-11-20T02:00. (default now)")
-    ] = None,
+    at: At = None,
+    settings: Settings = None,
     details: Details = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,7 +56,7 @@ def run(
         needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.file import read_config
 
-        evaluation = read_config(config)
+        evaluation = read_config(config, settings or ())
         moment = moment_of(at)
         with Progress(quiet) as say:
             say("starting Prefect and MLflow")
@@ -68,12 +69,22 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal import print_run
 
-            print_run(output_console(), finished, details=details)
+            console = output_console()
+            print_run(console, finished, details=details)
+            place = shlex.quote(str(config))
+            for words, command in (
+                ("every night", "history"),
+                ("anew", "run --force"),
+                ("all tables", "run --details"),
+            ):
+                name, _, option = command.partition(" ")
+                line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
         if finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
-            complain(f"the results are safe; the next run delivers them, or: ndcg-ab publish {finished.bundle}")
+            complain(f"the results are safe; the next run delivers them, or: {program()} publish {finished.bundle}")
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
@@ -105,6 +116,7 @@ def history(
         Path | None, typer.Option(metavar="FILE", help="Draw the values over the nights: PNG or SVG by the name.")
     ] = None,
     json: JsonFile = None,
+    settings: Settings = None,
 ) -> None:
     """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
     with user_errors():
@@ -114,7 +126,7 @@ def history(
         from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
         from ndcg_ab.report.timeline import print_query_values, print_timeline
 
-        evaluation = read_config(config)
+        evaluation = read_config(config, settings or ())
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         if query is not None:
@@ -141,6 +153,7 @@ def publish(
     bundle: Annotated[
         Path, typer.Argument(metavar="BUNDLE", help="An evaluation's folder, as `run` printed it, or a configuration.")
     ],
+    settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
     """Log a finished evaluation to MLflow, or all of a configuration that are pending; nothing is logged twice."""
@@ -150,7 +163,7 @@ def publish(
 
         with Progress(quiet) as say:
             say("starting MLflow")
-            folders, current = pending_of(bundle)
+            folders, current = pending_of(bundle, settings or ())
             from ndcg_ab.tracking import tracker
 
             lines = []
@@ -167,14 +180,16 @@ def publish(
             print("\n".join(lines) or "nothing is pending")
 
 
-def pending_of(path: Path) -> "tuple[list[Path], Evaluation | None]":
+def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
     """The folders to publish, and where to: a folder names itself, a configuration all that are pending."""
     if path.is_dir():
+        if settings:
+            raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
         return [path], None
     from ndcg_ab.config.file import read_config
     from ndcg_ab.history.bundles import unpublished
 
-    evaluation = read_config(path)
+    evaluation = read_config(path, settings)
     return unpublished(evaluation), evaluation
 
 

@@ -1,6 +1,6 @@
 """The commands that run evaluations on their schedules: serve, deploy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +9,7 @@ import typer
 from ndcg_ab.errors import TRACKING, InputError, needs
 
 from .console import user_errors
+from .options import Settings
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model import Evaluation
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Configuration files (YAML).")]
 
 
-def serve(configs: ConfigFiles) -> None:
+def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
     with user_errors():
         needs("ndcg-ab serve", *TRACKING)
-        evaluations = scheduled(configs)
+        evaluations = scheduled(configs, settings or ())
         from .. import schedules
 
         schedules.serve(evaluations)
@@ -31,23 +32,24 @@ def deploy(
     pool: Annotated[str, typer.Option(metavar="NAME", help="The work pool whose workers run them. (default local)")] = (
         "local"
     ),
+    settings: Settings = None,
 ) -> None:
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     with user_errors():
         needs("ndcg-ab deploy", *TRACKING)
-        evaluations = scheduled(configs)
+        evaluations = scheduled(configs, settings or ())
         from .. import schedules
 
         for line in schedules.deploy(evaluations, pool):
             print(line)
 
 
-def scheduled(configs: list[Path]) -> "list[Evaluation]":
+def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
     from ndcg_ab.config.environment import prepare
     from ndcg_ab.config.file import read_config
 
-    evaluations = [read_config(config) for config in configs]
+    evaluations = [read_config(config, settings) for config in configs]
     names = [evaluation.name for evaluation in evaluations]
     for config, name in zip(configs, names, strict=True):
         if names.count(name) > 1:

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import checked
 from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.config.moment import at_moment
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
@@ -88,7 +90,7 @@ def evaluate(
         evaluation = config
     else:
         raise InputError(f"config: {shown(config)}: must be the path of a YAML file, its content, or an Evaluation")
-    return evaluated(evaluation, progress, shows_configuration=True)
+    return evaluated(at_moment(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
 
 
 def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False) -> CompareResult:

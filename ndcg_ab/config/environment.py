@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.values import filled
 
 DEFAULTS = {
     # Neither asks the internet for anything.
@@ -55,14 +57,22 @@ def prepare(evaluation: Evaluation | None = None) -> None:
         os.environ.setdefault(name, value)
     if not os.environ.get("PREFECT_API_URL"):
         os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
-    if evaluation is not None and evaluation.prefect.api_url:
-        os.environ["PREFECT_API_URL"] = evaluation.prefect.api_url
+    if evaluation is not None and (
+        url := filled(evaluation.prefect.api_url or "", f"{evaluation.name}: prefect.api_url")
+    ):
+        os.environ["PREFECT_API_URL"] = url
 
 
 def tracking_uri(evaluation: Evaluation) -> str:
     """Where to log: the configuration, else MLFLOW_TRACKING_URI, else SQLite beside the results."""
-    named = evaluation.mlflow.tracking_uri or os.environ.get("MLFLOW_TRACKING_URI")
+    configured = filled(evaluation.mlflow.tracking_uri or "", f"{evaluation.name}: mlflow.tracking_uri")
+    named = configured or os.environ.get("MLFLOW_TRACKING_URI")
     return named or f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
+
+
+def without_password(uri: str) -> str:
+    """An address as it can be shown and kept: without the name and password that it may hold."""
+    return re.sub(r"(?<=://)[^/@]*@", "", uri)
 
 
 def artifact_directory(uri: str) -> Path | None:

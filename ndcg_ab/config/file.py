@@ -1,75 +1,34 @@
 """Reads a configuration file, and says in one sentence each what is wrong with it: key, value, rule."""
 
-from collections.abc import Iterator
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, get_args
 
-import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ndcg_ab.config.model import MEMORY, NAME, Evaluation
+from ndcg_ab.config.hints import value_hint
+from ndcg_ab.config.keys import Place, dotted, known_keys, near_keys
+from ndcg_ab.config.layers import read_layers
+from ndcg_ab.config.model import NAME, Evaluation
+from ndcg_ab.config.moment import check_dates, datable
+from ndcg_ab.config.operation import MEMORY
 from ndcg_ab.errors import InputError
 
 
-def read_config(path: Path) -> Evaluation:
-    """The evaluation that a YAML file describes; InputError names the key, the value and the rule."""
-    if not path.is_file():
-        raise InputError(f"{path}: there is no such configuration file")
-    content = read_yaml(path)
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
-    if "directory" in content:
-        raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
+def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
+    """The evaluation that a YAML file describes; InputError names the key, the value and the rule.
+
+    settings: what `--set` changes in it, each as ``statistics.alpha=0.01``.
+    """
+    layered = read_layers(path, settings)
     try:
-        return Evaluation.model_validate({**content, "directory": path.parent.resolve()})
+        evaluation = Evaluation.model_validate({**layered.content, "directory": path.parent.resolve()})
     except ValidationError as error:
-        raise InputError("\n".join(f"{path}: {problem}" for problem in problems(error))) from None
-
-
-class Loader(yaml.SafeLoader):
-    """YAML in which a key stands once and a date is text: `version: 2026-11-20` needs no quotes."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        first = {key.value: key for key in reversed(keys)}
-        for key in keys:
-            if key is not first[key.value]:
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is given twice", problem_mark=key.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
-    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def read_yaml(path: Path) -> Any:
-    """What stands in a YAML file; InputError names the line of what is wrong."""
-    text = read_text(path)
-    try:
-        return yaml.load(text, Loader)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} cannot stand there") from None
-    except yaml.MarkedYAMLError as error:
-        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise InputError(f"{path}{where}: is not YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
-
-
-def read_text(path: Path) -> str:
-    try:
-        content = path.read_bytes()
-        return content.decode()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    except UnicodeDecodeError as error:
-        line, bad = content.count(b"\n", 0, error.start) + 1, content[error.start : error.start + 1]
-        raise InputError(f"{path}, line {line}: byte {bad!r} is not UTF-8 text: convert the file to UTF-8") from None
+        found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in placed_problems(error)]
+        raise InputError("\n".join(found)) from None
+    for place, text in datable(evaluation):
+        check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted(place)}")
+    return evaluation
 
 
 RULES = {  # what pydantic calls it -> the rule in our words
@@ -98,6 +57,11 @@ PATTERNS = {
 
 def problems(error: ValidationError) -> Iterator[str]:
     """One sentence for each thing wrong, with the key's path, the value and the rule."""
+    return (sentence for _, sentence in placed_problems(error))
+
+
+def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
+    """The same, each with the place that it is about."""
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
@@ -107,16 +71,17 @@ def problems(error: ValidationError) -> Iterator[str]:
         key = dotted(place)
         if problem["type"] == "extra_forbidden":
             hint = "".join(f"; did you mean {name!r}?" for name in near_keys(place))
-            yield f"key {key!r} is unknown{hint} (known here: {', '.join(known_keys(place[:-1]))})"
+            yield place, f"key {key!r} is unknown{hint} (known here: {', '.join(known_keys(place[:-1]))})"
         elif problem["type"] == "missing":
             if place not in misspelt:
-                yield f"key {key!r} is missing: it must be given"
+                yield place, f"key {key!r} is missing: it must be given"
         elif problem["type"] == "invalid_key":
-            yield f"key {problem['input']!r} is no text: put it in quotes"
+            yield place, f"key {problem['input']!r} is no text: put it in quotes"
         else:
-            rule = rule_of(problem)
+            allowed = str(problem.get("ctx", {}).get("expected", ""))
+            rule = rule_of(problem) + value_hint(key, problem["type"], problem["input"], allowed)
             shown = "" if isinstance(problem["input"], dict | list) or not place else f" = {problem['input']!r}"
-            yield f"{key}{shown}: {rule}" if place else rule
+            yield place, f"{key}{shown}: {rule}" if place else rule
 
 
 def rule_of(problem: ErrorDetails) -> str:
@@ -125,31 +90,3 @@ def rule_of(problem: ErrorDetails) -> str:
         return PATTERNS[context["pattern"]]
     message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return RULES[problem["type"]].format(**context) if problem["type"] in RULES else message
-
-
-def dotted(place: tuple[int | str, ...]) -> str:
-    """systems[1].file for ("systems", 1, "file")."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.removeprefix(".")
-
-
-def near_keys(place: tuple[int | str, ...]) -> list[str]:
-    """The known key that an unknown one is most like, if any is."""
-    return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
-
-
-def known_keys(place: tuple[int | str, ...]) -> list[str]:
-    """The keys that a mapping at this place of the configuration can have."""
-    model: type[BaseModel] = Evaluation
-    for part in place:
-        if isinstance(part, str) and part in model.model_fields:
-            for inner in inner_types(model.model_fields[part].annotation):
-                if isinstance(inner, type) and issubclass(inner, BaseModel):
-                    model = inner
-    return [name for name in model.model_fields if not (model is Evaluation and name == "directory")]
-
-
-def inner_types(annotation: Any) -> Iterator[Any]:
-    yield annotation
-    for inner in get_args(annotation):
-        yield from inner_types(inner)

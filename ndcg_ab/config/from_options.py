@@ -3,14 +3,17 @@
 import dataclasses
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ndcg_ab.config.file import problems
+from ndcg_ab.config.hints import is_number, plain_number, threshold
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_core.measures.notation import separate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +48,14 @@ def parse_system(text: str) -> tuple[str, str]:
     """NAME and FILE of ``--system NAME=FILE``."""
     name, equals, file = text.partition("=")
     if not equals or not name or not file:
-        raise InputError(f"--system {text!r}: must be NAME=FILE, such as new=runs/new.run.gz")
+        path = file if equals else text
+        stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
+        example = (
+            f"say --system {shlex.quote(f'{stem}={path}')}"
+            if stem and (not equals or file)
+            else "such as new=runs/new.run.gz"
+        )
+        raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
     return name, file
 
 
@@ -71,7 +81,8 @@ def parse_margin(option: str, text: str) -> tuple[str, float]:
     """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
     metric, equals, number = text.rpartition("=")
     if not equals or not metric or ")" in number:
-        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE, such as recall@100=0.01")
+        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {text.strip('= ')}=0.01"
+        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
     return metric, parse_number(option, text, number)
 
 
@@ -116,13 +127,29 @@ def parse_count(option: str, text: str, number: str) -> int:
 
 
 def parse_number(option: str, text: str, number: str) -> float:
-    try:
-        value = float(number)
-    except ValueError:
-        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0") from None
-    if not 0 < value < math.inf:
-        raise InputError(f"{option} {text!r}: {number!r} must be a number above 0")
-    return value
+    if is_number(number) and 0 < float(number) < math.inf:
+        return float(number)
+    meant = plain_number(number)
+    hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
+    raise InputError(f"{option} {text!r}: {number!r} must be a number above 0{hint}")
+
+
+def parse_alpha(option: str, value: Any) -> float:
+    """A threshold; what is out of the range is refused where all of the evaluation is."""
+    text = str(value)
+    if not is_number(text):
+        meant = plain_number(text)
+        hint = f"; say {option} {threshold(float(meant)) or meant}" if meant else ""
+        raise InputError(f"{option} {text!r}: must be a number{hint}")
+    return float(text)
+
+
+def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
+    for text in texts:
+        if len(several := separate(text)) > 1:
+            each = " ".join(f"{option} {shlex.quote(metric)}" for metric in several)
+            raise InputError(f"{option} {text!r}: names {len(several)} metrics; give each by itself: {each}")
+    return list(texts)
 
 
 SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
@@ -166,15 +193,15 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--format", "format", "systems[].format"),
     Option("--columns", "columns", "systems[].columns", parse_columns),
     Option("--baseline", "baseline", "baseline"),
-    Option("--metric", "metrics", "metrics", as_list),
-    Option("--secondary", "secondary_metrics", "secondary_metrics", as_list),
+    Option("--metric", "metrics", "metrics", parse_metrics),
+    Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
     Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
     Option("--require", "gate", "gate", parse_gate, near=tuple(f"gate.{key}" for key in (*SINGLE_GATES, "not_worse"))),
-    Option("--alpha", "alpha", "statistics.alpha"),
+    Option("--alpha", "alpha", "statistics.alpha", parse_alpha),
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
     Option("--interval", "interval", "statistics.interval"),
@@ -200,7 +227,10 @@ def evaluation_of(
     statistics: the values of options under `statistics`, None where one was not given.
     """
     if len(files.systems) < least_systems:
-        raise InputError(f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed")
+        raise InputError(
+            f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed;"
+            " add --system NAME=FILE"
+        )
     given = {**vars(files), **vars(plan), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "threads": threads, "queries": plan.queries or None}
     content: dict[str, Any] = {"name": "compare"}

@@ -6,25 +6,30 @@ Paths in a configuration file are relative to that file.
 import math
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
+from ndcg_ab.config.hints import closest, plain_number
+from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+STEM = "{stem}"  # in a system's name: the name of its file, without endings
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
-MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
 
 
-class Model(BaseModel):
-    """Frozen, and strict about keys: a key that nobody reads is a mistake."""
+def at_home(path: Path) -> Path:
+    """A path whose first part is `~`, in the home directory; any other as it is."""
+    try:
+        return path.expanduser() if path.parts[:1] == ("~",) else path
+    except RuntimeError:
+        raise ValueError("there is no home directory here for ~: give the whole path") from None
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+GivenPath = Annotated[Path, AfterValidator(at_home)]
 
 
 class Given(NamedTuple):
@@ -54,7 +59,7 @@ class FileSource(Readable):
 
     needs_queries: ClassVar[bool] = False
 
-    file: Path = Field(description="Path of the file, relative to the configuration.")
+    file: GivenPath = Field(description="Path of the file, relative to the configuration.")
     format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
     columns: dict[str, str] = Field(
         default_factory=dict, description="Names of columns in the file that differ: query_id, doc_id, grade, …"
@@ -82,7 +87,7 @@ class System(Readable):
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
     version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
-    file: Path | None = Field(None, description="A file of rankings, relative to the configuration.")
+    file: GivenPath | None = Field(None, description="A file of rankings, relative to the configuration.")
     format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
     columns: dict[str, str] = Field(default_factory=dict, description="Names of columns in the file that differ.")
     python: str | None = Field(None, description="module:function that returns the rankings.")
@@ -101,6 +106,11 @@ class System(Readable):
             raise ValueError("needs either file or python, to say where its rankings come from")
         _ = self.source
         return self
+
+    @property
+    def stands_for_many(self) -> bool:
+        """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.moment`)."""
+        return self.file is not None and STEM in self.name
 
     @property
     def source(self) -> FileSource | PythonSource:
@@ -169,51 +179,6 @@ class Slices(Model):
         return value
 
 
-class Tracking(Model):
-    """Where MLflow keeps the results."""
-
-    tracking_uri: str | None = Field(
-        None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
-    )
-    experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
-
-
-class Prefect(Model):
-    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
-
-    api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
-    retries: int = Field(
-        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
-    )
-    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
-    timeout_seconds: float | None = Field(
-        None, gt=0, description="Seconds after which one attempt is given up; by default never."
-    )
-
-
-class Schedule(Model):
-    """When `serve` and `deploy` run the evaluation."""
-
-    cron: str = Field(description="As 0 2 * * * for every night at two.")
-    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
-
-    @field_validator("cron")
-    @classmethod
-    def _five_fields(cls, value: str) -> str:
-        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
-            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
-        return value
-
-    @field_validator("timezone")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        try:
-            ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError):
-            raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
-        return value
-
-
 class Gate(Model):
     """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
 
@@ -234,26 +199,6 @@ class Gate(Model):
         return margins(value) if isinstance(value, dict) else value
 
 
-class Retention(Model):
-    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
-
-    bundles: int | None = Field(
-        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
-    )
-    query_scores: int | None = Field(
-        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
-    )
-
-
-class Resources(Model):
-    """What DuckDB may use."""
-
-    threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
-    memory_limit: str | None = Field(
-        None, pattern=MEMORY, description="For example 4GB; by default 80 % of the memory."
-    )
-
-
 def read_source(value: Any) -> Any:
     return {"file": value} if isinstance(value, str | Path) else value
 
@@ -269,7 +214,8 @@ def read_metric(value: Any) -> str:
 def margin(value: Any) -> float:
     """A difference that matters: a number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ValueError(f"{value!r}: must be a number above 0")
+        meant = plain_number(str(value))
+        raise ValueError(f"{value!r}: must be a number above 0{f'; write {meant}' if meant else ''}")
     return float(value)
 
 
@@ -306,7 +252,9 @@ class Evaluation(Model):
     )
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
-    output: Path = Field(Path("ndcg-ab-results"), description="Directory for results, relative to the configuration.")
+    output: GivenPath = Field(
+        Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
+    )
     mlflow: Tracking = Tracking()
     prefect: Prefect = Prefect()
     schedule: Schedule | None = None
@@ -335,11 +283,13 @@ class Evaluation(Model):
     @model_validator(mode="after")
     def _consistent(self) -> "Evaluation":
         names = [system.name for system in self.systems]
+        is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
-            if names.count(name) > 1:
+            if names.count(name) > 1 and not is_open:
                 raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
-        if self.baseline is not None and self.baseline not in names:
-            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)})")
+        if self.baseline is not None and self.baseline not in names and not is_open:
+            hint = closest(self.baseline, names)
+            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
         self._check_metrics()
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"

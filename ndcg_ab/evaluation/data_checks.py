@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -9,6 +10,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.metric_tables import EVERYTHING
 from ndcg_ab.evaluation.outcome import SEVERITIES, Finding, SystemSummary
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.unmatched_ids import check_documents, distinct, query_spelling
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -58,9 +60,12 @@ def check(
         message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **words)
         found.append(Finding(code, severity, message, count, subject if subject in rankings else None))
         if severity == "error":
-            errors.append(f"{rankings[subject].origin}: {message}")
+            other = query_spelling(*(distinct(each.table["query_id"]) for each in (rankings[subject], judgments)))
+            errors.append(f"{rankings[subject].origin}: {message}{other}")
     if errors:
         raise InputError("\n".join(errors))
+    found += check_documents(engine, judgments, rankings)
+    found += check_copies(rankings)
     return by_severity([*found, *left_out(found, metrics)])
 
 
@@ -187,6 +192,21 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     return found
 
 
+def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says so where two systems gave the same rows: often one file was given under two names."""
+    found = []
+    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
+        first, second = pulled.table, copy.table
+        # The documents first: where they differ, they do so early.
+        if first["doc_id"].equals(second["doc_id"]) and first.equals(second):
+            message = (
+                f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
+                " every difference between them is 0"
+            )
+            found.append(Finding("same_ranking", "warning", message, first.num_rows))
+    return found
+
+
 def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """Warns where the file of queries is used, and names none of the judged ones: the two spell their ids otherwise."""
     if evaluation.queries is None:
@@ -200,6 +220,7 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     message = (
         f"queries: {evaluation.queries.file.name} names none of the {judged} judged {numerus(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
+        + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )
     return [Finding("queries_unmatched", "warning", message, judged)]
 

@@ -105,5 +105,5 @@ def whether_enough(row: Comparison) -> str:
     if row.conclusion is not Verdict.IMPROVED or row.size is not None:
         return ""
     if row.smallest_effect is None:
-        return ", whether by enough is open: no smallest effect is set"
+        return "; enough? set a smallest effect"
     return f", not shown to be by more than {row.smallest_effect:g}"

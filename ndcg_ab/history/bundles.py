@@ -1,8 +1,8 @@
 """Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
 
 A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet`` and ``evaluation.duckdb``
-(every table of the pipeline).  It appears whole: it is made under another name and renamed at the end.  The page and
-the pictures are made when it is safe, and ``published.json`` is added when the tracker has it.
+(every table of the pipeline).  It appears whole: it is made under another name and renamed at the end.  Added later:
+the page and the pictures, ``published.json`` when the tracker has it, ``reused.json`` when nothing changed in a night.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +27,8 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
+from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
+from ndcg_ab.history.reused import add_reused, read_reused
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
@@ -47,6 +49,7 @@ class Bundle:
     content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
     comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
+    seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
     """
 
     folder: Path
@@ -63,6 +66,19 @@ class Bundle:
     extremes: tuple[dict[str, Any], ...]
     outcome: Outcome
     comparisons_so_far: int = 0
+    seconds: float | None = None
+    user: str | None = None
+    is_scheduled: bool = False
+
+    @property
+    def ended(self) -> datetime:
+        """When it would have ended, had it begun at the moment that it stands for: that is what took so long."""
+        return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
+
+    @property
+    def reused(self) -> list[datetime]:
+        """The moments of later nights whose inputs and configuration were the same, in the order of their coming."""
+        return [datetime.fromisoformat(moment) for moment in read_reused(self.folder)]
 
     def write(self) -> None:
         """Writes its file, whole or not at all."""
@@ -86,6 +102,7 @@ class Bundle:
         )
         database.enter(past, about, self.inputs, self.outcome, self.ordinal)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
+        database.enter_reused(past, read_reused(self.folder), self.ordinal)
 
     def counted(self, past: DuckDBEngine) -> "Bundle":
         """With the comparisons so far, as the history that it was entered in has them."""
@@ -192,6 +209,18 @@ def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Pa
     return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
 
 
+def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
+    """Leaves a trace of a night whose result is that of an earlier one: beside the bundle, and in the history.
+
+    at: the moment that the night stands for; by default now.  The same moment leaves one trace.
+    """
+    moment = encode((at or datetime.now(UTC)).astimezone(UTC))
+    with database.opened(database.path_of(evaluation)) as past:
+        if moment not in (*read_reused(folder), encode(began_of(folder.name))):
+            add_reused(folder, moment)
+        database.enter_reused(past, read_reused(folder), ordinal_of(folder))
+
+
 def is_whole(folder: Path) -> bool:
     with contextlib.suppress(*UNREADABLE):
         read_bundle(folder)
@@ -224,10 +253,13 @@ def keep(
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
-            query_set=query_set(folder / TABLES),
+            query_set=database.query_set(folder / TABLES),
             inputs=tuple(dict(row) for row in inputs),
             extremes=tuple(extremes),
             outcome=outcome,
+            seconds=seconds_since(folder / LOCK),
+            user=user_name(),
+            is_scheduled=is_scheduled(),
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
         with past.transaction():
@@ -242,13 +274,6 @@ def finished_at(name: str) -> datetime:
     """Now, or the moment in the name where that was set to another day (a run that is made up for)."""
     now, began = datetime.now(UTC), began_of(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
-
-
-def query_set(tables: Path) -> str:
-    """Digest of the queries that are judged: on the same ones every new candidate is another look."""
-    with DuckDBEngine(tables) as engine:
-        judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
-    return database.digest_of([query_id for (query_id,) in judged])
 
 
 def adopt(past: DuckDBEngine, parent: Path) -> None:
@@ -298,10 +323,10 @@ def ordinal_of(folder: Path) -> int:
 
 
 def unpublished(evaluation: Evaluation) -> list[Path]:
-    """Bundles that no tracker has yet, the oldest first; one that cannot be read is said and left out."""
+    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out."""
     found = []
     for folder in bundles(evaluation.output_directory / evaluation.name):
-        if not (folder / PUBLISHED).exists():
+        if not is_published(folder):
             try:
                 read_bundle(folder)
                 found.append(folder)
@@ -310,7 +335,15 @@ def unpublished(evaluation: Evaluation) -> list[Path]:
     return found
 
 
-def mark_published(folder: Path, where: Mapping[str, str]) -> None:
+def is_published(folder: Path) -> bool:
+    """Whether a tracker has the bundle, and knows of every night that reused it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
+        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8")).get("reused", 0)
+        return bool(told >= len(read_reused(folder)))
+    return (folder / PUBLISHED).exists()
+
+
+def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
     write_text(folder / PUBLISHED, json.dumps(dict(where), indent=2) + "\n")
 
 

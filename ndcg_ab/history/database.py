@@ -56,6 +56,13 @@ class MetricRow:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reuse:
+    """A night whose inputs and configuration were those of an earlier evaluation; began: what it stands for."""
+
+    began: str
+
+
+@dataclasses.dataclass(frozen=True)
 class QueryScore:
     """One value of one query; they come as a table."""
 
@@ -76,6 +83,7 @@ RECORDS: dict[str, type] = {
     "finding": Finding,
     "gate": GateResult,
     "decision": Decision,
+    "reuse": Reuse,
     "query_score": QueryScore,
 }
 
@@ -162,6 +170,13 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
     return digest_of([configuration_key(evaluation), digests, __version__])
 
 
+def query_set(tables: Path) -> str:
+    """Digest of the queries that are judged: on the same ones every new candidate is another look."""
+    with DuckDBEngine(tables) as engine:
+        judged = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
+    return digest_of([query_id for (query_id,) in judged])
+
+
 def next_ordinal(history: DuckDBEngine) -> int:
     return max(ordinals(history), default=0) + 1
 
@@ -212,6 +227,12 @@ def enter(
 def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
     """Adds one evaluation's values of single queries."""
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
+
+
+def enter_reused(history: DuckDBEngine, moments: Sequence[str], ordinal: int) -> None:
+    """Adds the nights that an evaluation stands for besides its own, but those that are there."""
+    known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
+    history.append("reuse", table([Reuse(began) for began in moments if began not in known], Reuse, ordinal=ordinal))
 
 
 def timeline(history: DuckDBEngine) -> pa.Table:

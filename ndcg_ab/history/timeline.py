@@ -1,14 +1,15 @@
-"""`ndcg-ab history`: the evaluations of one configuration in their order, and what changed between them."""
+"""`ndcg-ab history`: the evaluations of one configuration in the order of their time, and what changed between them."""
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.history import bundles, database
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.verdict import Verdict
@@ -21,6 +22,8 @@ class Evaluated:
     values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
     changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
         baseline, definition (the metric's hash).
+    decisions: candidate -> what to do; empty in evaluations of version 0.1.0.
+    failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
     """
 
@@ -35,17 +38,31 @@ class Evaluated:
     conclusions: dict[str, Verdict]
     changed: tuple[str, ...]
     pending: bool = False
+    decisions: dict[str, Choice] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+
+
+class Reused(NamedTuple):
+    """A night whose inputs and configuration were those of an earlier evaluation."""
+
+    began: str
+    ordinal: int
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The evaluations, the oldest first; systems in the order in which they came."""
+    """The evaluations in the order of the moments that they stand for.
+
+    systems: the baseline first, then as the configuration gives them, then those that it has no more.
+    reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
+    """
 
     name: str
     metric: str
     systems: tuple[str, ...]
     evaluations: tuple[Evaluated, ...]
     comparisons_so_far: int
+    reused: tuple[Reused, ...] = ()
 
 
 class PastComparison(NamedTuple):
@@ -65,6 +82,9 @@ class Past:
     values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
     tests: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
     states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    decisions: defaultdict[int, dict[str, Choice]] = field(default_factory=lambda: defaultdict(dict))
+    failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
 
 
@@ -89,12 +109,22 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
                 {candidate: test.conclusion for candidate, test in tests.items()},
                 () if before is None else changes(before, state),
                 key in pending,
+                past.decisions[ordinal],
+                tuple(past.failures[ordinal]),
             )
         )
         before = state
     shown = found[-last:] if last else found
-    systems = dict.fromkeys(system for each in shown for system in each.values)
-    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far)
+    reused = tuple(row for row in past.reused if row.began >= shown[0].began)
+    systems = in_one_order(evaluation, [name for each in shown for name in each.values])
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused)
+
+
+def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
+    """Each name once: the baseline first, then as the configuration gives them, then those that it has no more."""
+    found = dict.fromkeys(names)
+    known = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
+    return [*(name for name in known if name in found), *(name for name in found if name not in known)]
 
 
 def read_past(evaluation: Evaluation, metric: str | None) -> Past:
@@ -103,7 +133,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
     with database.opened(path) as tables:
         columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
-        rows = tables.rows("evaluation", columns, order="ordinal")
+        rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
         past = Past(known_metric(tables, metric or evaluation.metrics[0], path), rows)
@@ -119,6 +149,11 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             past.states[ordinal][f"{kind} {name}" if kind == "ranking" else kind] = digest
         for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
             past.states[ordinal]["definition"] = digest
+        for ordinal, candidate, decision in tables.rows("decision", ("ordinal", "candidate", "decision")):
+            past.decisions[ordinal][candidate] = Choice(decision)
+        for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
+            past.failures[ordinal].append(f"{name} ({', '.join(systems.split('; '))})" if systems else name)
+        past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
         past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
     for ordinal, _, _, baseline, _, configuration, _ in rows:
         content, values = json.loads(configuration), past.values[ordinal]
@@ -183,13 +218,15 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
     with database.opened(path) as past:
         name = known_metric(past, metric or evaluation.metrics[0], path)
         columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
-        rows = past.rows("query_timeline", columns, where=wanted, order="ordinal, system_id")
+        rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")
         if not rows:
             near = past.rows("near_query", ("query_id",), order="distance, query_id", query_id=query_id)
             names = ", ".join(repr(found) for (found,) in near[:3])
             raise InputError(f"--query {query_id!r}: is in no evaluation of {path} (near: {names})")
-    ordinals = sorted({row[0] for row in rows})
-    return [row for row in rows if last is None or row[0] in ordinals[-last:]]
+    ordinals = list(dict.fromkeys(row[0] for row in rows))
+    systems = in_one_order(evaluation, [row[2] for row in rows])
+    shown = [row for row in rows if last is None or row[0] in ordinals[-last:]]
+    return sorted(shown, key=lambda row: (row[1], row[0], systems.index(row[2])))
 
 
 def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:
@@ -204,6 +241,7 @@ def timeline_json(timeline: Timeline) -> str:
         "name": timeline.name,
         "metric": timeline.metric,
         "comparisons_so_far": timeline.comparisons_so_far,
+        "reused": [row._asdict() for row in timeline.reused],
         "evaluations": [
             {
                 "ordinal": each.ordinal,
@@ -211,6 +249,8 @@ def timeline_json(timeline: Timeline) -> str:
                 "began": each.began,
                 "baseline": each.baseline,
                 "gate": each.gate,
+                "failures": list(each.failures),
+                "decisions": [{"candidate": name, "decision": choice} for name, choice in each.decisions.items()],
                 "changed": list(each.changed),
                 "pending": each.pending,
                 "systems": [

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark
+from ndcg_ab.report.decided import by_gravity, worded
 from ndcg_ab.report.text import (
     comparison_text,
     interval,
@@ -15,70 +18,84 @@ from ndcg_ab.report.text import (
     verdict_text,
     wins_ties_losses,
 )
-from ndcg_core.statistics.verdict import Verdict
 
 
 def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
-    """The comparisons as MLflow shows tables ({"columns", "data"}); p-values as text, since it rounds numbers."""
-    columns = ["candidate", "metric", "difference", "low", "high", "p", "adjusted p", "wins/ties/losses", "verdict"]
+    """The comparisons as MLflow shows tables ({"columns", "data"}): what to do first, numbers as people read them."""
+    columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
+    columns += ["wins/ties/losses", "family"]
+    decisions = {row.candidate: decision_text(row) for row in outcome.decisions}
     data = [
         [
+            decisions.get(row.candidate, ""),
             row.candidate,
             row.metric,
-            row.difference,
-            row.low,
-            row.high,
-            probability(row.p_value),
+            f"{mark(row)} {verdict_text(row)}",
+            signed(row.difference),
+            interval(row),
             probability(row.p_adjusted),
             wins_ties_losses(row),
-            verdict_text(row),
+            row.family,
         ]
         for row in outcome.main
     ]
     return {"columns": columns, "data": data}
 
 
-def headline(outcome: Outcome) -> str:
-    """Who regressed (▼) or improved (▲) on the first metric, for a list of evaluations: `` ▼ new``; else nothing."""
-    rows = [row for row in outcome.main if row.metric == outcome.metrics[0].name]
-    named = [f"▼ {row.candidate}" for row in rows if row.conclusion is Verdict.REGRESSED]
-    named += [f"▲ {row.candidate}" for row in rows if row.conclusion is Verdict.IMPROVED]
-    more = f" and {len(named) - 4} more" if len(named) > 4 else ""
-    return f" {' '.join(named[:4])}{more}" if named else ""
+def decision_text(decision: Decision) -> str:
+    return f"{CHOICE_MARKS[decision.decision]} {decision.decision.words}"
 
 
 def note(outcome: Outcome) -> str:
-    """The comparison as Markdown, for the description of a tracker's run."""
-    first = outcome.metrics[0].name
-    lines = [f"- {cell_text(comparison_text(row, outcome.alpha))}" for row in outcome.main if row.metric == first]
-    lines += [f"- gate {gate.name} **failed**: {cell_text(gate.message)}" for gate in outcome.gates if not gate.passed]
-    lines += ["", f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
+    """The comparison as Markdown, for the description of a tracker's run: what to do, then the numbers."""
+    lines = answer_lines(outcome)
+    lines += [f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
-        lines += [f"#### {metric.name} (definition {metric.hash})", ""]
+        lines += [f"#### {metric.name}", ""]
         lines += [
-            f"| system | mean | queries | {judged_label(metric)} | difference | interval | adjusted p | verdict |"
+            f"| system | verdict | mean | difference | interval | adjusted p | queries | {judged_label(metric)} |"
         ]
         lines += ["|---|---|---|---|---|---|---|---|"]
         for system, row in rows_of(outcome, metric):
-            cells = [cell_text(system.system_id), plain(system.mean), str(system.queries), percent(system.judged)]
-            if row is None:
-                cells += ["", "", "", "baseline"]
-            else:
-                cells += [signed(row.difference), interval(row), probability(row.p_adjusted), verdict_text(row)]
+            cells = [cell_text(system.system_id), f"{mark(row)} {verdict_text(row)}" if row else "baseline"]
+            cells += [plain(system.mean)]
+            cells += [signed(row.difference), interval(row), probability(row.p_adjusted)] if row else [""] * 3
+            cells += [str(system.queries), percent(system.judged)]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += slice_lines(outcome)
-    lines += [f"- {finding.severity}: {cell_text(finding.message)}" for finding in outcome.findings]
+    return "\n".join([*lines, *finding_items(outcome)])
+
+
+def system_note(outcome: Outcome, decision: Decision) -> str:
+    """One candidate as Markdown, for the description of its run: what to do, then each comparison in words."""
+    lines = [f"**{decision_text(decision)}**: {cell_text(decision.reason)}", ""]
+    rows = [row for row in outcome.main if row.candidate == decision.candidate]
+    lines += [f"- {mark(row)} {cell_text(comparison_text(row, outcome.alpha))}" for row in rows]
     return "\n".join(lines)
 
 
-def findings_note(outcome: Outcome) -> str:
-    """Gates and findings as Markdown."""
-    lines = [
-        f"- gate {gate.name}: {'passed' if gate.passed else '**failed**'}: {gate.message}" for gate in outcome.gates
-    ]
-    lines += [f"- {finding.severity}: {finding.message}" for finding in outcome.findings]
-    return "\n".join(map(cell_text, lines)) or "Nothing to report."
+def answer_note(outcome: Outcome) -> str:
+    """What to do, what questions it, gates and findings, as Markdown."""
+    passed = [f"- gate {gate.name} passed: {cell_text(gate.message)}" for gate in outcome.gates if gate.passed]
+    return "\n".join([*answer_lines(outcome), *passed, *finding_items(outcome)]).strip()
+
+
+def answer_lines(outcome: Outcome) -> list[str]:
+    """The decisions, what questions every verdict, and the gates that failed."""
+    lines = []
+    for row in by_gravity(outcome):
+        what = f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])}"
+        lines += [f"**{cell_text(what)}**: {cell_text(row.reason)}", ""]
+    lines = lines or ["Nothing is compared.", ""]
+    for text in banners(outcome):
+        lines += [f"> **{cell_text(text)}**", ""]
+    lines += [f"- gate {gate.name} **failed**: {cell_text(gate.message)}" for gate in outcome.failures]
+    return [*lines, ""] if outcome.failures else lines
+
+
+def finding_items(outcome: Outcome) -> list[str]:
+    return [f"- {line.severity}: {cell_text(line.text)}" for line in finding_lines(outcome)]
 
 
 def slice_lines(outcome: Outcome) -> list[str]:

@@ -44,16 +44,16 @@ def save(figure: Any, path: Path) -> None:
 
 
 def draw_timeline(timeline: Timeline, path: Path) -> None:
-    """The systems' means, evaluation after evaluation, one line for each; what regressed is marked."""
+    """The systems' means in the order of the nights, one line for each; what regressed is marked."""
     figure, axis = history_canvas(len(timeline.evaluations))
-    ordinals = [each.ordinal for each in timeline.evaluations]
+    places = range(len(timeline.evaluations))
     for system in timeline.systems:
         values = [number(each.values.get(system)) for each in timeline.evaluations]
-        axis.plot(ordinals, values, ".-", label=in_legend(system))
+        axis.plot(places, values, ".-", label=in_legend(system))
     for conclusion, (shape, colour) in SHAPES.items():
         marked = [
-            (each.ordinal, number(each.values.get(system)))
-            for each in timeline.evaluations
+            (place, number(each.values.get(system)))
+            for place, each in enumerate(timeline.evaluations)
             for system, found in each.conclusions.items()
             if found is conclusion
         ]
@@ -66,20 +66,22 @@ def draw_timeline(timeline: Timeline, path: Path) -> None:
                 linestyle="",
                 label=conclusion.replace("_", " "),
             )
-    for each in timeline.evaluations:
+    label = "gate failed"
+    for place, each in enumerate(timeline.evaluations):
         if each.gate == "failed":
-            axis.axvline(each.ordinal, color="#b2182b", alpha=0.25, linewidth=3, zorder=0)
+            axis.axvline(place, color="#b2182b", alpha=0.25, linewidth=3, zorder=0, label=label)
+            label = ""  # once in the legend
     moments = [(each.ordinal, each.began) for each in timeline.evaluations]
     finish_history(figure, axis, path, moments, timeline.metric, timeline.name)
 
 
 def draw_query_values(rows: Sequence[QueryValue], query_id: str, path: Path) -> None:
     """One query's values, evaluation after evaluation."""
-    moments = sorted({(ordinal, began) for ordinal, began, _, _ in rows})
+    moments = list(dict.fromkeys((ordinal, began) for ordinal, began, _, _ in rows))
     figure, axis = history_canvas(len(moments))
     for name in dict.fromkeys(system for _, _, system, _ in rows):
         values = {ordinal: value for ordinal, _, system, value in rows if system == name}
-        axis.plot([at for at, _ in moments], [number(values.get(at)) for at, _ in moments], ".-", label=in_legend(name))
+        axis.plot(range(len(moments)), [number(values.get(at)) for at, _ in moments], ".-", label=in_legend(name))
     finish_history(figure, axis, path, moments, "value", f"query {query_id}")
 
 
@@ -92,8 +94,9 @@ def finish_history(
 ) -> None:
     """Dates below, names beside; texts from data are shown as they are."""
     every = -(-len(moments) // TICKS)
-    ticks = list(moments)[::-1][::every]
-    axis.set_xticks([at for at, _ in ticks], [f"{at}\n{began[:10]}" for at, began in ticks], fontsize=8)
+    ticks = list(enumerate(moments))[::-1][::every]
+    names = [f"{ordinal}\n{began[:10]}" for _, (ordinal, began) in ticks]
+    axis.set_xticks([place for place, _ in ticks], names, fontsize=8)
     axis.set_ylabel(unit, parse_math=False)
     axis.set_title(title, fontsize=10, loc="left", parse_math=False)
     axis.grid(axis="y", alpha=0.3)

@@ -221,7 +221,7 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False) 
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(
-            "same inputs and configuration as an earlier evaluation: its result stands (--force computes anew)",
+            "same inputs and configuration as an earlier evaluation: its result stands",
             highlight=False,
         )
     if finished.delivered:
@@ -233,4 +233,4 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False) 
     if finished.dashboard:
         places.append(("open with", finished.dashboard))
     for name, place in places:
-        console.print(f"{name:>10}  {place}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{name:>11}  {place}", highlight=False, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What `ndcg-ab history` prints: a line for each evaluation, and a row of bars for each system."""
+"""What `ndcg-ab history` prints: a line for each night, and a row of bars for each system."""
 
 import string
 from collections import defaultdict
@@ -8,16 +8,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.phrases import signed
-from ndcg_ab.history.timeline import Evaluated, QueryValue, Timeline
+from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
+from ndcg_ab.report.answer import CHOICE_MARKS, MARKS
+from ndcg_ab.report.decided import decided, grouped
 from ndcg_ab.report.grid import plain_table
 from ndcg_ab.report.tables import COLOURS
 from ndcg_ab.report.text import plain
-from ndcg_core.statistics.verdict import Verdict
 
 BARS = "▁▂▃▄▅▆▇█"
-MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.MAY_BE_WORSE: "▽"}
-WIDE = 120  # columns from which differences are shown beside the values
+WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
+ROOM = 20  # columns that the last column needs; with less it stands below the table
+CHOICE_COLOURS = {Choice.DO_NOT_SHIP: "red", Choice.SHIP: "green"}
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
 
@@ -31,28 +34,106 @@ def labels(systems: Sequence[str], width: int) -> dict[str, str]:
 
 
 def print_timeline(console: Console, timeline: Timeline) -> None:
-    """One line for each evaluation; then each system's values as a row of bars."""
+    """One line for each night; then each system's values as a row of bars."""
     named = labels(timeline.systems, console.width)
+    wide = console.width >= WIDE
+    rows = [night_row(night, timeline, wide=wide) for night in nights(timeline)]
+    heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
+    taken = sum(3 + max(len(head), *(len(Text.from_markup(row[at])) for row in rows)) for at, head in enumerate(heads))
+    crowded = console.width - taken < ROOM
     made = plain_table(f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}")
-    for name in ("", "began", *(named[system] for system in timeline.systems), "gate", "changed"):
-        is_text = name in ("began", "gate", "changed")
-        made.add_column(Text(name), justify="left" if is_text else "right", no_wrap=name != "changed")
-    for each in timeline.evaluations:
-        cells = [value_cell(each, system, wide=console.width >= WIDE) for system in timeline.systems]
-        changed = ", ".join(each.changed) or ("" if each is timeline.evaluations[0] else "–")
-        if each.pending:
-            changed = f"[yellow]pending[/]; {escape(changed)}" if each.changed else "[yellow]pending[/]"
-        else:
-            changed = escape(changed)
-        gate = f"[red]{each.gate}[/]" if each.gate == "failed" else each.gate or "–"
-        made.add_row(str(each.ordinal), when(each.began)[5:], *cells, gate, changed)
+    for name in [*heads, *([] if crowded else ["what happened"])]:
+        is_text = name in ("night", "decision", "what happened")
+        made.add_column(
+            Text(name), justify="left" if is_text else "right", no_wrap=is_text and not wide and name == "night"
+        )
+    for row in rows:
+        made.add_row(*row[: len(made.columns)])
     console.print(made)
+    if crowded:
+        for row in rows:
+            if row[-1]:
+                console.print(f"{row[0]:>3}  {row[1]}  {row[-1]}", highlight=False)
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
-    marks = "  ".join(f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items())
-    console.print(f"[dim]{marks}[/]", highlight=False)
+    console.print(f"[dim]{legend(timeline, wide=wide)}[/]", highlight=False)
     console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
+
+
+def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bool) -> list[str]:
+    """Number, moment, a cell for each system, the decision where there is room for it in words, what happened."""
+    if isinstance(night, Evaluated):
+        cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
+        cells += [decision_cell(night)] if wide else []
+        happened = what_happened(night, timeline)
+        return [str(night.ordinal), when(night.began)[5:], *cells, happened]
+    empty = [""] * (len(timeline.systems) + wide)
+    return ["", when(night[0].began)[5:], *empty, f"[dim]{same_as(night)}[/]"]
+
+
+def nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
+    """Evaluations, and between them the nights in which nothing changed: those on end in one piece."""
+    every: list[Evaluated | Reused] = [*timeline.evaluations, *timeline.reused]
+    found: list[Evaluated | list[Reused]] = []
+    for night in sorted(every, key=lambda night: (night.began, night.ordinal)):
+        last = found[-1] if found else None
+        if isinstance(night, Evaluated):
+            found.append(night)
+        elif isinstance(last, list) and last[0].ordinal == night.ordinal:
+            last.append(night)
+        else:
+            found.append([night])
+    return found
+
+
+def same_as(nights: Sequence[Reused]) -> str:
+    """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``."""
+    same = f"same as {nights[0].ordinal}"
+    return same if len(nights) == 1 else f"{len(nights)} nights {same}, the last {when(nights[-1].began)[5:]}"
+
+
+def what_happened(each: Evaluated, timeline: Timeline) -> str:
+    """Why it failed, whether a tracker has it, what had changed."""
+    failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
+    parts = [f"[red]gate failed: {failed}[/]"] if failed else []
+    parts += ["[yellow]pending[/]"] if each.pending else []
+    if changed := changed_text(each):
+        parts.append(escape(changed))
+    return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
+
+
+def changed_text(each: Evaluated) -> str:
+    """What changed, the rankings in one word where there are several: ``judgments, all rankings``."""
+    rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
+    others = [text for text in each.changed if text not in rankings]
+    if len(rankings) > 1:
+        names = (
+            "all rankings"
+            if len(rankings) == len(each.values)
+            else "rankings " + ", ".join(rankings).replace("ranking ", "")
+        )
+        rankings = [names]
+    return ", ".join([*others, *rankings])
+
+
+def decision_cell(each: Evaluated) -> str:
+    """``✗ do not ship new; ship newest``."""
+    groups = grouped(each.decisions)
+    if not groups:
+        return ""
+    choice = groups[0][0]
+    return f"[{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]} {escape(decided(each.decisions))}[/]"
+
+
+def legend(timeline: Timeline, *, wide: bool) -> str:
+    """The marks that are shown, in words."""
+    conclusions = {found for each in timeline.evaluations for found in each.conclusions.values()}
+    texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
+    if not wide:
+        shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
+        texts += [f"{sign} {choice.words}" for choice, sign in CHOICE_MARKS.items() if choice in shown]
+    return "  ".join(texts)
 
 
 def years(timeline: Timeline) -> str:
@@ -61,11 +142,16 @@ def years(timeline: Timeline) -> str:
 
 
 def print_sparklines(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:
-    """The latest values that fit, the names behind them where letters stand for them."""
+    """The latest values that fit, on one scale; the names behind them where letters stand for them."""
     short = max(map(len, named.values()))
+    known = [value for found in values.values() for value in found if value is not None]
+    scale = (min(known, default=0.0), max(known, default=0.0))
     for system, found in values.items():
         fitting = found[-max(10, console.width - short - 2) :]
-        console.print(f"{named[system]:>{short}}  {sparkline(fitting)}", markup=False, highlight=False, overflow="crop")
+        console.print(
+            f"{named[system]:>{short}}  {sparkline(fitting, scale)}", markup=False, highlight=False, overflow="crop"
+        )
+    console.print(f"[dim]{'':>{short}}  {BARS[0]} {plain(scale[0])}  {BARS[-1]} {plain(scale[1])}[/]", highlight=False)
     for system, letter in named.items():
         if letter != system:
             console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
@@ -77,22 +163,26 @@ def when(began: str) -> str:
 
 
 def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
-    """The mean and the verdict's mark, where there is room the difference of a candidate too."""
+    """The mean and the verdict's mark; where there is room the difference of a candidate too, else its decision."""
     if system not in each.values:
         return ""
     text = plain(each.values[system])
+    if system == each.baseline:
+        return text
     if wide and system in each.differences:
         text += f" {signed(each.differences[system])}"
-    found = each.conclusions.get(system)
-    if found not in MARKS:
-        return f"{text}  "
-    return f"[{COLOURS[found]}]{text} {MARKS[found]}[/]"
+    conclusion, choice = each.conclusions.get(system), each.decisions.get(system)
+    shown = (
+        f"[{COLOURS.get(conclusion, 'default')}]{text} {MARKS[conclusion]}[/]" if conclusion in MARKS else f"{text}  "
+    )
+    if wide:
+        return shown
+    return f"{shown} [{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]}[/]" if choice else f"{shown}  "
 
 
-def sparkline(values: Sequence[float | None]) -> str:
-    """One sign for each value, from the lowest to the highest of them; a dot where there is none."""
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=0.0)
+def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
+    """One sign for each value, from the lowest to the highest of the scale; a dot where there is none."""
+    low, high = scale
     span = (high - low) or 1.0
     return "".join("·" if value is None else BARS[round((len(BARS) - 1) * (value - low) / span)] for value in values)
 
@@ -101,8 +191,8 @@ def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValu
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
     named = labels(systems, console.width)
     made = plain_table(f"query [bold]{escape(query_id)}[/]")
-    for name in ("", "began", *(named[system] for system in systems)):
-        made.add_column(Text(name), justify="right" if name != "began" else "left", no_wrap=True)
+    for name in ("", "night", *(named[system] for system in systems)):
+        made.add_column(Text(name), justify="right" if name != "night" else "left", no_wrap=True)
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value

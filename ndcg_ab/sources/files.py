@@ -18,6 +18,7 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.hints import FORMAT, files_in, packed, similar_file
 from ndcg_ab.sources.records import find_lines, is_gzipped, open_bytes, open_parquet, read_rows
 from ndcg_ab.sources.schema import Layout
 
@@ -66,9 +67,9 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     columns maps a field to the file's name for it.  Raises InputError for anything that breaks a rule.
     """
     if not path.exists():
-        raise InputError(f"{path}: there is no such file")
+        raise InputError(f"{path}: there is no such file{similar_file(path)}")
     if not path.is_file():
-        raise InputError(f"{path}: is not a file")
+        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
     file_format = file_format or format_of(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
@@ -79,6 +80,7 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     gzipped = False
     try:
         gzipped = is_gzipped(path)
+        refuse_packed(path, layout, file_format)
         table = read_fast(path, layout, file_format, columns)
     except UNCLEAR:
         table = None
@@ -90,6 +92,16 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
+
+
+def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
+    """Files that are no text (or no Parquet) by their first bytes."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if problem := packed(path, start):
+        raise InputError(f"{path}: {problem}")
+    if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
+        raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
 
 
 def read_fast(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:

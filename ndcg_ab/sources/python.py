@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model import PythonSource
+from ndcg_ab.config.values import filled_everywhere
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.schema import Layout, shown
@@ -62,8 +63,9 @@ class Function(Source):
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
         function = load_function(self.origin, self.directory)
+        arguments = filled_everywhere(self.arguments, f"python = {self.origin!r}, arguments")
         try:
-            rows = checked_rows(self.origin, function(dict(queries), **self.arguments))
+            rows = checked_rows(self.origin, function(dict(queries), **arguments))
         except InputError:
             raise
         except (Exception, SystemExit) as error:

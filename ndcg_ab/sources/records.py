@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.hints import is_header, is_numeric, other_format
+from ndcg_ab.sources.json_documents import document_records, is_document
 from ndcg_ab.sources.schema import Layout, read_value
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
@@ -104,16 +106,23 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     assert layout.trec is not None
     places, width = layout.trec
     shape = "query_id 0 doc_id grade" if layout.kind == "judgment" else "query_id Q0 doc_id rank score tag"
+    first = True
     for number, line in text_lines(path):
         inner = line.strip(BLANKS + "\n")
         if not inner:
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
+        if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
+            raise InputError(
+                f"{path}, line {number}: {inner[:80]!r} is a header, and a TREC file has none: take the line away"
+            )
         if len(parts) != width:
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({inner[:80]!r}),"
-                f" a TREC {layout.kind} has {width} ({shape}); if the file is of another format, say which"
+                f" a TREC {layout.kind} has {width} ({shape});"
+                f" {other_format(layout.kind, inner, parts, first)}"
             )
+        first = False
         yield number, {name: parts[place] for name, place in places.items()}
 
 
@@ -147,22 +156,31 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
 
 
 def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
-    for number, line in text_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
-                " every line must be one JSON object"
-            ) from None
-        except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
-            raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number}: {line.strip()[:60]!r}: every line must be one JSON object")
+    """One record a line, or those of one document."""
+    lines = ((number, line) for number, line in text_lines(path) if line.strip())
+    first = list(islice(lines, 1))
+    rows: Iterator[Record] = ((number, json_row(path, number, line)) for number, line in chain(first, lines))
+    if first and is_document(first[0][1], layout):
+        text = "".join(line for _, line in text_lines(path))
+        rows = document_records(path, text, layout, columns)
+    for number, row in rows:
         chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
         yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
+            " every line must be one JSON object"
+        ) from None
+    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+        raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{path}, line {number}: {line.strip()[:60]!r}: every line must be one JSON object")
+    return row
 
 
 def open_parquet(path: Path) -> papq.ParquetFile:

@@ -3,12 +3,17 @@
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import NoReturn
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.hints import closest_first, guess, in_options, looks_swapped, number_hint, wrong_header
+
+SayColumns = Callable[[str, Mapping[str, str]], str]
+"""How a mapping field -> column is written, for a kind of table."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,14 +53,15 @@ class Layout:
             raise InputError(f"{where}: columns: {name!r} is no field of a {self.kind} ({', '.join(known)}){hint}")
 
     def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], mapping: str = "{}={}"
+        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
     ) -> dict[str, str]:
         """field -> column name in the file, for the fields that it has.
 
-        mapping: how a field's column is said, for the hint.
+        say: how columns with other names are mapped, for the hint.
         Raises InputError for a column that is mapped or required and not there, or there twice.
         """
         chosen: dict[str, str] = {}
+        missing: list[Field] = []
         for field in self.fields:
             name = columns.get(field.name, field.name)
             if found.count(name) > 1:
@@ -65,21 +71,62 @@ class Layout:
             if name in found:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
-                near = get_close_matches(name, found, n=1)
-                said = mapping.format(field.name, near[0] if near else "COLUMN")
-                hint = f"did you mean {said}?" if near else f"else say {said}"
-                purpose = f"for {field.name}"
-                if field.blank is not None:
-                    purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
-                    hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
-                raise InputError(
-                    f"{where}: there is no column {name!r} {purpose} (columns: {', '.join(found) or 'none'}); {hint}"
-                )
+                missing.append(field)
+        for field in missing:
+            self._refuse_without(field, where, found, columns, chosen, say)
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
+            likely = guess("score", found) or guess("rank", found)
+            field_name = "score" if likely is None or guess("score", found) else "rank"
+            swapped = looks_swapped(self.kind, found)
+            hint = f"did you mean {say(self.kind, {**columns, field_name: likely})}?" if likely else swapped
             raise InputError(
                 f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {', '.join(found)})"
+                + (f"; {hint.strip()}" if hint else "")
             )
         return chosen
+
+    def _refuse_without(
+        self,
+        field: Field,
+        where: str,
+        found: list[str],
+        columns: dict[str, str],
+        chosen: dict[str, str],
+        say: SayColumns,
+    ) -> NoReturn:
+        """Says which column is not there, and how all that are not there could be named."""
+        if problem := wrong_header(self.kind, found, [each.name for each in self.fields]):
+            raise InputError(f"{where}: {problem}")
+        name = columns.get(field.name, field.name)
+        if field.blank is not None:
+            near = get_close_matches(name, found, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
+            purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
+            there = closest_first(name, [each for each in found if each not in self._own_names])
+            raise InputError(
+                f"{where}: there is no column {name!r} {purpose} (columns: {', '.join(there) or 'none'}); {hint}"
+            )
+        left = [each for each in found if each not in chosen.values()]
+        mapping = {each: column for each, column in chosen.items() if each != column}
+        guesses: list[str | None] = []
+        for each in self.fields:
+            needed = each.required and each.blank is None
+            if each.name not in chosen and (needed or each.name in columns or each.name == "score"):
+                guessed = guess(each.name, left)
+                if guessed or needed or each.name in columns:
+                    guesses.append(guessed)
+                    mapping[each.name] = guessed or "COLUMN"
+                    left = [other for other in left if other != guessed]
+        swapped = looks_swapped(self.kind, found)
+        said = say(self.kind, mapping)
+        hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
+        raise InputError(
+            f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'}); {hint}"
+        )
+
+    @property
+    def _own_names(self) -> set[str]:
+        return {field.name for field in self.fields if field.blank is None}
 
 
 JUDGMENT = Layout(
@@ -125,7 +172,7 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
         raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
-        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number")
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number{number_hint(field.name, text)}")
     parsed = float(text)
     if not math.isfinite(parsed):
         raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")

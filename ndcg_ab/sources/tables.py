@@ -68,8 +68,9 @@ def read_given(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Tabl
 def read_table(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
     whole = arrow_table(given)
     argument = "columns" if layout.kind == "ranking" else f"{given.name}_columns"
-    mapping = argument + "={{'{}': '{}'}}"
-    chosen = layout.check_columns(given.name, whole.column_names, columns, mapping)
+    chosen = layout.check_columns(
+        given.name, whole.column_names, columns, lambda _, mapping: f"{argument}={dict(mapping)}"
+    )
     part = whole.select(list(chosen.values()))
     try:
         table = typed(part, layout, chosen, given.name)

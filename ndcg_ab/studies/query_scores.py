@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of, read_file
-from ndcg_ab.sources.schema import Field, Layout, shown
+from ndcg_ab.sources.hints import in_options
+from ndcg_ab.sources.schema import Field, Layout, SayColumns, shown
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 
@@ -18,7 +19,7 @@ class ScoresLayout(Layout):
     """The columns of per-query values; they have no other names."""
 
     def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], mapping: str = "{}={}"
+        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
     ) -> dict[str, str]:
         missing = [field.name for field in self.fields if field.required and field.name not in found]
         if missing:
@@ -26,7 +27,7 @@ class ScoresLayout(Layout):
                 f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
                 " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
             )
-        return super().check_columns(where, found, columns, mapping)
+        return super().check_columns(where, found, columns, say)
 
 
 LAYOUT = ScoresLayout(

@@ -54,7 +54,8 @@ class Tracker(ABC):
         with alone(folder):
             render(folder)
             found = self.log(bundle)
-            mark_published(folder, {"uri": found.uri, "run_id": found.run_id, "url": found.url})
+            where = {"uri": found.uri, "run_id": found.run_id, "url": found.url, "reused": len(bundle.reused)}
+            mark_published(folder, where)
         return found
 
     def publish_pending(self, evaluation: Evaluation, bundle: Path) -> tuple[Published, int]:

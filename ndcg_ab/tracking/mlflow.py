@@ -11,19 +11,30 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading, without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
-from ndcg_ab.report.markdown import comparison_table, headline, note
+from ndcg_ab.report.decided import run_name
+from ndcg_ab.report.markdown import comparison_table
 from ndcg_ab.tracking.base import Published, Tracker
-from ndcg_ab.tracking.mlflow_names import folder_name, judged_name, metric_name, model_name, tag_name
+from ndcg_ab.tracking.mlflow_names import folder_name, metric_name, model_name
+from ndcg_ab.tracking.mlflow_values import (
+    common_tags,
+    milliseconds,
+    parent_status,
+    parent_tags,
+    parent_values,
+    reuse_tags,
+    system_status,
+    system_tags,
+    system_values,
+)
 from ndcg_ab.tracking.mlflow_views import view_id, views
-from ndcg_core.measures.notation import parse
-from ndcg_core.statistics.verdict import Verdict
 
 prepare()
 
@@ -51,8 +62,9 @@ def log_once(bundle: Bundle) -> Published:
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment_id = experiment(client, bundle, uri)
         runs = runs_of(client, experiment_id, bundle)
-        complete = [run_id for run_id, is_complete in runs.items() if is_complete]
+        complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
         if complete:
+            tell_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
             return published(uri, experiment_id, complete[0], new=False)
         for stale in runs:
             client.delete_run(stale)
@@ -62,22 +74,24 @@ def log_once(bundle: Bundle) -> Published:
         raise
     except MlflowException as error:
         refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
-        raise (RefusedError if refused else TrackingError)(f"{uri}: {first_sentence(error)}") from error
+        raise (RefusedError if refused else TrackingError)(
+            f"{without_password(uri)}: {first_sentence(error)}"
+        ) from error
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        raise TrackingError(f"{uri}: {first_sentence(error)}") from error
+        raise TrackingError(f"{without_password(uri)}: {first_sentence(error)}") from error
 
 
-def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, bool]:
-    """Every run of a bundle, and whether it is a parent that was published whole.
+def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
+    """Every run of a bundle with its tags; COMPLETE is among those of a parent that was published whole.
 
     Bundles of two output directories may share a key; their content tells them apart.
     """
     which = f"tags.bundle_key = '{bundle.key}' and tags.content_key = '{bundle.content_key}'"
-    found: dict[str, bool] = {}
+    found: dict[str, dict[str, str]] = {}
     token = None
     while True:
         page = client.search_runs([experiment_id], which, ViewType.ACTIVE_ONLY, page_token=token)
-        found |= {run.info.run_id: COMPLETE in run.data.tags for run in page}
+        found |= {run.info.run_id: run.data.tags for run in page}
         token = page.token
         if not token:
             return found
@@ -90,6 +104,7 @@ def first_sentence(error: Exception) -> str:
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
+    uri = without_password(uri)
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"
@@ -124,36 +139,38 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
     """The parent run with its children; the id of the parent."""
     outcome = bundle.outcome
-    moment = int(bundle.finished.timestamp() * 1000)
-    common = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
-    tags = common | {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
-    for row in outcome.main:
-        tags[f"verdict/{tag_name(row.candidate)}/{metric_name(row.metric)}"] = row.verdict
-    if outcome.gate:
-        tags["gate"] = outcome.gate
-    name = f"{bundle.evaluation.name} {bundle.ordinal}{headline(outcome)}"
-    parent = client.create_run(experiment_id, int(bundle.began.timestamp() * 1000), tags, name).info.run_id
-    conclusions = [row.conclusion for row in outcome.main]
-    counts: dict[str, float] = {word: conclusions.count(word) for word in (Verdict.IMPROVED, Verdict.REGRESSED)}
-    counts |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
+    began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
+    tags = common_tags(bundle) | parent_tags(bundle)
+    parent = client.create_run(experiment_id, began, tags, run_name(outcome, bundle.ordinal)).info.run_id
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
     parameters |= definitions(outcome)
     client.log_batch(
         parent,
-        [Metric(key, value, moment, bundle.ordinal) for key, value in counts.items()],
+        [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(outcome).items()],
         [Param(key, str(value)) for key, value in parameters.items()],
     )
     client.log_inputs(parent, datasets(bundle))
     log_files(client, parent, bundle)
     ours = {parent}
     for system in bundle.evaluation.systems:
-        ours.add(log_system(client, experiment_id, parent, bundle, system.name, common))
+        ours.add(log_system(client, experiment_id, parent, bundle, system.name))
     provision_views(client, experiment_id, bundle)
     for doubled in set(runs_of(client, experiment_id, bundle)) - ours:
         client.delete_run(doubled)  # a request that was repeated since its answer was late
-    client.set_terminated(parent, "FINISHED", moment)
+    client.set_terminated(parent, parent_status(outcome), ended)
     client.set_tag(parent, COMPLETE, "true")
     return str(parent)
+
+
+def tell_reuse(
+    client: mlflow.MlflowClient, experiment_id: str, run_id: str, tags: Mapping[str, str], bundle: Bundle
+) -> None:
+    """Tells a run that is there already of the nights since then whose result it is."""
+    news = {name: value for name, value in reuse_tags(bundle).items() if tags.get(name) != value}
+    for name, value in news.items():
+        client.set_tag(run_id, name, value)
+    if news:
+        provision_views(client, experiment_id, bundle)
 
 
 def definitions(outcome: Outcome) -> dict[str, str]:
@@ -193,46 +210,25 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
     client.set_tag(parent, "mlflow.loggedArtifacts", json.dumps([{"path": "comparison.json", "type": "table"}]))
 
 
-def log_system(
-    client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str, common: dict[str, str]
-) -> str:
+def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
     """The child run of one system, and its id; MLflow's charts draw one line per system from these."""
     outcome = bundle.outcome
-    moment = int(bundle.finished.timestamp() * 1000)
-    role = "baseline" if name == outcome.baseline else "candidate"
-    tags = common | {"kind": "system", "system": name, "role": role, "mlflow.parentRunId": parent}
-    run_id = client.create_run(
-        experiment_id, int(bundle.began.timestamp() * 1000), tags, f"{name} {bundle.ordinal}"
-    ).info.run_id
-    values = system_values(bundle, name)
+    began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
+    tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
+    run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
+    values = system_values(outcome, name)
     digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.main if row.candidate == name]
     parameters["verdict"] = verdicts[0] if verdicts else "baseline"
     parameters |= definitions(outcome)
-    metrics = [Metric(key, value, moment, bundle.ordinal) for key, value in values.items()]
+    metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in values.items()]
     client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
     client.log_inputs(run_id, datasets(bundle, name))
     log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
-    client.set_terminated(run_id, "FINISHED", moment)
+    client.set_terminated(run_id, system_status(outcome, name), ended)
     return str(run_id)
-
-
-def system_values(bundle: Bundle, name: str) -> dict[str, float]:
-    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …"""
-    values: dict[str, float | None] = {}
-    for row in bundle.outcome.systems:
-        if row.system_id == name:
-            metric = parse(row.metric)
-            values[metric_name(metric)] = row.mean
-            values.setdefault(judged_name(metric), row.judged)
-    for test in bundle.outcome.main:
-        if test.candidate == name:
-            key = metric_name(test.metric)
-            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
-            values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def log_version(
@@ -264,7 +260,7 @@ def log_version(
             run_id,
             key,
             values[key],
-            timestamp=int(bundle.finished.timestamp() * 1000),
+            timestamp=milliseconds(bundle.ended),
             step=bundle.ordinal,
             dataset_name=judgments.name,
             dataset_digest=judgments.digest,
@@ -275,17 +271,17 @@ def log_version(
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
     """Ready-made views of the runs page; MLflow does not document them, so their failure is no failure."""
     try:
-        for tag, value in views(bundle.outcome.metrics, bundle.key).items():
+        for tag, value in views(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
         client.set_experiment_tag(experiment_id, "mlflow.note.content", EXPERIMENT_NOTE)
     except MlflowException as error:
         logging.getLogger(__name__).warning("MLflow views could not be saved: %s", first_sentence(error))
 
 
-EXPERIMENT_NOTE = """Rankers compared by ndcg-ab. One run for each evaluation; its child runs are the systems.
+EXPERIMENT_NOTE = """A run's name says what to do. Choose a view on the right: Latest comparison, Nightly trend, …
 
-Choose the view **Nightly trend** (Views, above the table): one line for each system over the evaluations.
-**Latest comparison** shows the systems of the last one."""
+One run for each evaluation by ndcg-ab; its child runs are the systems. **Latest comparison** shows the systems of the
+last evaluation, **Every evaluation** has one line for each, **Nightly trend** one chart for each metric."""
 
 
 def dashboard_command(uri: str) -> str | None:

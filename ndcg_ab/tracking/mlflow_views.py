@@ -8,18 +8,23 @@ import hashlib
 import json
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.phrases import PRIMARY
 from ndcg_ab.tracking.mlflow_names import metric_name
-from ndcg_core.measures.metric import Metric
 
 TAG = "mlflow.sharedViewState."
 SECTIONS = (
     ("quality", "1 Quality"),
     ("difference", "2 Difference from the baseline"),
-    ("significance", "3 Significance"),
+    ("significance", "3 Significance: adjusted p"),
 )
+LATEST, EVERY, TREND = "Latest comparison", "Every evaluation", "Nightly trend"
+NAME = "attributes.`Run Name`"
+NO_ORDER = "tags.`mlflow.source.git.commit`"  # no run has it: the latest come first, and without their parents
+WIDTHS = {"tags.`decision`": 150, "tags.`reason`": 460}
 
 
 def view_id(name: str) -> str:
@@ -27,14 +32,46 @@ def view_id(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
-def views(metrics: Sequence[Metric], latest_key: str) -> dict[str, str]:
-    """Experiment tag -> value for "Nightly trend" (lines by system) and "Latest comparison" (the last runs)."""
-    trend = state(metrics, "tags.kind = 'system'")
-    latest = state(metrics, f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'")
+def views(outcome: Outcome, latest_key: str) -> dict[str, str]:
+    """Experiment tag -> value: the systems of the last evaluation, one line for each evaluation, lines by system."""
+    primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
+    others = [metric.name for metric in outcome.metrics if metric.name not in primary]
+    keys = [metric_name(name) for name in [*primary, *others]]
+    systems = dict.fromkeys(row.system_id for row in outcome.systems)
+    texts = [f"tags.`{key}`" for key in keys]
+    latest = state(f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'", f"metrics.`{keys[0]}`")
+    latest |= table(
+        [NAME, "tags.`decision`", *texts, "tags.`reason`", "params.`version`"], {NAME: 190, **dict.fromkeys(texts, 150)}
+    )
+    every = state("tags.kind = 'comparison'")
+    every |= table(
+        [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`reused`"], {NAME: 430, **dict.fromkeys(texts, 430)}
+    )
+    trend = state("tags.kind = 'system'", NO_ORDER) | by_system(systems) | {"compareRunCharts": charts(keys)}
+    shown = {LATEST: latest, EVERY: every, TREND: trend}
+    return {TAG + view_id(name): wrapped(name, content) for name, content in shown.items()}
+
+
+def table(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
+    """The columns of the list of runs, in this order."""
+    known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
+    return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": known}
+
+
+def by_system(systems: Iterable[str]) -> dict[str, Any]:
+    """One line of the list for each system, which explains the colours of the charts."""
     return {
-        TAG + view_id("Nightly trend"): wrapped("Nightly trend", trend),
-        TAG + view_id("Latest comparison"): wrapped("Latest comparison", latest),
+        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "system"}]},
+        "groupsExpanded": {f"tag.system.{name}": False for name in systems},
+        "useGroupedValuesInCharts": True,
     }
+
+
+def charts(keys: Sequence[str]) -> list[dict[str, Any]]:
+    """For each metric its values, the differences from the baseline, and their adjusted p."""
+    found = [chart("quality", key) for key in keys]
+    found += [chart("difference", f"difference/{key}") for key in keys]
+    return found + [chart("significance", f"p_adjusted/{key}", "log") for key in keys]
 
 
 def wrapped(name: str, content: dict[str, Any]) -> str:
@@ -43,36 +80,31 @@ def wrapped(name: str, content: dict[str, Any]) -> str:
     return json.dumps({"name": name, "createdAt": now, "updatedAt": now, "state": "deflate;" + packed})
 
 
-def state(metrics: Sequence[Metric], search: str) -> dict[str, Any]:
-    first = metric_name(metrics[0])
-    columns = ["tags.`system`", "tags.`role`", "tags.`evaluation`"]
-    columns += [f"metrics.`{metric_name(metric)}`" for metric in metrics]
-    columns += [f"metrics.`difference/{first}`", f"metrics.`p_adjusted/{first}`", "params.`verdict`"]
-    charts = [chart("quality", metric_name(metric)) for metric in metrics]
-    charts += [chart("difference", f"difference/{metric_name(metric)}") for metric in metrics]
-    charts += [chart("difference", f"difference_{side}/{first}") for side in ("low", "high")]
-    charts += [chart("significance", f"p_adjusted/{metric_name(metric)}", "log") for metric in metrics]
+def state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
+    """The state of the runs page; in another order than that of time children stand alone, without their parents."""
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
         "searchFilter": search,
-        "orderByKey": "attributes.start_time",
+        "orderByKey": order,
         "orderByAsc": False,
         "startTime": "ALL",
         "lifecycleFilter": "Active",
         "datasetsFilter": [],
         "modelVersionFilter": "All Runs",
-        "selectedColumns": columns,
+        "selectedColumns": [],
         "columnOrder": [],
         "columnWidths": {},
         "runsHiddenMode": "SHOWALL",
-        "compareRunCharts": charts,
-        "compareRunSections": [{"uuid": uuid, "name": name, **flag} for uuid, name in SECTIONS],
+        "compareRunCharts": [],
+        "compareRunSections": [
+            {"uuid": uuid, "name": name, "columns": 2, "cardHeight": 380, **flag} for uuid, name in SECTIONS
+        ],
         "isAccordionReordered": True,
         "viewMaximized": False,
         "runListHidden": False,
-        "useGroupedValuesInCharts": True,
+        "useGroupedValuesInCharts": False,
         "hideEmptyCharts": True,
-        "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "system"}]},
+        "groupBy": None,
         "groupsExpanded": {},
         "globalLineChartConfig": {"xAxisKey": "time", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
     }

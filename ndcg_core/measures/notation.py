@@ -12,7 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ndcg_core.measures.elsewhere import in_our_words
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
+from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown
 
 # The same number as the tool that a team used before (docs/presets.md): name -> its choices
@@ -42,9 +44,15 @@ def parse(text: str) -> Metric:
 
     Measures are read without regard to case (nDCG@10).  Raises MetricError with the rule that was broken.
     """
+    if answer := in_our_words(text):
+        raise MetricError(f"metric {text!r}: {answer}")
     found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", text, flags=re.DOTALL)
     if not found:
-        raise MetricError(f"metric {text!r}: must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10")
+        several = separate(text)
+        rule = f"names {len(several)} metrics, {' and '.join(several)}: give each by itself"
+        if len(several) < 2:
+            rule = "must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10"
+        raise MetricError(f"metric {text!r}: {rule}")
     measure, inner, cutoff = found.groups()
     fields: dict[str, Any] = {"measure": measure.lower()}
     if cutoff is not None:
@@ -61,7 +69,13 @@ def parse(text: str) -> Metric:
     try:
         return from_mapping(fields)
     except MetricError as error:
-        raise MetricError(f"metric {text!r}: {error}") from None
+        hint = "" if fields["measure"] in MEASURES else " (`ndcg-ab metrics` lists them)"
+        raise MetricError(f"metric {text!r}: {error}{hint}") from None
+
+
+def separate(text: str) -> list[str]:
+    """The metrics of ``ndcg@10,rr@10`` or ``ndcg@10 rr@10``; what stands among choices divides nothing."""
+    return [part.strip() for part in re.split(r"(?:,|(?<=\d)\s+(?=[A-Za-z]))(?![^(]*\))", text) if part.strip()]
 
 
 def from_mapping(fields: Mapping[str, Any]) -> Metric:

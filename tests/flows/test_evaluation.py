@@ -102,6 +102,12 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, li
     assert len(parents) == 2
     assert len(children) == 8
     assert {run.info.status for run in runs} == {"FINISHED"}
+    assert [run.info.run_name[:16] for run in parents] == ["✗ 1 do not ship ", "✗ 2 do not ship "]
+    for run, finish in zip(parents, finished, strict=True):
+        bundle = read_bundle(finish.bundle)
+        assert run.info.end_time - run.info.start_time == int(1000 * bundle.seconds)
+        assert run.data.tags["mlflow.source.name"] == f"ndcg-ab {bundle.program}"
+        assert (run.data.tags["mlflow.source.type"], run.data.tags["mlflow.user"]) == ("LOCAL", bundle.user)
     for child in children:
         assert child.data.tags["mlflow.parentRunId"] in {parent.info.run_id for parent in parents}
         assert child.data.tags["role"] == ("baseline" if child.data.tags["system"] == "body-only" else "candidate")
@@ -118,7 +124,11 @@ def test_mlflow_shows_a_parent_and_a_child_per_system(two_nights: tuple[Path, li
     assert worst.params["definition/ndcg_at_10"] == "a9caf641b91c ndcg@10"
     history = client.get_metric_history(last["all-words"].info.run_id, "ndcg_at_10")
     assert [point.step for point in history] == [2]
+    assert worst.tags["decision"] == "✗ do not ship"
+    assert worst.tags["ndcg_at_10"] == f"▼ {expected['all-words']:.4f} ({row.difference:+.4f})"
     tags = parents[1].data.tags
+    assert tags["decision/all-words"] == "✗ do not ship"
+    assert tags["mlflow.note.content"].startswith("**✗ do not ship ")
     assert tags["verdict/all-words/ndcg_at_10"] == "regressed"
     assert "| all-words |" in tags["mlflow.note.content"]
     names = {item.path for item in client.list_artifacts(parents[1].info.run_id)}

@@ -110,6 +110,25 @@ def test_what_is_deployed() -> None:
     assert not deployment(evaluation()).schedules
 
 
+def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dates, patterns and secrets as they are written; other variables have the values of now."""
+    from ndcg_ab.config.file import read_config
+    from ndcg_ab.flows.schedules import deployment
+
+    monkeypatch.setenv("RUNS", "runs")
+    monkeypatch.setenv("KEY", "s3cret")
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "name: t\njudgments: q-{date}\nqueries: q.tsv\nbaseline: bm25\nsystems:\n"
+        '- {name: "{stem}", file: "${RUNS}/{date}/*.run"}\n- {name: a, python: "a:b", arguments: {key: "${KEY}"}}\n'
+    )
+    given = deployment(read_config(path)).parameters["evaluation"]
+    assert given["judgments"]["file"] == "q-{date}"
+    assert [given["systems"][0][key] for key in ("name", "file")] == ["{stem}", "runs/{date}/*.run"]
+    assert given["systems"][1]["arguments"] == {"key": "${KEY}"}
+    assert Evaluation.model_validate(given) == read_config(path)
+
+
 def test_when_it_is_due_next() -> None:
     from ndcg_ab.flows.schedules import next_time
 

@@ -176,7 +176,8 @@ def prepare(folder: Path) -> None:
     for path in DATA.iterdir():
         shutil.copy(path, folder)
     rows = [line.split() for line in (folder / "old.run").read_text().splitlines()]
-    lost = [f"{row[0]} Q0 unknown-{row[2]} {row[3]} {row[4]} new" for row in rows]
+    found_last = ("", "unknown-")  # of five documents the last is judged
+    lost = [f"{row[0]} Q0 {found_last[row[3] != '5']}{row[2]} {row[3]} {row[4]} new" for row in rows]
     (folder / "lost.run").write_text("\n".join(lost) + "\n")
     (folder / "waiting_engine.py").write_text(ENGINE)
     (folder / "flows").mkdir()
@@ -245,11 +246,14 @@ def check_gate(lab: Lab) -> None:
     expect("and the parameter that was asked for", run["parameters"]["force"] is True, run["parameters"])
     rows = lab.api("/artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}})
     artifacts = {row["key"]: row["data"] for row in rows}
-    keys = {"worse-verdicts", "worse-findings", "worse-mlflow", "worse-progress"}
+    keys = {"worse-verdicts", "worse-decisions", "worse-mlflow", "worse-progress"}
     expect(f"artifacts {', '.join(sorted(keys))}", set(artifacts) == keys, list(artifacts))
     (verdict,) = json.loads(artifacts["worse-verdicts"])
-    expect("the table has the verdict", any(str(cell).startswith("regressed") for cell in verdict.values()), verdict)
-    expect("the note has the gate", "no regression" in artifacts["worse-findings"], artifacts["worse-findings"])
+    expect("the table begins with the decision", list(verdict.values())[:2] == ["✗ do not ship", "new"], verdict)
+    expect("and has the verdict", verdict["verdict"].startswith("▼ regressed"), verdict)
+    note = artifacts["worse-decisions"]
+    expect("the note begins with the decision", note.startswith("**✗ do not ship new**: ndcg@5 regressed"), note)
+    expect("and has the gate", "gate no regression **failed**" in note, note)
     expect("the progress is complete", float(artifacts["worse-progress"]) == 100.0, artifacts["worse-progress"])
     expect("the link leads to MLflow", "workflowType=machine_learning" in artifacts["worse-mlflow"])
     (failed,) = wait("event", lambda: lab.events("ndcg-ab.gate.failed"))
@@ -290,6 +294,8 @@ def check_overlap(lab: Lab) -> None:
     (lab.folder / "go").touch()
     run = lab.ended(first)
     expect("the first is Completed: its gate passed", run["state_name"] == "Completed", run)
+    said = run["state"]["message"]
+    expect("its message is the decision", said.startswith("= nothing changed: new (no query has"), said)
     expect("no other gate failed", len(lab.events("ndcg-ab.gate.failed")) == 1)
 
 

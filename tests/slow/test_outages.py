@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,8 +104,8 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation) -> steps.Performed:
-    return steps.perform(evaluation)
+def perform(evaluation: Evaluation, at: datetime | None = None) -> steps.Performed:
+    return steps.perform(evaluation, at=at)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
@@ -160,6 +161,33 @@ def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_pa
         assert (night.published["pending"], night.published["delivered"]) == (None, 2)
         assert perform(evaluation).published["delivered"] == 0
     assert found_runs(tracker, evaluation) == [row for row in whole(4) if row[0] != 2]
+
+
+def test_a_night_in_which_nothing_changed_reaches_mlflow_once(tracker: Tracker, tmp_path: Path) -> None:
+    """Its tags; what MLflow could not be told is told by the next run."""
+    evaluation = logged_to(tracker, tmp_path)
+    days = [datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21, 22)]
+    with tracker.up():
+        assert perform(evaluation, at=days[0]).published["pending"] is None
+    night = perform(evaluation, at=days[1])
+    assert (night.reused, bundles.unpublished(evaluation)) == (True, [night.bundle])
+    for _ in range(2):
+        with tracker.up():
+            assert perform(evaluation, at=days[2]).published["pending"] is None
+            tags = parent_tags(tracker, evaluation)
+        assert (tags["reused"], tags["reused_last"]) == ("2", days[2].isoformat())
+    assert bundles.unpublished(evaluation) == []
+    assert found_runs(tracker, evaluation) == whole(1)
+
+
+def parent_tags(tracker: Tracker, evaluation: Evaluation) -> dict[str, str]:
+    import mlflow
+
+    client = mlflow.MlflowClient(tracking_uri=tracker.uri)
+    experiment = client.get_experiment_by_name(evaluation.mlflow.experiment)
+    (parent,) = client.search_runs([experiment.experiment_id], "tags.kind = 'comparison'")
+    found: dict[str, str] = parent.data.tags
+    return found
 
 
 @pytest.mark.parametrize("requests", [0, 1, 5, 9, 16, 23, 29])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli import streams
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.console import program
 from ndcg_ab.report.comment import escaped
 from tests.places import ROOT
 
@@ -145,3 +146,19 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert process.returncode == 1
     assert errors.count("\n") == 1
     assert errors.startswith("ndcg-ab: gate failed: no regression")
+
+
+def test_printed_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name where the shell finds it, else by its path, relative where that is short."""
+    place = tmp_path / "a folder" / "bin"
+    place.mkdir(parents=True)
+    (place / "ndcg-ab").touch()
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert program() == "'a folder/bin/ndcg-ab'"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert program() == f"'{place}/ndcg-ab'"
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert program() == "ndcg-ab"

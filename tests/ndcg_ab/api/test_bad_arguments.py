@@ -116,8 +116,8 @@ JUDGED: dict[str, tuple[Any, str]] = {
     ),
     "no column like it": (
         J.rename(columns={"doc_id": "url"}),
-        "judgments: there is no column 'doc_id' for doc_id (columns: query_id, url, grade); else say"
-        " judgments_columns={'doc_id': 'COLUMN'}",
+        "judgments: there is no column 'doc_id' for doc_id (columns: query_id, url, grade); did you mean"
+        " judgments_columns={'doc_id': 'url'}?",
     ),
     "columns as lists": ({"query_id": ["q1"]}, "judgments['query_id'] = ['q1']: must map every doc_id to its grade"),
     "text": ({"q1": {"a": "good"}}, "judgments['q1']['a']: grade = 'good': must be a number"),
@@ -144,15 +144,15 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "weighted without queries": ({"weighted": True}, "queries: missing; weighted needs a file of queries"),
     "no such attribute": (
         {"queries": {"q1": {"language": "en"}}, "slices": "langauge"},
-        "queries: there is no column 'langauge' to slice by (columns: language, query_id); did you mean 'language'?",
+        "queries: there is no column 'langauge' to slice by (columns: language); did you mean 'language'?",
     ),
     "a query that is a number": ({"queries": {"q1": 3}}, "queries['q1'] = 3: must be the query's text, or map columns"),
     "a weight of 0": ({"queries": {"q1": {"weight": 0}, "q2": {"weight": 1}}}, "queries: query 'q1': weight = 0: must"),
     "few weights": ({"queries": {"q1": {"weight": 1}}}, "queries: 1 judged query has no weight (such as 'q2')"),
     "no such column": (
         {"columns": {"score": "s"}},
-        "systems['old']: there is no column 's' for score (columns: query_id, doc_id, score); else say"
-        " columns={'score': 'COLUMN'}",
+        "systems['old']: there is no column 's' for score (columns: query_id, doc_id, score); did you mean"
+        " columns={'score': 'score'}?",
     ),
     "no such field": ({"judgments_columns": {"grad": "x"}}, "judgments: columns: 'grad' is no field of a judgment"),
     "columns of dictionaries": (

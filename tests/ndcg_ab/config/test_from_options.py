@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 import typer
 
-from ndcg_ab.config.file import known_keys
 from ndcg_ab.config.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
+from ndcg_ab.config.keys import known_keys
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
 # What the command writes and prints, and how.
-OF_THE_COMMAND = {"--json", "--per-query", "--report", "--details", "--quiet"}
+OF_THE_COMMAND = {"--json", "--per-query", "--report", "--markdown", "--gate", "--details", "--quiet"}
 COMPARE = typer.main.get_command(app).commands["compare"]  # type: ignore[attr-defined]
 FILES = Files("qrels", ["old=old.run", "new=new.run"])
 
@@ -67,7 +67,7 @@ def test_values_get_to_their_keys() -> None:
         ("systems: the name 'a' is given twice", "--system: the name 'a' is given twice"),
         ("queries: missing; slices.by needs a file", "--queries: missing; --slice needs a file"),
         ("judgments: must hold keys", "--judgments: must hold keys"),
-        ("gate.judged = 2: must be 1 or less", "gate.judged = 2: must be 1 or less"),
+        ("gate.judged = 2: must be 1 or less", "--require = 2: must be 1 or less"),
     ],
 )
 def test_a_problem_names_the_option(problem: str, said: str) -> None:

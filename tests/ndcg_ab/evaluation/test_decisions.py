@@ -57,7 +57,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [BETTER],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved (+0.0500), whether by enough is open: no smallest effect is set",
+        "ndcg@10 improved (+0.0500); enough? set a smallest effect",
     ),
     "improved, not shown to be by more": (
         [row("improved", smallest_effect=0.04)],

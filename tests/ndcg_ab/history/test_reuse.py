@@ -5,6 +5,7 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history import bundles, database
+from ndcg_ab.history.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
 from tests.small_evaluation import DATA, changed_run, plain_page, rows_of, small, unlogged
 
@@ -149,7 +151,8 @@ def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any
 
 def counts(folder: Path) -> list[int]:
     evaluation = small(folder)
-    return [rows_of(evaluation, f"select count(*) from {table}")[0][0] for table in database.RECORDS]
+    tables = database.RECORDS.keys() - {"reuse"}
+    return [rows_of(evaluation, f"select count(*) from {table}")[0][0] for table in sorted(tables)]
 
 
 @pytest.mark.parametrize("what", SAME)
@@ -257,3 +260,43 @@ def test_comparisons_so_far(tmp_path: Path) -> None:
     assert so_far(evaluation, unlogged(evaluation)) == 2, "other judgments of the same queries"
     (tmp_path / "inputs" / "judgments.qrels").write_bytes((DATA / "judgments.qrels").read_bytes())
     assert so_far(evaluation, unlogged(evaluation, force=True)) == 6, "back on the first set"
+
+
+def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Performed, tmp_path: Path) -> None:
+    """Beside the bundle and in the history, in the order of time; the same moment once."""
+    evaluation = small(tmp_path)
+    days = [
+        first_day := bundles.read_bundle(first.bundle).began,
+        *(datetime(2027, 1, day, tzinfo=UTC) for day in (3, 2, 3)),
+    ]
+    for at in days:
+        assert again(tmp_path, SAME["nothing"], at=at).reused
+    moments = [f"2027-01-0{day}T00:00:00+00:00" for day in (3, 2)]
+    assert [moment.isoformat() for moment in bundles.read_bundle(first.bundle).reused] == moments
+    assert first_day.isoformat() not in moments, "the night itself, again"
+    timeline = read_timeline(evaluation, None, None)
+    assert timeline.reused == tuple(Reused(moment, 1) for moment in sorted(moments))
+    assert len(timeline.evaluations) == 1
+    database.path_of(evaluation).unlink()
+    assert again(tmp_path, SAME["nothing"], at=days[1]).reused
+    assert rows_of(evaluation, "select began from reuse order by all") == [(moment,) for moment in sorted(moments)]
+
+
+def test_evaluations_are_shown_in_the_order_of_their_time(first: Performed, tmp_path: Path) -> None:
+    changed_run(tmp_path, 3)
+    earlier = unlogged(small(tmp_path), at=datetime(2020, 1, 1, tzinfo=UTC)).bundle
+    timeline = read_timeline(small(tmp_path), None, None)
+    assert [each.ordinal for each in timeline.evaluations] == [2, 1]
+    assert "ranking new" in timeline.evaluations[1].changed
+    assert bundles.read_bundle(earlier).seconds is not None
+    assert 0 < bundles.read_bundle(earlier).seconds < 60, "how long it took, whenever it stands for"
+
+
+def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Performed, tmp_path: Path) -> None:
+    evaluation = small(tmp_path)
+    bundles.mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
+    assert bundles.unpublished(evaluation) == []
+    again(tmp_path, SAME["nothing"])
+    assert bundles.unpublished(evaluation) == [first.bundle]
+    bundles.mark_published(first.bundle, {"uri": "u", "reused": 1})
+    assert bundles.unpublished(evaluation) == []

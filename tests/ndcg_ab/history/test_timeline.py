@@ -16,10 +16,10 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import table
 from ndcg_ab.history import bundles, database
-from ndcg_ab.history.timeline import Timeline, read_timeline
+from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
-from ndcg_ab.report.timeline import print_timeline, sparkline
+from ndcg_ab.report.timeline import changed_text, print_timeline, sparkline
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
 
@@ -106,15 +106,16 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
         assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
     assert f"C: {LONG}" in text
     assert "▼" in text
-    assert "failed" in text
+    assert "gate failed: no regression (new); pending; ranking new" in " ".join(text.split())
     assert text.count("pending") == 5
+    assert ("✗ do not ship" in text) and (("✗ do not ship new" in text) == (width == 200))
     assert (f"{found.evaluations[0].differences['new']:+.4f}" in text) == (width == 200)
 
 
 def test_short_names_stand_over_their_columns(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, 1)
-    (head,) = [line for line in printed(found, 80) if "began" in line]
-    assert head.split() == ["began", "old", "new", "gate", "changed"]
+    (head,) = [line for line in printed(found, 80) if "night" in line]
+    assert head.split() == ["night", "old", "new", "what", "happened"]
 
 
 def test_last_and_metric(evaluation: Evaluation) -> None:
@@ -144,8 +145,65 @@ def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
     found = read_timeline(evaluation, None, None)
     many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30, 9)
     assert all(len(line.rstrip()) <= 80 for line in printed(many, 80))
-    assert sparkline([None, 0.1, 0.2, 0.15]) == "·▁█▄"
-    assert sparkline([0.5, 0.5]) == "▁▁"
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "bars"),
+    [
+        ([None, 0.1, 0.2, 0.15], (0.1, 0.2), "·▁█▄"),
+        ([0.1, 0.2], (0.0, 0.8), "▂▃"),  # on the scale of all systems, not on one of its own
+        ([0.5, 0.5], (0.5, 0.5), "▁▁"),
+    ],
+)
+def test_bars_of_all_systems_have_one_scale(values: list[float | None], scale: tuple[float, float], bars: str) -> None:
+    assert sparkline(values, scale) == bars
+
+
+def night(ordinal: int, day: int, **changes: Any) -> Evaluated:
+    values = {"new": 0.4, "old": 0.5}
+    known = {"key": f"k/{ordinal}", "began": f"2026-11-{day:02}T02:00:00+00:00", "baseline": "old", "gate": None}
+    known |= {"values": values, "differences": {}, "verdicts": {}, "conclusions": {}, "changed": ()}
+    return Evaluated(ordinal, **(known | changes))
+
+
+def reused(ordinal: int, *days: int) -> tuple[Reused, ...]:
+    return tuple(Reused(f"2026-11-{day:02}T02:00:00+00:00", ordinal) for day in days)
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ((), []),
+        (reused(1, 4), ["11-04 02:00 same as 1"]),
+        (reused(1, 4, 5, 6), ["11-04 02:00 3 nights same as 1, the last 11-06 02:00"]),
+        (reused(1, 4) + reused(1, 9), ["11-04 02:00 same as 1", "11-09 02:00 same as 1"]),
+        (reused(1, 9) + reused(2, 10), ["11-09 02:00 same as 1", "11-10 02:00 same as 2"]),
+    ],
+)
+def test_nights_in_which_nothing_changed(again: tuple[Reused, ...], said: list[str]) -> None:
+    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 8)), 0, again)
+    lines = [" ".join(line.split()) for line in printed(found, 100)]
+    assert [line for line in lines if "same as" in line] == said
+    assert [line.split()[-4:-2] for line in lines if "0.5000" in line and "02:00" in line], "beside the evaluations"
+
+
+def test_many_systems_leave_what_happened_below_the_table() -> None:
+    names = tuple(f"system{number}" for number in range(6))
+    one = night(1, 3, values=dict.fromkeys(names, 0.4), gate="failed", failures=("judged (system1)",))
+    lines = printed(Timeline("n", "ndcg@10", names, (one,), 0), 80)
+    assert "  1  11-03 02:00  gate failed: judged (system1)" in [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (("ranking old", "ranking new", "judgments"), "judgments, all rankings"),
+        (("ranking new",), "ranking new"),
+        (("ranking gone gone", "ranking new"), "ranking gone gone, ranking new"),
+    ],
+)
+def test_rankings_that_changed_are_one_word(changed: tuple[str, ...], text: str) -> None:
+    assert changed_text(night(1, 3, changed=changed)) == text
 
 
 def command(evaluation: Evaluation, *words: str) -> Any:
@@ -202,6 +260,9 @@ def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
     assert [each["ordinal"] for each in content["evaluations"]] == [4, 5, 6]
     assert [each["pending"] for each in content["evaluations"]] == [True] * 3
     assert content["evaluations"][0]["changed"] == ["configuration (statistics.alpha)"]
+    assert content["evaluations"][0]["failures"] == ["no regression (new)"]
+    assert content["evaluations"][0]["decisions"] == [{"candidate": "new", "decision": "do_not_ship"}]
+    assert content["reused"] == []
     assert {row["system_id"] for row in content["evaluations"][1]["systems"]} == {"old", "new", LONG}
     one = json.loads(command(evaluation, "--query", "bread", "--json", "-").stdout)
     assert one["query_id"] == "bread"

@@ -66,12 +66,12 @@ JUDGMENTS: dict[str, Case] = {
     "a missing column": (
         "q.csv",
         "query_id,doc_id,grades\nq1,a,1\n",
-        ["no column 'grade'", "did you mean grade=grades?"],
+        ["no column 'grade'", "did you mean --judgments-columns grade=grades"],
     ),
     "no such column at all": (
         "q.tsv",
         "qid\turl\tx\n",
-        ["'query_id' for query_id (columns: qid, url, x)", "query_id=COLUMN"],
+        ["'query_id' for query_id (columns: qid, url, x)", "query_id=qid,doc_id=url,grade=COLUMN"],
     ),
     "a column twice": ("q.csv", "query_id,doc_id,doc_id,grade\nq,a,b,1\n", ["q.csv: column 'doc_id' is there 2 times"]),
     "few fields in CSV": ("q.csv", CSV + "q1,a,1\nq1,b\n", ["q.csv, line 3: 2 fields, the header names 3"]),
@@ -81,7 +81,33 @@ JUDGMENTS: dict[str, Case] = {
     "a quote that never ends": ("q.csv", CSV + 'q1,a,1\nq1,"b,1\nq2,c,1\n', ["q.csv, line 3: cannot be read as CSV"]),
     "a quote that ends late": ("q.csv", CSV + 'q1,"a,1\nq2,"b",1\n', ["q.csv, line 2: cannot be read as CSV"]),
     "no JSON": ("q.jsonl", JSON + "{'query_id': 'q1'}\n", ["q.jsonl, line 2: is not JSON", "one JSON object"]),
-    "a JSON list": ("q.json", f"[{JSON.strip()}]\n", ["q.json, line 1: '[{", "every line must be one JSON object"]),
+    "a JSON list of lists": (
+        "q.json",
+        '[\n["q1", "a", 1]]\n',
+        ["q.json, line 2: ['q1', 'a', 1]: every entry of the list must be a JSON object"],
+    ),
+    "a JSON list cut short": ("q.json", f"[{JSON}", ["q.json, line 2: is not JSON (Expecting ',' delimiter at char"]),
+    "a second JSON list": ("q.json", f"[{JSON}]\n[]", ["q.json, line 3: is not JSON (Extra data at character 1)"]),
+    "a grade in a JSON list": (
+        "q.json",
+        f"[{JSON},\n{JSON.replace('1}', 'null}')}]",
+        ["q.json, line 3: grade is missing: every row needs one"],
+    ),
+    "JSON of documents, a number beside": (
+        "q.json",
+        '{"q1": {"a": 1},\n"q2": 3}',
+        ["q.json, line 2: 'q2' leads to 3: every line must be one JSON object", "{query_id: {doc_id: grade}}"],
+    ),
+    "JSON of documents, a bad grade": (
+        "q.json",
+        '{\n"q1": {"a": 1,\n"b": "good"}}',
+        ["q.json, line 3: grade = 'good': must be a number"],
+    ),
+    "JSON of documents, one twice": (
+        "q.json",
+        '{"q1": {"a": 1}, "q2": {"b": 1}, "q1": {\n"a": 2}}',
+        ["q.json, lines 1 and 2: document 'a' of query 'q1' is judged 1 and 2"],
+    ),
     "a missing key": (
         "q.jsonl",
         JSON + '{"query_id": "q1", "doc": "b", "grade": 1}\n',

@@ -24,6 +24,8 @@ from ndcg_ab.sources.files import format_of, read_file, read_rows
 Row = tuple[str | float | None, ...]
 
 JUDGED: list[Row] = [("q1", "d1", 1.0), ("q1", "d2", 0.5), ("007", "d1", -2.0)]
+RECORDS = [dict(zip(("query_id", "doc_id", "grade"), row, strict=True)) for row in JUDGED]
+NESTED = {"q1": {"d1": 1, "d2": 0.5}, "007": {"d1": -2}}
 SPELLINGS = {
     "single spaces": ("qrels", "q1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2\n"),
     "tabs": ("qrels.txt", "q1\t0\td1\t1\nq1\t0\td2\t0.5\n007\t0\td1\t-2\n"),
@@ -57,6 +59,15 @@ SPELLINGS = {
         '{"query_id": "q1", "doc_id": "d1", "grade": "1"}\n{"query_id": "q1", "doc_id": "d2", "grade": "0.5"}\n'
         '{"query_id": "007", "doc_id": "d1", "grade": "-2"}\n',
     ),
+    "json lines with a mark": (
+        "q.jsonl",
+        "\ufeff" + json.dumps(RECORDS[0]) + "\n" + "\n".join(map(json.dumps, RECORDS[1:])),
+    ),
+    "a json list on one line": ("qrels.json", json.dumps(RECORDS)),
+    "a json list on many lines": ("qrels.json", "\ufeff\n" + json.dumps(RECORDS, indent=2) + "\n"),
+    "json of documents on one line": ("qrels.json", json.dumps(NESTED)),
+    "json of documents on many lines": ("qrels.json", json.dumps(NESTED, indent=1)),
+    "json of documents, packed": ("qrels.jsonl", json.dumps(NESTED, separators=(",", ":"))),
 }
 # None of them is a number, a missing value or two fields, whatever they look like.
 TREC_IDS = [
@@ -296,6 +307,21 @@ def test_other_content_has_another_digest(tmp_path: Path) -> None:
     contents = ["q 0 d 1\n", "q 0 d 2\n", "q 0 e 1\n", "r 0 d 1\n", "q 0 d 1\nq 0 e 1\n"]
     found = {pull(FileSource(file=put(tmp_path / "q", each)), JUDGMENT, tmp_path).digest for each in contents}
     assert len(found) == len(contents)
+
+
+def test_a_ranking_in_json_documents(tmp_path: Path) -> None:
+    path = put(tmp_path / "r.json", '{"q1": {"a": 2.5, "b": 1}, "q 2,:[{": {"c": -1, "d": 1e3}, "q3": {}}')
+    rows = [
+        ("q1", "a", 2.5, None),
+        ("q1", "b", 1.0, None),
+        ("q 2,:[{", "c", -1.0, None),
+        ("q 2,:[{", "d", 1000.0, None),
+    ]
+    assert rows_of(read_file(path, RANKING, None, {})) == rows
+    with pytest.raises(InputError, match="columns cannot be mapped in JSON that leads from query_id to doc_id"):
+        read_file(path, RANKING, None, {"doc_id": "url"})
+    listed = put(tmp_path / "l.json", '[{"query_id": "q1", "url": "a", "rank": 1}]')
+    assert rows_of(read_file(listed, RANKING, None, {"doc_id": "url"})) == [("q1", "a", None, 1)]
 
 
 def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""Draws the README's pictures from the demo: what the terminal shows, and the page in a browser.
+
+    make pictures
+
+The page needs Chromium; without one it keeps its picture, and says so.
+"""
+
+import io
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+
+import ndcg_ab
+from ndcg_ab.report.terminal import print_outcome
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+COMMAND = "ndcg-ab run configs/demo.yaml"
+WIDTH = 100  # columns of the terminal
+PAGE = {"width": 1200, "height": 900}
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+
+
+def terminal(result: ndcg_ab.CompareResult) -> str:
+    """The answer as a terminal shows it, as SVG; no font is fetched from anywhere."""
+    console = Console(width=WIDTH, record=True, file=io.StringIO(), force_terminal=True, emoji=False)
+    console.print(f"[dim]$[/] [bold]{COMMAND}[/]\n", highlight=False)
+    print_outcome(console, result._outcome)
+    drawn = console.export_svg(title="ndcg-ab", theme=MONOKAI, unique_id="ndcg-ab")
+    return re.sub(r"\s*@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+
+
+def words(drawn: str) -> str:
+    """What stands in such a picture."""
+    lines = re.findall(r"<text [^>]*>(.*?)</text>", drawn)
+    return " ".join(" ".join(lines).replace("&#160;", " ").split())
+
+
+def page(result: ndcg_ab.CompareResult, path: Path) -> bool:
+    """The first screen of the page; False where there is no browser."""
+    browser = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if browser is None:
+        return False
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
+        result.report(Path(folder) / "page.html")
+        opened = started.chromium.launch(executable_path=browser, args=FLAGS)
+        shown = opened.new_page(viewport=PAGE)
+        shown.goto((Path(folder) / "page.html").as_uri())
+        shown.wait_for_timeout(2000)
+        shown.screenshot(path=path)
+        opened.close()
+    return True
+
+
+def main() -> None:
+    result = ndcg_ab.evaluate(ROOT / "configs" / "demo.yaml")
+    (IMAGES / "terminal.svg").write_text(terminal(result), encoding="utf-8")
+    if not page(result, IMAGES / "page.png"):
+        print("docs/images/page.png: no Chromium is here, so it is as it was", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The commands for beginning: init, metrics, schema."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ndcg_ab.errors import InputError
+
+from .console import Progress, output_console, program, user_errors, write_or_print
+from .options import JsonFile, MetricNames, Quiet, of_data, of_output
+from .outputs import json_file, writable
+
+CONFIG = "ndcg-ab.yaml"
+
+
+def init(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="Judgments, rankings, queries: guessed which is which."),
+    ] = None,
+    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
+    system: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME=FILE", help="A system and its rankings; again for more; the first is the baseline."),
+    ] = None,
+    queries: Annotated[Path | None, of_data(metavar="FILE", help="Queries with texts, attributes, weights.")] = None,
+    metric: MetricNames = None,
+    name: Annotated[
+        str | None, of_data(metavar="NAME", help="Names the evaluation. (default the folder's name)")
+    ] = None,
+    output_file: Annotated[
+        str,
+        of_output(
+            metavar="FILE", help="The configuration; - for standard output. (default ndcg-ab.yaml)", show_default=False
+        ),
+    ] = CONFIG,
+    force: Annotated[bool, of_output("--force", help="Overwrite a file that is there.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a first configuration from the files that there are, after reading and checking them."""
+    with user_errors():
+        from ndcg_ab.config.from_options import parse_system
+        from ndcg_ab.engines import open_engine
+        from ndcg_ab.evaluation.pipeline import check_only
+        from ndcg_ab.files import write_text
+        from ndcg_ab.report.tables import print_findings
+        from ndcg_ab.studies.beginning import SCHEMA_FILE, beginning_of, configuration, name_for, read
+
+        systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
+        for named, _ in systems:
+            if [other for other, _ in systems].count(named) > 1:
+                raise InputError(f"--system: the name {named!r} is given twice; every system needs its own")
+        given = [*(files or ()), *(file for _, file in systems), *(file for file in (judgments, queries) if file)]
+        path = None if output_file == "-" else writable("--output-file", output_file, given)
+        if path is not None and path.exists() and not force:
+            raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
+        folder = path.parent if path else Path()
+        found = beginning_of(files or (), judgments, dict(systems), queries)
+        text = configuration(found, folder, name or name_for(folder), metric or ["ndcg@10"])
+        evaluation = read(text, folder)
+        with open_engine(None, None, None) as engine, Progress(quiet) as say:
+            findings, counts = check_only(evaluation, engine, say)
+        if path is None:
+            sys.stdout.write(text)
+        else:
+            write_text(path, text)
+        if path is not None and not quiet:
+            console = output_console()
+            for line in [*found.words(), counts]:
+                console.print(line, highlight=False, markup=False)
+            print_findings(console, findings)
+            print(f"written: {path}\n")
+            print(f"  {program()} check {shlex.quote(str(path))}")
+            print(f"  {program()} run {shlex.quote(str(path))}")
+            print(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
+
+
+def metrics(
+    metric: Annotated[
+        list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
+    ] = None,
+    json: JsonFile = None,
+) -> None:
+    """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
+    with user_errors():
+        from ndcg_ab.report.metric_lists import as_json, lists_content, lists_text, metric_text, metrics_content
+        from ndcg_core.measures.notation import parse
+
+        path = json_file(json, ())
+        found = [parse(text) for text in metric or ()]
+        content = metrics_content(found) if found else lists_content()
+        write_or_print(lambda: as_json(content), path, to_standard_output=json == "-")
+        if json != "-":
+            texts = [metric_text(each, given) for each, given in zip(found, metric or (), strict=True)]
+            print("\n".join(texts) if found else lists_text(), end="")
+
+
+def schema(
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write it to a file. (default standard output)")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
+    with user_errors():
+        path = json_file(json, ())
+        from ndcg_ab.config.schema import schema_text
+
+        write_or_print(schema_text, path, to_standard_output=path is None)
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    init: "qrels.txt old.run new.run",
+    metrics: "'ndcg(preset=sklearn)@10'",
+    schema: "--json ndcg-ab.schema.json",
+}

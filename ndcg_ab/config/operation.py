@@ -1,0 +1,83 @@
+"""How an evaluation is operated: where results are logged, when it runs, what is kept, what it may use.
+
+Nothing here changes a result.
+"""
+
+import re
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
+MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
+
+
+class Model(BaseModel):
+    """Frozen, and strict about keys: a key that nobody reads is a mistake."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tracking(Model):
+    """Where MLflow keeps the results."""
+
+    tracking_uri: str | None = Field(
+        None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
+    )
+    experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+
+class Prefect(Model):
+    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
+
+    api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
+    retries: int = Field(
+        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
+    )
+    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
+    timeout_seconds: float | None = Field(
+        None, gt=0, description="Seconds after which one attempt is given up; by default never."
+    )
+
+
+class Schedule(Model):
+    """When `serve` and `deploy` run the evaluation."""
+
+    cron: str = Field(description="As 0 2 * * * for every night at two.")
+    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
+
+    @field_validator("cron")
+    @classmethod
+    def _five_fields(cls, value: str) -> str:
+        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
+            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
+        return value
+
+
+class Retention(Model):
+    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
+
+    bundles: int | None = Field(
+        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
+    )
+    query_scores: int | None = Field(
+        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    )
+
+
+class Resources(Model):
+    """What DuckDB may use."""
+
+    threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
+    memory_limit: str | None = Field(
+        None, pattern=MEMORY, description="For example 4GB; by default 80 % of the memory."
+    )

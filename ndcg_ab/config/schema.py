@@ -1,0 +1,103 @@
+"""The JSON Schema of a configuration file, made from the model: editors complete keys with it and explain them."""
+
+import dataclasses
+import json
+from typing import Any
+
+from ndcg_ab.config.keys import EXTENDS
+from ndcg_ab.config.model import Evaluation
+from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
+from ndcg_core.measures.notation import PRESETS
+from ndcg_core.measures.registry import MEASURES
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+VARIABLE = {"type": "string", "pattern": r"\$\{", "description": "A variable of the environment: ${NAME}."}
+TEXT = {"type": "string"}
+GROUPS = ("anyOf", "items", "additionalProperties")
+Schema = dict[str, Any]
+
+
+def json_schema() -> Schema:
+    """What a file may hold; it says less than `check`, and refuses nothing that `check` takes.
+
+    Beside what the model knows: `extends`, the short forms of files and metrics, variables, and null for the default.
+    """
+    made = Evaluation.model_json_schema()
+    keys, parts = made["properties"], made["$defs"]
+    del keys["directory"]
+    for key in keys.values():
+        named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
+        if named and "description" not in key:
+            key["description"] = parts[named[0]]["description"]
+    keys["judgments"]["anyOf"] = [TEXT, {"$ref": keys["judgments"].pop("$ref")}]
+    keys["queries"]["anyOf"] = [TEXT, *keys["queries"]["anyOf"]]
+    for name in ("metrics", "secondary_metrics"):
+        keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
+    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
+    parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
+    extends = {
+        "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
+        "description": "Files whose keys hold where this one does not give them, each above those before it.",
+    }
+    needed = made["required"]
+    return {
+        "$schema": DIALECT,
+        "title": "ndcg-ab",
+        "description": "Configuration of an evaluation for ndcg-ab.",
+        "type": "object",
+        "properties": {
+            EXTENDS: extends,
+            **loosened({"type": "object", "properties": keys, "required": needed})["properties"],
+        },
+        "additionalProperties": False,
+        "anyOf": [{"required": needed}, {"required": [EXTENDS]}],
+        "$defs": {**parts, "Variable": VARIABLE},
+    }
+
+
+def metric_schema() -> Schema:
+    """A metric as a mapping."""
+    keys: Schema = {
+        field.name: {"type": "number"} if field.name in NUMBERS else {"enum": list(VALUES.get(field.name, ()))}
+        for field in dataclasses.fields(Metric)
+    }
+    keys |= {name: {"type": "integer", "minimum": 1} for name in COUNTS}
+    keys["measure"] = {"enum": list(MEASURES), "description": "What is measured."}
+    keys["preset"] = {"enum": list(PRESETS), "description": "The choices of another tool."}
+    table = {"type": "object", "additionalProperties": {"type": "number"}}
+    keys["gain"] = {"anyOf": [keys["gain"], table]}
+    return {"type": "object", "properties": keys, "additionalProperties": False, "description": "A metric."}
+
+
+def loosened(schema: Schema) -> Schema:
+    """A schema that takes a variable where a text would be refused, and null where a key need not be given."""
+    found = {key: value for key, value in schema.items() if key != "title"}
+    if "properties" in found:
+        needed = found.get("required", ())
+        found["properties"] = {
+            key: loosened(value) if key in needed else or_else(loosened(value), {"type": "null"})
+            for key, value in found["properties"].items()
+        }
+    for group in GROUPS:
+        if isinstance(found.get(group), dict):
+            found[group] = loosened(found[group])
+        elif isinstance(found.get(group), list):
+            found[group] = [loosened(each) for each in found[group]]
+    is_free = found.get("type") == "string" and not {"enum", "pattern"} & found.keys()
+    if "$ref" not in found and "anyOf" not in found and not is_free and found.get("type") not in ("object", "null"):
+        return or_else(found, {"$ref": "#/$defs/Variable"})
+    return found
+
+
+def or_else(schema: Schema, other: Schema) -> Schema:
+    """A schema that takes something else, too; its description and default stay outside."""
+    about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
+    rule = {key: value for key, value in schema.items() if key not in about}
+    if not rule:
+        return schema
+    choices = rule["anyOf"] if set(rule) == {"anyOf"} else [rule]
+    return {**about, "anyOf": choices if other in choices else [*choices, other]}
+
+
+def schema_text() -> str:
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,173 @@
+"""The measures, their choices and the presets in words, and one metric with every choice: text of 80 columns, JSON."""
+
+import dataclasses
+import json
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ndcg_core.measures.meanings import CHOICE_MEANINGS, MEASURE_MEANINGS, TABLE_MEANING, VALUE_MEANINGS
+from ndcg_core.measures.metric import POLICIES, VALUES, Metric
+from ndcg_core.measures.notation import PRESETS, parse
+from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
+from ndcg_core.measures.writing import written
+
+WIDTH = 80
+MOST_OF_A_VALUE = 20  # columns for the value of a choice
+SHOWN_CUTOFF = 10  # of the metric that a preset stands for
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(Metric)}
+CHOICES = tuple(name for name in DEFAULTS if name not in ("measure", "cutoff"))
+
+
+# ---- what there is
+
+
+def own_choices(measure: str) -> list[str]:
+    """The choices that a measure has whatever is chosen, without those of every measure."""
+    return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
+
+
+def needed_by(choice: str) -> str | None:
+    """``gain=binary``: the choice that another one must be made beside; None where it stands alone."""
+    for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
+        for name, entry in entries.items():
+            if choice in entry.choices:
+                return f"{kind}={name}"
+    return None
+
+
+def preset_metric(name: str) -> Metric:
+    """The nDCG that a preset stands for."""
+    return parse(f"ndcg(preset={name})@{SHOWN_CUTOFF}")
+
+
+def lists_content() -> dict[str, Any]:
+    """Measures, choices and presets, for JSON."""
+    return {
+        "measures": [
+            {"measure": name, "meaning": MEASURE_MEANINGS[name], "choices": [*own_choices(name), *POLICIES]}
+            for name in MEASURES
+        ],
+        "choices": [
+            {
+                "choice": choice,
+                "meaning": CHOICE_MEANINGS[choice],
+                "needs": needed_by(choice),
+                "default": DEFAULTS[choice],
+                "values": [
+                    {"value": value, "meaning": VALUE_MEANINGS[choice][value]} for value in VALUES.get(choice, ())
+                ],
+            }
+            for choice in CHOICES
+        ],
+        "presets": [
+            {"preset": name, "metric": preset_metric(name).name, "hash": preset_metric(name).hash} for name in PRESETS
+        ],
+    }
+
+
+def lists_text() -> str:
+    return "\n".join(lists_lines()) + "\n"
+
+
+def lists_lines() -> Iterator[str]:
+    yield "MEASURES   as ndcg, ndcg@10, ndcg(gain=exponential, ideal=local)@10"
+    yield ""
+    for name in MEASURES:
+        yield from columns(f"  {name}", MEASURE_MEANINGS[name], 13)
+        if own := own_choices(name):
+            yield from columns("", f"choices: {', '.join(own)}", 13)
+    yield from columns("  all", f"choices: {', '.join(POLICIES)}", 13)
+    yield ""
+    yield "CHOICES    * is the default"
+    yield ""
+    for choice in CHOICES:
+        yield from columns(f"  {choice}", CHOICE_MEANINGS[choice] + condition(choice), 25)
+        for value in VALUES.get(choice, ()):
+            mark = "*" if value == DEFAULTS[choice] else " "
+            yield from columns(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
+        if choice == "gain":
+            yield from columns("    {grade:gain, …}", TABLE_MEANING, 25)
+    yield ""
+    yield f"PRESETS    what another tool computes, as ndcg(preset=sklearn)@{SHOWN_CUTOFF}"
+    yield ""
+    for name in PRESETS:
+        yield from columns(f"  {name}", preset_metric(name).name, 25)
+
+
+def condition(choice: str) -> str:
+    """`` (with gain=binary, and of precision)``: what a choice stands beside; empty where it always can be made."""
+    needs = needed_by(choice)
+    always = [measure for measure in MEASURES if choice in own_choices(measure)]
+    return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
+
+
+def columns(name: str, text: str, width: int) -> list[str]:
+    """A name and its words beside it, in lines that fit."""
+    lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
+    return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
+
+
+# ---- one metric
+
+
+def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Each metric with its hash and every choice, for JSON."""
+    return {
+        "metrics": [
+            {
+                "name": metric.name,
+                "hash": metric.hash,
+                "tracker_name": metric.tracker_name,
+                "definition": metric.definition,
+            }
+            for metric in metrics
+        ]
+    }
+
+
+def metric_text(metric: Metric, given: str) -> str:
+    """The metric with every choice and what it means; given: how it was written."""
+    choices = ", ".join(f"{choice}={shown(metric, choice)}" for choice in metric.choices() if is_set(metric, choice))
+    cutoff = f"@{metric.cutoff}" if metric.cutoff else ""
+    rows = [("metric", metric.name)]
+    if given.strip() != metric.name:
+        rows.append(("written", given.strip()))
+    rows += [
+        ("in full", f"{metric.measure}({choices}){cutoff}"),
+        ("in trackers", metric.tracker_name),
+        ("hash", metric.hash),
+    ]
+    lines = [line for name, text in rows for line in columns(name, text, 14)]
+    values = {choice: shown(metric, choice) for choice in ("cutoff", *metric.choices())}
+    width = 21 + max(len(value) for value in values.values() if len(value) <= MOST_OF_A_VALUE)
+    lines += ["", *columns(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
+    for choice, value in values.items():
+        mark = "*" if choice != "cutoff" and getattr(metric, choice) == DEFAULTS[choice] else " "
+        name = f"{mark} {choice:<16} {value}"
+        if len(value) > MOST_OF_A_VALUE:
+            lines.append(name)
+            name = ""
+        lines += columns(name, meaning(metric, choice), width)
+    return "\n".join([*lines, "", "* the default"]) + "\n"
+
+
+def is_set(metric: Metric, choice: str) -> bool:
+    return getattr(metric, choice) is not None
+
+
+def shown(metric: Metric, choice: str) -> str:
+    value = getattr(metric, choice)
+    return "–" if value is None else written(value)
+
+
+def meaning(metric: Metric, choice: str) -> str:
+    value = getattr(metric, choice)
+    if isinstance(value, tuple):
+        return CHOICE_MEANINGS[choice]
+    values = VALUE_MEANINGS.get(choice)
+    return f"{CHOICE_MEANINGS[choice].removesuffix(' …')}: {values[value]}" if values else CHOICE_MEANINGS[choice]
+
+
+def as_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,147 @@
+"""What to write instead, where a file is not what it was taken for."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from pathlib import Path
+
+# A field -> what others call its column, in small letters and digits alone, the likeliest first.
+SYNONYMS = {
+    "query_id": ("queryid", "qid", "query", "topicid", "topic", "searchid", "q"),
+    "doc_id": (
+        *("docid", "did", "documentid", "document", "doc", "docno", "pid", "passageid", "productid", "product"),
+        *("itemid", "item", "sku", "asin", "url", "id"),
+    ),
+    "grade": ("grade", "rating", "label", "relevance", "rel", "judgment", "judgement", "gain", "rated"),
+    "score": ("score", "sim", "similarity", "relevancescore", "bm25", "value", "relevance"),
+    "rank": ("rank", "position", "pos", "place"),
+}
+MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
+FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
+PACKED = {  # how a file begins -> what it is, what to do
+    b"PK\x03\x04": ("a ZIP file", "unpack it: unzip {}"),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it: zstd -d {}"),
+    b"\xfd7zXZ\0": ("compressed by xz", "unpack it: xz -dk {}"),
+    b"BZh91AY&SY": ("compressed by bzip2", "unpack it: bzip2 -dk {}"),
+    b"\xd0\xcf\x11\xe0": ("an Excel file", "export its sheet as CSV"),
+    b"SQLite format 3": ("a SQLite database", "export its table as CSV"),
+}
+
+
+def bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def guess(field: str, found: Iterable[str]) -> str | None:
+    """The column that is probably meant by a field."""
+    by_bare = {bare(name): name for name in reversed(list(found))}
+    known = next((by_bare[name] for name in SYNONYMS.get(field, ()) if name in by_bare), None)
+    near = get_close_matches(bare(field), by_bare, n=1, cutoff=0.7)
+    return known or (by_bare[near[0]] if near else None)
+
+
+def in_options(kind: str, mapping: Mapping[str, str]) -> str:
+    """``--columns doc_id=url``, and the same for a configuration."""
+    key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
+    if kind not in MAPPING:
+        return key
+    pairs = ",".join(f"{field}={column}" for field, column in mapping.items())
+    return f"{MAPPING[kind]} {shlex.quote(pairs)} (in a configuration {key})"
+
+
+def looks_swapped(kind: str, found: Sequence[str]) -> str:
+    """``this looks like a ranking: swapped? ``, where columns are those of the other kind; else nothing."""
+    graded = guess("grade", found) is not None
+    ordered = any(guess(field, found) for field in ("score", "rank"))
+    if kind == "judgment" and ordered and not graded:
+        return "this looks like a ranking: are judgments and ranking swapped? "
+    if kind == "ranking" and graded and not ordered:
+        return "this looks like judgments: are judgments and ranking swapped? "
+    return ""
+
+
+def wrong_header(kind: str, found: Sequence[str], fields: Sequence[str]) -> str | None:
+    """What is wrong with a first line that names none of the columns: other delimiters, or data."""
+    if len(found) == 1:
+        for sign, word in (("\t", "tabs"), (",", "commas"), (";", "';'"), ("|", "'|'")):
+            if sign in found[0]:
+                return f"its first line is divided by {word}{divided(kind, sign)}"
+    if found and any(is_numeric(name) for name in found) and not any(guess(field, found) for field in fields):
+        header = ",".join(fields[:3])
+        return f"its first line ({', '.join(found)}) is data, not a header; put a first line above it: {header}"
+    return None
+
+
+def divided(kind: str, sign: str) -> str:
+    if sign in ",\t":
+        name = "csv" if sign == "," else "tsv"
+        return f": say {FORMAT[kind]} {name}, or name it .{name}" if kind in FORMAT else f": name it .{name}"
+    return f", not by commas; where no field holds a comma: tr '{sign}' ',' < FILE > NEW.csv"
+
+
+def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str:
+    """What a line that is no TREC line may be: for the end of a message."""
+    if kind == "judgment" and len(parts) == 6 and is_numeric(parts[4]):
+        return "this looks like a ranking: are judgments and ranking swapped?"
+    if kind == "ranking" and len(parts) == 4 and is_numeric(parts[3]):
+        return "this looks like judgments: are judgments and ranking swapped?"
+    likely = None
+    if first and line[0] in "{[":
+        likely = "jsonl"
+    elif first and "\t" in line and guess("doc_id", line.split("\t")):
+        likely = "tsv"
+    elif first and line.count(",") > 1:
+        likely = "csv"
+    if likely and kind in FORMAT:
+        return f"if the file is of another format, say which: {FORMAT[kind]} {likely}"
+    return "if the file is of another format, say which"
+
+
+def is_header(parts: Sequence[str]) -> bool:
+    return sum(bare(part) in names for part in parts for names in SYNONYMS.values()) > 1
+
+
+def is_numeric(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?", text.strip()) is not None
+
+
+def number_hint(field: str, text: str) -> str:
+    """What to write in the place of a value that is no number."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"; write it with a point: {text.replace(',', '.')}"
+    if field == "grade" and text.lower() in ("true", "false", "yes", "no"):
+        return "; write 1 and 0"
+    if field == "grade" and text.replace(" ", "").replace("_", "").isalpha():
+        return "; give every word a number, such as 0 for what is not relevant, 1, 2, 3 for more"
+    return ""
+
+
+def packed(path: Path, start: bytes) -> str | None:
+    """What a file is by its first bytes that cannot be read here, and what to do."""
+    for magic, (what, remedy) in PACKED.items():
+        if start.startswith(magic):
+            if path.suffix.lower() in (".xlsx", ".xlsm", ".ods"):
+                what, remedy = "a spreadsheet", "export its sheet as CSV"
+            return f"is {what}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
+    return None
+
+
+def similar_file(path: Path) -> str:
+    """``; did you mean old.run?``: the file in its folder whose name is most like it."""
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.is_file()]
+    except OSError:
+        return f"; there is no folder {path.parent} either"
+    near = get_close_matches(path.name, names, n=1, cutoff=0.6)
+    return f"; did you mean {path.parent / near[0]}?" if near else ""
+
+
+def files_in(path: Path) -> str:
+    """``; name one of its files, such as runs/old.run``"""
+    names = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+    return f"; name one of its files, such as {path / names[0]}" if names else ""
+
+
+def closest_first(name: str, names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda each: -SequenceMatcher(None, name.lower(), each.lower()).ratio())

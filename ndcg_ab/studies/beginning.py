@@ -1,0 +1,141 @@
+"""The first configuration, written from the files that there are, with the keys that are worth knowing next."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from ndcg_ab.config.file import problems
+from ndcg_ab.config.model import NAME, Evaluation
+from ndcg_ab.config.moment import at_moment, stem_of
+from ndcg_ab.config.values import with_variables
+from ndcg_ab.config.yaml_files import Loader
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
+
+SCHEMA_FILE = "ndcg-ab.schema.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class Beginning:
+    """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first."""
+
+    judgments: Guess
+    systems: Mapping[str, Guess]
+    queries: Guess | None = None
+
+    def words(self) -> list[str]:
+        """What each file was taken for."""
+        lines = [in_words(self.judgments, "judgments")]
+        baseline, *_ = self.systems
+        for name, system in self.systems.items():
+            lines.append(in_words(system, f"ranking of {name}" + (", the baseline" if name == baseline else "")))
+        return lines + ([in_words(self.queries, "queries")] if self.queries else [])
+
+
+def in_words(found: Guess, what: str) -> str:
+    columns = ", ".join(f"{field} is {column!r}" for field, column in found.columns.items())
+    return f"{found.path}: {what}" + (f" ({columns})" if columns else "")
+
+
+def beginning_of(
+    files: Sequence[Path], judgments: Path | None, systems: Mapping[str, Path], queries: Path | None
+) -> Beginning:
+    """files: those of which nothing is said; the other ones as they were named by options."""
+    named: dict[str, Guess] = {name: guess(path, RANKING) for name, path in systems.items()}
+    single = {kind: guess(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    for path in files:
+        found = guess(path)
+        if found.kind == RANKING:
+            name = stem_of(path)
+            if name in named:
+                raise InputError(
+                    f"{path}: the system {name!r} has {named[name].path} already: name it, --system NAME=FILE"
+                )
+            named[name] = found
+        elif found.kind in single:
+            raise InputError(f"{path}: looks like {found.kind}, as {single[found.kind].path} does; one file is needed")
+        else:
+            single[found.kind] = found
+    if JUDGMENTS not in single:
+        raise InputError("no judgments: name them with --judgments FILE")
+    if not named:
+        raise InputError("no ranking: name one for each system with --system NAME=FILE")
+    return Beginning(single[JUDGMENTS], named, single.get(QUERIES))
+
+
+def name_for(folder: Path) -> str:
+    """A name for the evaluation, from the folder in which its configuration stands."""
+    found = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")
+    return found if re.fullmatch(NAME, found) else "evaluation"
+
+
+def configuration(found: Beginning, folder: Path, name: str, metrics: Sequence[str]) -> str:
+    """The text of a configuration that stands in a folder."""
+    systems = [f"  - name: {scalar(system)}\n" + source(each, folder, "    ") for system, each in found.systems.items()]
+    queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
+    if found.queries:
+        queries = "queries:\n" + source(found.queries, folder, "  ")
+    first = metrics[0]
+    return f"""\
+# yaml-language-server: $schema={SCHEMA_FILE}
+# Every key: configs/example.yaml of ndcg-ab. Paths are relative to this file.
+
+name: {scalar(name)}
+
+judgments:
+{source(found.judgments, folder, "  ")}{queries}
+systems:                   # the first is the baseline
+{"".join(systems)}
+metrics: [{", ".join(scalar(metric) for metric in metrics)}]
+# secondary_metrics: [rr]  # shown, and never decisive
+# guardrails:              # no candidate may be worse by more than this
+#   recall@100: 0.02
+
+# statistics:
+#   smallest_effect:       # the smallest difference that is worth shipping
+#     {scalar(first)}: 0.005
+
+# gate:                    # what must hold for the exit code 0
+#   no_regression: true
+#   judged: 0.5            # least share of judged results
+
+# schedule:                # for ndcg-ab serve and ndcg-ab deploy
+#   cron: "0 2 * * *"
+#   timezone: Europe/Berlin
+
+output: ndcg-ab-results
+"""
+
+
+def source(found: Guess, folder: Path, indent: str) -> str:
+    lines = [f"file: {scalar(os.path.relpath(found.path.resolve(), folder.resolve()))}"]
+    if found.format:
+        lines.append(f"format: {found.format}")
+    if found.columns:
+        inside = ", ".join(f"{field}: {scalar(column)}" for field, column in found.columns.items())
+        lines.append(f"columns: {{{inside}}}")
+    return "".join(f"{indent}{line}\n" for line in lines)
+
+
+def scalar(text: str) -> str:
+    """A text as YAML has it, in quotes where it needs some."""
+    plain = text.replace("${", "$${")
+    found: str = yaml.safe_dump([plain], default_flow_style=True, width=10**6, allow_unicode=True).strip()
+    return found[1:-1]
+
+
+def read(text: str, folder: Path) -> Evaluation:
+    """The evaluation of such a text, as it is now; InputError where it is none."""
+    content: dict[str, Any] = with_variables(yaml.load(text, Loader), "init")
+    try:
+        evaluation = Evaluation.model_validate({**content, "directory": folder.resolve()})
+    except ValidationError as error:
+        raise InputError("\n".join(problems(error))) from None
+    return at_moment(evaluation, datetime.now(UTC))

@@ -1,0 +1,136 @@
+"""What MLflow's runs say of a bundle: their tags and metrics, from the bundle alone."""
+
+from datetime import datetime
+
+from ndcg_ab.evaluation.codec import encode
+from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import PRIMARY, signed
+from ndcg_ab.history.bundles import Bundle
+from ndcg_ab.report.answer import mark
+from ndcg_ab.report.markdown import decision_text, note, system_note
+from ndcg_ab.report.text import plain, rows_of
+from ndcg_ab.tracking.mlflow_names import judged_name, metric_name, tag_name
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
+
+SYSTEMS = 8  # that a line names; more are counted
+
+
+def milliseconds(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def common_tags(bundle: Bundle) -> dict[str, str]:
+    """What every run of a bundle carries: whose it is, what made it, and who ran that."""
+    found = {"bundle_key": bundle.key, "content_key": bundle.content_key, "evaluation": str(bundle.ordinal)}
+    found |= {"mlflow.source.name": f"ndcg-ab {bundle.program}" if bundle.program else "ndcg-ab"}
+    found |= {"mlflow.source.type": "JOB" if bundle.is_scheduled else "LOCAL"}
+    return found | ({"mlflow.user": bundle.user} if bundle.user else {})
+
+
+def parent_tags(bundle: Bundle) -> dict[str, str]:
+    """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
+    outcome = bundle.outcome
+    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
+    for decision in outcome.decisions:
+        tags[f"decision/{tag_name(decision.candidate)}"] = decision_text(decision)
+    for row in outcome.main:
+        tags[f"verdict/{tag_name(row.candidate)}/{metric_name(row.metric)}"] = row.verdict
+    if outcome.gate:
+        tags["gate"] = outcome.gate
+    if name := shown_candidate(outcome):
+        tags["candidate"] = name
+    for metric in outcome.metrics:
+        tags[metric_name(metric)] = comparison_line(outcome, metric)
+    return tags | reuse_tags(bundle)
+
+
+def reuse_tags(bundle: Bundle) -> dict[str, str]:
+    """How many later nights found nothing changed, and the last of them; nothing where none did."""
+    moments = bundle.reused
+    return {"reused": str(len(moments)), "reused_last": encode(max(moments))} if moments else {}
+
+
+def comparison_line(outcome: Outcome, metric: Metric) -> str:
+    """All systems on one metric, as a table of runs can show it: ``bm25 0.7279, hybrid ▲ +0.0762``."""
+    texts = []
+    for system, row in rows_of(outcome, metric):
+        texts.append(f"{system.system_id} {f'{mark(row)} {signed(row.difference)}' if row else plain(system.mean)}")
+    more = f" and {len(texts) - SYSTEMS} more" if len(texts) > SYSTEMS else ""
+    return ", ".join(texts[:SYSTEMS]) + more
+
+
+def system_line(system: SystemSummary, row: Comparison | None) -> str:
+    """One system on one metric: ``▲ 0.8041 (+0.0762)``."""
+    return f"{mark(row)} {plain(system.mean)} ({signed(row.difference)})" if row else plain(system.mean)
+
+
+def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
+    """A system's: its role, what to do with it and why, its values as people read them."""
+    role = "baseline" if name == outcome.baseline else "candidate"
+    tags = {"kind": "system", "system": name, "role": role, "decision": role}
+    for decision in outcome.decisions:
+        if decision.candidate == name:
+            tags |= {"decision": decision_text(decision), "reason": decision.reason}
+            tags["mlflow.note.content"] = system_note(outcome, decision)
+    for metric in outcome.metrics:
+        for system, row in rows_of(outcome, metric):
+            if system.system_id == name:
+                tags[metric_name(metric)] = system_line(system, row)
+    return tags
+
+
+def primary(outcome: Outcome) -> list[Comparison]:
+    return [row for row in outcome.comparisons if row.family == PRIMARY]
+
+
+def shown_candidate(outcome: Outcome) -> str | None:
+    """The candidate whose values the comparison itself has: the best one on the first primary metric."""
+    rows = primary(outcome)
+    first = [row for row in rows if row.metric == rows[0].metric and row.difference is not None]
+    best = max(first, key=lambda row: row.difference or 0.0, default=None)
+    return best.candidate if best else None
+
+
+def parent_values(outcome: Outcome) -> dict[str, float]:
+    """Metric key -> value: counts, and the primary metrics of the baseline and of `shown_candidate`."""
+    conclusions = [row.conclusion for row in outcome.main]
+    found: dict[str, float | None] = {
+        word: float(conclusions.count(word)) for word in (Verdict.IMPROVED, Verdict.REGRESSED)
+    }
+    found |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
+    means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
+    name = shown_candidate(outcome)
+    for row in primary(outcome):
+        if row.candidate == name:
+            key = metric_name(row.metric)
+            found |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}
+            found[f"difference/{key}"] = row.difference
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def system_values(outcome: Outcome, name: str) -> dict[str, float]:
+    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …"""
+    values: dict[str, float | None] = {}
+    for row in outcome.systems:
+        if row.system_id == name:
+            metric = parse(row.metric)
+            values[metric_name(metric)] = row.mean
+            values.setdefault(judged_name(metric), row.judged)
+    for test in outcome.main:
+        if test.candidate == name:
+            key = metric_name(test.metric)
+            values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
+            values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def parent_status(outcome: Outcome) -> str:
+    return "FAILED" if outcome.gate == "failed" else "FINISHED"
+
+
+def system_status(outcome: Outcome, name: str) -> str:
+    """A system has failed that a failed gate names."""
+    return "FAILED" if any(name in gate.systems for gate in outcome.failures) else "FINISHED"

@@ -1,0 +1,54 @@
+"""What other tools call a metric, so that a name from there is answered with ours."""
+
+import re
+
+from ndcg_core.measures.registry import MEASURES
+
+# As trec_eval, ir_measures, ranx, pytrec_eval and papers have it, in small letters -> the measure here.
+OURS = {
+    "p": "precision",
+    "prec": "precision",
+    "set_p": "precision",
+    "r": "recall",
+    "set_recall": "recall",
+    "mrr": "rr",
+    "recip_rank": "rr",
+    "reciprocal_rank": "rr",
+    "ndcg_cut": "ndcg",
+    "mean_ndcg": "ndcg",
+    "success": "accuracy",
+    "hit": "accuracy",
+    "hits": "accuracy",
+    "hit_rate": "accuracy",
+    "hitrate": "accuracy",
+    "judged_at": "judged",
+}
+# Not computed here -> its name in words, and the nearest that is.
+NEAREST = {
+    "map": ("average precision", "ndcg"),
+    "map_cut": ("average precision", "ndcg"),
+    "ap": ("average precision", "ndcg"),
+    "average_precision": ("average precision", "ndcg"),
+    "gm_map": ("average precision", "ndcg"),
+    "infap": ("average precision", "ndcg"),
+    "bpref": ("bpref", "ndcg(unjudged=condense)"),
+    "err": ("expected reciprocal rank", "rr"),
+    "rbp": ("rank-biased precision", "dcg"),
+    "rprec": ("R-precision", "precision"),
+    "f1": ("F1", "precision"),
+    "set_f": ("F1", "precision"),
+}
+
+
+def in_our_words(text: str) -> str:
+    """``is written 'precision@10' here`` for ``P_10``; empty for a name of ours, and for one that no tool has."""
+    found = re.fullmatch(r"\s*([a-z][a-z_]*?|f1)(?:\s*[@_. ]?\s*([0-9]+))?\s*", text.lower())
+    if found is None or (re.fullmatch(r"\s*[a-z]+\s*(@\s*[0-9]+\s*)?", text.lower()) and found[1] in MEASURES):
+        return ""
+    name, cutoff = found.groups()
+    at = f"@{int(cutoff)}" if cutoff else ""
+    if name in NEAREST:
+        words, nearest = NEAREST[name]
+        return f"{words} is not computed here; the nearest is {nearest + at!r}"
+    ours = OURS.get(name, name if name in MEASURES else None)
+    return f"is written {ours + at!r} here" if ours else ""

@@ -1,0 +1,89 @@
+"""What measures and choices mean, in a few words each; definitions with examples: docs/definitions.md.
+
+A test holds them complete: every measure, every choice, every value of a choice has its words here.
+"""
+
+MEASURE_MEANINGS = {
+    "ndcg": "DCG, divided by the DCG of the ideal order",
+    "dcg": "sum of gain · discount over the places",
+    "cg": "sum of the gains, without discount",
+    "accuracy": "1 when something relevant is within the cutoff, else 0",
+    "precision": "relevant documents within the cutoff / k",
+    "recall": "relevant documents within the cutoff / all relevant ones",
+    "rr": "1 / rank of the first relevant document",
+    "judged": "share of what was returned within the cutoff that is judged",
+}
+CHOICE_MEANINGS = {
+    "cutoff": "the ranks that count: @k; without it everything returned",
+    "gain": "what a grade is worth",
+    "relevant_from": "the lowest relevant grade; without it any grade above 0",
+    "discount": "the factor of a rank",
+    "discount_base": "b of jarvelin_kekalainen, above 1",
+    "ideal": "what nDCG divides by: the best order of …",
+    "recall_depth": "results that the ideal looks at; without it all of them",
+    "max_grade": "the grade in every place; without it the highest judged",
+    "ideal_cut": "where the ideal order ends",
+    "ties": "the order of equal scores",
+    "score_precision": "what scores are compared as",
+    "unjudged": "a result that nobody judged",
+    "negative": "a grade below 0",
+    "unanswered": "a judged query for which the system returned nothing",
+    "no_relevant": "a query without anything relevant among its judgments",
+    "duplicates": "a document twice in one ranking",
+}
+VALUE_MEANINGS: dict[str, dict[str, str]] = {
+    "gain": {
+        "linear": "the grade",
+        "exponential": "2^grade − 1",
+        "binary": "1 from relevant_from on, else 0",
+    },
+    "discount": {
+        "log2": "1 / log2(rank + 1)",
+        "jarvelin_kekalainen": "1 / max(1, log_b(rank)): none up to rank b",
+        "reciprocal": "1 / rank",
+        "none": "1",
+    },
+    "ideal": {
+        "global": "all judged documents of the query",
+        "local": "the system's own top k",
+        "recall": "the system's own top recall_depth",
+        "max": "documents of the highest grade, as many as there are places",
+    },
+    "ideal_cut": {
+        "cutoff": "at k",
+        "none": "nowhere",
+        "returned": "at k, or where the results end if that is sooner",
+    },
+    "ties": {
+        "doc_id_desc": "by document id, descending, as trec_eval does",
+        "doc_id_asc": "by document id, ascending",
+        "average": "none: every place of a tie gets its mean gain",
+        "given": "the ranking's own ranks; scores are ignored",
+    },
+    "score_precision": {
+        "double": "64-bit numbers",
+        "float32": "32-bit numbers, as trec_eval 9 does",
+    },
+    "unjudged": {
+        "zero": "gains nothing",
+        "condense": "is taken out before ranks are given",
+    },
+    "negative": {
+        "zero": "gains nothing",
+        "error": "is refused",
+    },
+    "unanswered": {
+        "zero": "scores 0",
+        "exclude": "is left out for that system",
+    },
+    "no_relevant": {
+        "exclude": "is left out for every system",
+        "zero": "scores 0",
+        "one": "scores 1",
+    },
+    "duplicates": {
+        "error": "is refused",
+        "first": "counts once, where it stands better",
+    },
+}
+TABLE_MEANING = "a gain for each grade, as in gain={1:1, 2:3}"

@@ -1,0 +1,51 @@
+"""What every command that reads a configuration has: --set; and the moment of check."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.places import ROOT
+
+CONFIG = f"""
+name: t
+judgments: {ROOT}/tests/data/judgments.qrels
+systems:
+  - {{name: old, file: {ROOT}/tests/data/old.run}}
+  - {{name: new, file: "new-{{date}}.run"}}
+"""
+
+
+def invoke(*words: str) -> Result:
+    from ndcg_ab.flows.cli.app import app
+
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (tmp_path / "new-2026-11-20.run").write_bytes((ROOT / "tests" / "data" / "new.run").read_bytes())
+    path = tmp_path / "t.yaml"
+    path.write_text(CONFIG)
+    return str(path)
+
+
+def test_check_finds_the_files_of_its_moment(config: str) -> None:
+    assert "new-2" in invoke("check", config).stderr
+    found = invoke("check", config, "--at", "2026-11-20T02:00", "--set", "metrics=[rr]")
+    assert found.exit_code == 0, found.output
+    assert found.stdout.splitlines()[0].endswith("metrics rr")
+
+
+@pytest.mark.parametrize("command", ["check", "run", "history", "publish", "serve", "deploy"])
+def test_set_is_heard(command: str, config: str) -> None:
+    found = invoke(command, config, "--set", "statistics.seed=1", "--set", "statistics.alhpa=1")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("ndcg-ab: --set 'statistics.alhpa=1': key 'statistics.alhpa' is unknown; did you")
+    assert found.stderr.count("\n") == 1
+
+
+def test_a_bundle_has_nothing_to_set(tmp_path: Path) -> None:
+    found = invoke("publish", str(tmp_path), "--set", "name=x")
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
+    assert "--set: goes with a configuration" in found.stderr

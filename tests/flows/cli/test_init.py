@@ -1,0 +1,108 @@
+"""ndcg-ab init: what it writes passes `check`, and what it cannot write from is told in one sentence."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ndcg_ab.config.file import read_config
+from ndcg_ab.flows.cli.console import program
+from tests.places import ROOT
+
+DATA = ROOT / "tests" / "data"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with judgments, two rankings and queries, to work in."""
+    here = tmp_path / "my search"
+    (here / "runs").mkdir(parents=True)
+    for name in ("judgments.qrels", "queries.tsv"):
+        (here / name).write_bytes((DATA / name).read_bytes())
+    for name in ("old.run", "new.run"):
+        (here / "runs" / name).write_bytes((DATA / name).read_bytes())
+    monkeypatch.chdir(here)
+    return here
+
+
+def invoke(*words: str) -> Result:
+    from ndcg_ab.flows.cli.app import app
+
+    return CliRunner().invoke(app, list(words))
+
+
+def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> None:
+    found = invoke("init", "runs/old.run", "queries.tsv", "judgments.qrels", "runs/new.run", "--metric", "nDCG@5")
+    assert found.exit_code == 0, found.output
+    said = found.stdout.splitlines()
+    assert said[:4] == [
+        "judgments.qrels: judgments",
+        "runs/old.run: ranking of old, the baseline",
+        "runs/new.run: ranking of new",
+        "queries.tsv: queries",
+    ]
+    assert said[-3:-1] == [f"  {program()} check ndcg-ab.yaml", f"  {program()} run ndcg-ab.yaml"]
+    evaluation = read_config(folder / "ndcg-ab.yaml")
+    assert (evaluation.name, evaluation.metrics) == ("my-search", ["ndcg@5"])
+    assert [(system.name, str(system.file)) for system in evaluation.systems] == [
+        ("old", "runs/old.run"),
+        ("new", "runs/new.run"),
+    ]
+    assert evaluation.queries is not None
+    assert invoke(*said[-3].split()[1:]).exit_code == 0
+
+
+def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
+    (folder / "conf").mkdir()
+    (folder / "judged.txt").write_text("qid,url,rating\nbread,bread-guide,1\n")
+    systems = ("--system", "a b=runs/old.run", "--system", "5=runs/new.run")
+    words = ("init", "--judgments", "judged.txt", *systems, "--output-file", "conf/c.yaml", "--name", "n")
+    found = invoke(*words)
+    assert found.exit_code == 0, found.output
+    assert "judged.txt: judgments (query_id is 'qid', doc_id is 'url', grade is 'rating')" in found.stdout
+    evaluation = read_config(folder / "conf" / "c.yaml")
+    assert (evaluation.judgments.format, evaluation.judgments.columns["grade"]) == ("csv", "rating")
+    assert [system.name for system in evaluation.systems] == ["a b", "5"]
+    assert evaluation.path(evaluation.judgments.file).resolve() == folder / "judged.txt"
+    before = (folder / "conf" / "c.yaml").read_text()
+    refused = invoke(*words, "--metric", "rr")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "is there already" in refused.stderr
+    assert (folder / "conf" / "c.yaml").read_text() == before
+    assert invoke(*words, "--metric", "rr", "--force", "--quiet").stdout == ""
+    assert read_config(folder / "conf" / "c.yaml").metrics == ["rr"]
+
+
+def test_keys_that_are_commented_out_are_right(folder: Path) -> None:
+    text = invoke("init", "judgments.qrels", "runs/old.run", "runs/new.run", "--output-file", "-").stdout
+    head, rest = text.split("\n\n", 1)
+    assert head.startswith("# yaml-language-server: $schema=")
+    (folder / "all.yaml").write_text(re.sub(r"^# ", "", rest, flags=re.MULTILINE))
+    found = read_config(folder / "all.yaml")
+    assert found.gate is not None and found.schedule is not None and found.queries is not None
+    assert found.guardrails and found.secondary_metrics and found.statistics.smallest_effect
+    assert not (folder / "ndcg-ab.yaml").exists()
+
+
+REFUSED = {
+    ("runs/old.run",): "no judgments: name them with --judgments FILE",
+    ("judgments.qrels",): "no ranking: name one for each system",
+    ("judgments.qrels", "runs/old.run", "runs/old.run"): "runs/old.run: the system 'old' has runs/old.run already",
+    ("judgments.qrels", "judgments.qrels", "runs/old.run"): "judgments.qrels: looks like judgments, as judgments.qrels",
+    ("judgments.qrels", "runs/no.run"): "runs/no.run: there is no such file",
+    ("judgments.qrels", "runs"): "runs: is not a file",
+    ("judgments.qrels", "runs/old.run", "--metric", "ndgc@5"): "metrics: metric 'ndgc@5'",
+    ("judgments.qrels", "runs/old.run", "--name", "a/b"): "name = 'a/b': must be letters",
+    ("judgments.qrels", "runs/old.run", "--output-file", "no/c.yaml"): "--output-file no/c.yaml: there is no directory",
+    ("judgments.qrels", "--system", "a=runs/old.run", "--system", "a=runs/new.run"): "--system: the name 'a' is given",
+    ("judgments.qrels", "--system", "old.run"): "--system 'old.run': must be NAME=FILE",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=" ".join)
+def test_what_is_refused(words: tuple[str, ...], folder: Path) -> None:
+    found = invoke("init", *words)
+    assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (2, "", 1)
+    assert found.stderr.startswith(f"ndcg-ab: {REFUSED[words]}")
+    assert not list(folder.glob("*.yaml"))

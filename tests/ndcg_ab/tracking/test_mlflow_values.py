@@ -1,0 +1,113 @@
+"""What MLflow's runs say of a bundle: status, tags, metrics, saved views; nothing here talks to MLflow."""
+
+import base64
+import dataclasses
+import json
+import zlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.evaluation.outcome import GateResult
+from ndcg_ab.history.bundles import Bundle, read_bundle
+from ndcg_ab.history.reused import add_reused
+from ndcg_ab.tracking import mlflow_values as values
+from ndcg_ab.tracking.mlflow_views import EVERY, LATEST, TREND, view_id, views
+from tests.ndcg_ab.report.test_decided import FAILED, outcome
+from tests.places import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
+OF_NEW = (GateResult("judged", False, "new 20 % on ndcg@2", ("new",)),)
+PASSED = (GateResult("judged", True, "at least 50 %"),)
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    """As version 0.1.0 left it, but for what was found."""
+    (tmp_path / "bundle.json").write_bytes((GOLDEN / "bundle.json").read_bytes())
+    return dataclasses.replace(read_bundle(tmp_path), outcome=outcome("good", new="bad", newer="good"))
+
+
+@pytest.mark.parametrize(
+    ("gates", "statuses"),
+    [
+        ((), ("FINISHED", "FINISHED", "FINISHED")),
+        (PASSED, ("FINISHED", "FINISHED", "FINISHED")),
+        (FAILED, ("FAILED", "FAILED", "FINISHED")),
+        (OF_NEW, ("FAILED", "FINISHED", "FAILED")),
+    ],
+)
+def test_what_failed(gates: tuple[GateResult, ...], statuses: tuple[str, str, str]) -> None:
+    found = outcome("good", gates, new="bad")
+    assert (values.parent_status(found), *(values.system_status(found, name) for name in ("old", "new"))) == statuses
+
+
+def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> None:
+    assert values.parent_tags(bundle)["candidate"] == "newer"
+    found = values.parent_values(bundle.outcome)
+    assert (found["ndcg_at_2"], found["baseline/ndcg_at_2"], found["difference/ndcg_at_2"]) == (1.0, 1.0, 0.0)
+    assert not [key for key in found if "newer" in key], "the system is never part of a metric's name"
+    alone = dataclasses.replace(bundle, outcome=outcome("good"))
+    assert "candidate" not in values.parent_tags(alone)
+    assert set(values.parent_values(alone.outcome)) == {"improved", "regressed", "comparisons", "queries"}
+
+
+def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
+    tags = values.parent_tags(bundle)
+    assert (tags["decision/new"], tags["decision/newer"]) == ("✗ do not ship", "= nothing changed")
+    assert tags["ndcg_at_2"] == "old 1.0000, new ▼ -0.3691, newer ● +0.0000"
+    of_new = values.system_tags(bundle.outcome, "new")
+    assert (of_new["decision"], of_new["reason"]) == ("✗ do not ship", "ndcg@2 regressed (-0.3691)")
+    assert of_new["ndcg_at_2"] == "▼ 0.6309 (-0.3691)"
+    assert of_new["mlflow.note.content"].startswith("**✗ do not ship**: ndcg@2 regressed")
+    assert values.system_tags(bundle.outcome, "old")["decision"] == "baseline"
+
+
+def test_time_source_and_user(bundle: Bundle) -> None:
+    assert bundle.ended == bundle.finished, "a bundle of 0.1.0 does not say how long it took"
+    assert "mlflow.user" not in values.common_tags(bundle)
+    later = dataclasses.replace(bundle, program="0.2.0", seconds=2.5, user="search", is_scheduled=True)
+    assert later.ended - later.began == timedelta(seconds=2.5)
+    tags = values.common_tags(later)
+    assert [tags[f"mlflow.{name}"] for name in ("source.name", "source.type", "user")] == [
+        "ndcg-ab 0.2.0",
+        "JOB",
+        "search",
+    ]
+
+
+def test_nights_in_which_nothing_changed(bundle: Bundle) -> None:
+    assert values.reuse_tags(bundle) == {}
+    for day in (23, 22):
+        add_reused(bundle.folder, datetime(2026, 11, day, tzinfo=UTC).isoformat())
+    assert values.reuse_tags(bundle) == {"reused": "2", "reused_last": "2026-11-23T00:00:00+00:00"}
+    (bundle.folder / "reused.json").write_text("{damaged")
+    assert values.reuse_tags(bundle) == {}
+
+
+def state(tag: str) -> dict[str, Any]:
+    packed = json.loads(tag)["state"].removeprefix("deflate;")
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed)))
+    return found
+
+
+def test_saved_views(bundle: Bundle) -> None:
+    found = {
+        name: state(views(bundle.outcome, "k")[f"mlflow.sharedViewState.{view_id(name)}"])
+        for name in (LATEST, EVERY, TREND)
+    }
+    assert found[LATEST]["selectedColumns"][1:3] == ["tags.`decision`", "tags.`ndcg_at_2`"]
+    assert found[LATEST]["columnOrder"] == found[LATEST]["selectedColumns"]
+    assert (found[LATEST]["groupBy"], found[EVERY]["groupBy"]) == (None, None)
+    assert "bundle_key = 'k'" in found[LATEST]["searchFilter"]
+    assert found[LATEST]["orderByKey"] != "attributes.start_time", "else MLflow shows the parent, and hides these"
+    trend = found[TREND]
+    assert [chart["metricKey"] for chart in trend["compareRunCharts"]] == [
+        "ndcg_at_2",
+        "difference/ndcg_at_2",
+        "p_adjusted/ndcg_at_2",
+    ]
+    assert trend["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "system"}]
+    assert set(trend["groupsExpanded"]) == {"tag.system.old", "tag.system.new", "tag.system.newer"}
