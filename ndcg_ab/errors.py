@@ -1,4 +1,6 @@
-"""The errors whose message is all that a user needs to see."""
+"""The errors whose message is all that a user needs to see, and the one about libraries that are not installed."""
+
+from importlib.util import find_spec
 
 
 class InputError(Exception):
@@ -23,3 +25,21 @@ class RefusedError(TrackingError):
 
 class ParityError(Exception):
     """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""
+
+
+LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what people call it
+    "prefect": "Prefect",
+    "mlflow": "MLflow",
+    "altair": "Altair",
+    "vl_convert": "vl-convert",
+    "matplotlib": "Matplotlib",
+}
+TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)
+
+
+def needs(what: str, *libraries: str) -> None:
+    """Raises InputError where one of LIBRARIES is not installed; what: what cannot be done without."""
+    missing = [LIBRARIES[name] for name in libraries if find_spec(name) is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install ndcg-ab")

@@ -15,6 +15,7 @@ from tests.places import ROOT
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 LAYERS = (  # imports go down only; packages of one line do not know each other
     ("flows",),
+    ("testing",),
     ("api", "tracking"),
     ("report",),
     ("studies", "history"),
@@ -37,6 +38,7 @@ DOORS = {  # library -> the packages and modules that may import it
     "rich": ("ndcg_ab.report", "ndcg_ab.flows.cli.console"),
     "pandas": ("ndcg_ab.api.results",),
     "polars": ("ndcg_ab.api.results",),
+    "pytest": ("ndcg_ab.testing.plugin",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 Sources = Mapping[str, str]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
 from .console import Progress, end_where_a_gate_failed, output_console, spare_pandas, user_errors, write_or_print
 from .options import (
@@ -100,6 +100,8 @@ def compare(
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
         spare_pandas()
+        if report:
+            needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.gates import check_gates
@@ -202,6 +204,8 @@ def sensitivity(
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     with user_errors():
         spare_pandas()
+        if picture:
+            needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.from_options import Files, evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.studies.sensitivity import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
 from .console import Progress, complain, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
 from .options import At, ConfigFile, Details, JsonFile, Quiet, Settings
@@ -53,6 +53,7 @@ def run(
 ) -> None:
     """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
     with user_errors():
+        needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.file import read_config
 
         evaluation = read_config(config, settings or ())
@@ -119,6 +120,8 @@ def history(
 ) -> None:
     """Show the evaluations of a configuration night by night: values, verdicts, what changed in the inputs."""
     with user_errors():
+        if picture:
+            needs("ndcg-ab history --picture", *PICTURE)
         from ndcg_ab.config.file import read_config
         from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
         from ndcg_ab.report.timeline import print_query_values, print_timeline
@@ -155,6 +158,7 @@ def publish(
 ) -> None:
     """Log a finished evaluation to MLflow, or all of a configuration that are pending; nothing is logged twice."""
     with user_errors():
+        needs("ndcg-ab publish", "mlflow")
         from ndcg_ab.errors import TrackingError
 
         with Progress(quiet) as say:

@@ -5,15 +5,15 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.evaluation import codec
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
-from ndcg_ab.report.page.data import PageData
+from ndcg_ab.report.page.data import PageData, paired_rows
 from ndcg_ab.studies.query_scores import canonical
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -21,6 +21,14 @@ from ndcg_core.statistics.comparison import Comparison
 if TYPE_CHECKING:
     import pandas
     import polars
+
+
+class Loss(NamedTuple):
+    """A query on which a candidate is worse. text: None where it is unknown. difference: candidate - baseline, < 0."""
+
+    query_id: str
+    text: str | None
+    difference: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -91,6 +99,15 @@ class CompareResult:
         measure = among("metric", name, [row.metric for row in rows])
         return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))
 
+    def losses(
+        self, candidate: str | None = None, metric: str | Metric | None = None, *, most: int = 10
+    ) -> tuple[Loss, ...]:
+        """The queries that a candidate lost most, the largest loss first; candidate and metric as of `comparison`."""
+        found = self.comparison(candidate, metric)
+        rows = paired_rows(self._page, found.metric, found.candidate)
+        lost = [row for row in rows if row["outcome"] == "loss"][:most]
+        return tuple(Loss(row["query"], row["text"] or None, row["difference"]) for row in lost)
+
     # ---- as tables and files
 
     def to_arrow(self) -> pa.Table:
@@ -119,8 +136,10 @@ class CompareResult:
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page that `ndcg-ab compare --report` writes, whole or not at all; its path.
 
-        Raises InputError for a name that does not end in .html or that is in no directory.
+        Raises InputError for a name that does not end in .html or that is in no directory, and where what draws the
+        page is not installed.
         """
+        needs("report()", *PAGE)
         from ndcg_ab.report.page.render import write_page
 
         target = Path(path).expanduser()

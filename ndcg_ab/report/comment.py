@@ -10,15 +10,17 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS, SECONDARY, queries_text, signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, listed, mark
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.text import level, ordered, plain, rows_of, verdict_text
+from ndcg_ab.report.terminal import notes
+from ndcg_ab.report.text import level, ordered, plain, rows_of
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
 QUERIES = 10  # that moved most
+TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
 
 
 def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
-    """The decision, a table for each metric, the queries that moved most, what the data check found.
+    """The decision, a table for each metric, the queries that moved most, what to keep in mind.
 
     extremes: as `ndcg_ab.evaluation.pipeline.extremes` gives them; of the first metric the largest are shown.
     """
@@ -29,10 +31,10 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     for metric in outcome.metrics:
         parts += metric_parts(outcome, metric)
     if moved := list(query_rows(outcome, extremes)):
-        head = ["query", "candidate", "difference"]
+        head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
         parts.append(folded(f"The queries that moved most ({outcome.metrics[0].name})", table(head, moved)))
-    if lines := [escaped(line.text) for line in finding_lines(outcome)]:
-        parts.append(folded(f"What the data check found ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
+    if lines := [escaped(text) for text in (*(line.text for line in finding_lines(outcome)), *notes(outcome))]:
+        parts.append(folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
         f" {queries_text(outcome.parity_queries)} recomputed in Python, equal; ndcg-ab {__version__}</sub>"
@@ -51,7 +53,7 @@ def title(outcome: Outcome) -> str:
 
 def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
     for found in outcome.decisions:
-        words = f"**{found.decision.words}**"
+        words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
         yield [CHOICE_MARKS[found.decision], escaped(found.candidate), words, escaped(found.reason)]
 
 
@@ -71,11 +73,11 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     scale = scale_of(rows)
     cells = [
         [
-            f"{mark(row)} {escaped(row.candidate)}",
+            f"{mark(row)}{TOGETHER}{escaped(row.candidate)}",
             plain(means[row.candidate].mean),
             signed(row.difference),
-            f"`{strip(row, scale, STRIP).replace(' ', '·')}`" if scale else "",
-            escaped(verdict_text(row)),
+            f"`{strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
+            escaped(row.short_verdict),
         ]
         for row in rows
     ]
@@ -84,11 +86,12 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
 
 
 def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """The queries with the largest differences on the first metric, over all candidates."""
+    """The queries with the largest differences on the first metric, over all candidates; with texts where known."""
     known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
+    has_texts = any(row["text"] for row in known)
     for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
-        text = f"{row['query_id']} {row['text'] or ''}".strip()
-        yield [escaped(text), escaped(row["candidate"]), signed(row["difference"])]
+        texts = [escaped(row["text"] or "")] if has_texts else []
+        yield [escaped(row["query_id"]), *texts, escaped(row["candidate"]), signed(row["difference"])]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:

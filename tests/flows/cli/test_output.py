@@ -77,8 +77,18 @@ def test_a_comment_is_markdown() -> None:
     assert len(widths[-1]) == 10, "the queries that moved most"
     assert all("│" in code for code in re.findall(r"<code>(.*?)</code>", page))
     assert len(re.findall("<code>", page)) == 3
+    assert ["·" in code for code in re.findall(r"<code>(.*?)</code>", page)] == [False, False, True], "within a margin"
     assert page.count("<details><summary>") == page.count("</details>") >= 1
     assert "|" not in re.sub(r"<[^>]*>", "", page), "a row that the renderer did not read"
+
+
+def test_a_comment_has_short_verdicts_notes_below_and_the_texts_of_queries() -> None:
+    found = RUNNER.invoke(app, [*BETTER, "--queries", str(DATA / "queries.tsv"), "--markdown", "-"])
+    (row,) = re.findall(r"^\| ▲.*", found.stdout, flags=re.MULTILINE)
+    assert row.endswith("| improved |")
+    assert "\n- small sample: new on ndcg@5\n" in found.stdout
+    assert "| query | text | candidate | difference |" in found.stdout
+    assert "\n| tofu | tofu recipe | new | -0.7012 |\n" in found.stdout
 
 
 @pytest.mark.parametrize("text", ["a|b", "*x* _y_", "<b>", "`c`", "[l](u)", "\\", "~~s~~", "# h", "&amp;"])

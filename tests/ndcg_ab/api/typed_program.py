@@ -6,6 +6,7 @@ from typing import assert_type
 
 import ndcg_ab
 from ndcg_ab import InputError, Verdict
+from ndcg_ab.testing import assert_not_worse
 
 JUDGMENTS = {f"q{place}": {"good": 2, "fair": 1, "bad": 0} for place in range(40)}
 OLD = {query: {"bad": 3.0, "fair": 2.0, "good": 1.0} for query in JUDGMENTS}
@@ -37,6 +38,7 @@ def main() -> None:
     assert winner(JUDGMENTS) == "new"
     assert refused() == "nowhere.qrels: there is no such file"
     assert_type(ndcg_ab.explain(JUDGMENTS, ranking=OLD, query="q1").value(), float | None)
+    assert_type(assert_not_worse(JUDGMENTS, OLD, NEW, margin={"ndcg@10": 0.01}), ndcg_ab.CompareResult)
     assert ndcg_ab.power(deviation=0.2, effects=0.01, queries=[100, 200]).plans[0].needed[0].queries
 
 

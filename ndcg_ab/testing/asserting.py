@@ -1,0 +1,107 @@
+"""`assert_not_worse`: a test that fails where a ranking got worse, and says on which queries."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ndcg_ab.api.arguments import as_key
+from ndcg_ab.api.comparing import compare
+from ndcg_ab.api.data import Data
+from ndcg_ab.api.results import CompareResult
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.studies.query_scores import canonical
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
+
+LOST = 10  # queries that a failure names
+BASELINE, CANDIDATE = "baseline", "candidate"
+Margin = float | Mapping[Any, float]
+
+
+def assert_not_worse(
+    judgments: Data,
+    baseline: Data,
+    candidate: Data,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+    margin: Margin | None = None,
+    gate: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> CompareResult:
+    """Fails where the candidate is worse than the baseline; else what was found (docs/python.md).
+
+    judgments, baseline, candidate: paths, tables that speak Arrow, or dictionaries.
+    margin: None: no regression on a metric may be shown.  A number > 0: it must be shown of every metric that the
+        candidate is not worse by that much; smaller regressions pass.  Metric -> number: the same of these metrics.
+    gate: more that must hold, as under `gate:` in a configuration (docs/gates.md).
+    options: as for `ndcg_ab.compare`; guardrails must be shown to hold.
+    Raises AssertionError with the answer and the queries that lost most; InputError and ParityError as `compare`.
+    """
+    __tracebackhide__ = True
+    systems = {BASELINE: baseline, CANDIDATE: candidate}
+    return held(judgments, systems, {"metrics": metrics, "margin": margin, "gate": gate, **options})
+
+
+def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
+    """The comparison of a baseline and a candidate; AssertionError where a gate failed.
+
+    options: those of `assert_not_worse`.  Errors lead to the test, not into this package.
+    """
+    __tracebackhide__ = True
+    try:
+        result = compare(judgments, systems, **as_arguments(options))
+    except InputError as error:
+        raise error.with_traceback(None) from error.__cause__
+    if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
+        raise AssertionError("\n".join(["; ".join(failed), *told(result)]))
+    return result
+
+
+def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `compare`: a margin and what else must hold become its gate."""
+    arguments = {name: value for name, value in options.items() if name != "margin"}
+    metrics = [canonical(name) if isinstance(name, str) else name for name in as_key("metrics", options["metrics"])]
+    margins = margins_of(options["margin"], metrics)
+    gate = options["gate"]
+    if gate is not None and not isinstance(gate, Mapping):
+        raise InputError(f"gate = {shown(gate)}: must be a mapping, such as {{'judged': 0.8}}")
+    if margins and gate and "not_worse" in gate:
+        raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
+    asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins)}
+    if margins:
+        asked["not_worse"] = margins
+    return arguments | {"gate": asked | dict(gate or {})}
+
+
+def margins_of(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
+    """Metric -> how much worse the candidate may be; InputError for what is no number above 0."""
+    if margin is None:
+        return {}
+    given = as_key("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
+    for number in given.values():
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if not is_number or not 0 < number < math.inf:
+            raise InputError(f"margin = {shown(margin)}: must be a number above 0, or map metrics to such numbers")
+    return {canonical(name) if isinstance(name, str) else name: number for name, number in given.items()}
+
+
+def told(result: CompareResult) -> Iterator[str]:
+    """The answer as in the terminal without its gates, and the queries that lost most on what failed first."""
+    lines = str(result).splitlines()
+    yield from ("", *(line for line in lines if not line.startswith("gate ")))
+    worst = next((row for row in result.comparisons if fails(row)), result.comparison())
+    lost = result.losses(worst.candidate, worst.metric, most=LOST)
+    if lost:
+        yield f"\nthe {queries_text(len(lost))} that lost most, {worst.metric}"
+    for row in lost:
+        yield f"  {signed(row.difference)}  {row.query_id}  {row.text or ''}".rstrip()
+
+
+def fails(row: Comparison) -> bool:
+    """Whether a comparison is what a gate asks for and does not get."""
+    if row.family in (GUARDRAILS, GATE):
+        return not row.conclusion.holds_margin
+    return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

@@ -1,0 +1,179 @@
+"""Rankings that are kept in a repository as the baselines of its tests.
+
+A baseline is an ordinary ranking file in TSV with the columns query_id, doc_id and rank: every query that was answered,
+each as deep as the metrics look.  Scores are not kept, and queries and ranks stand in order, so that a change of the
+ranker changes the lines of the queries that it changes, and no others.  The depth is part of the name:
+``shop.top10.tsv``; ``shop.tsv`` holds whole rankings.
+"""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.comparing import compare
+from ndcg_ab.api.data import Data
+from ndcg_ab.api.results import CompareResult
+from ndcg_ab.config.model import System
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources.files import read_file
+from ndcg_ab.testing.asserting import CANDIDATE, Margin, held
+from ndcg_core.measures.metric import Metric
+
+COLUMNS = ("query_id", "doc_id", "rank")
+COMPARED_ONLY = ("margin", "gate", "smallest_effect", "all_pairs")  # options that need two systems
+NAME = re.compile(r"[\w-][\w.-]*")
+Placed = tuple[str, str, int]  # query_id, doc_id, rank
+
+
+class Place(NamedTuple):
+    """Where a test's baselines are, and what is done with them.
+
+    root: of the test suite; messages name files from there.  test: the id of the test, for the command that makes them.
+    """
+
+    directory: Path
+    root: Path
+    test: str
+    is_updated: bool
+
+
+class RankingBaseline:
+    """One baseline by its name; `written` names the files that were written, from the root of the test suite."""
+
+    def __init__(self, name: str, place: Place) -> None:
+        __tracebackhide__ = True
+        if not NAME.fullmatch(name) or name == CANDIDATE:
+            rule = "consist of letters, digits, '_', '-' and '.'" if name != CANDIDATE else "be another word"
+            raise InputError(f"ranking_baseline: name = {name!r}: must {rule}")
+        self.name = name
+        self.place = place
+        self.written: list[str] = []
+
+    def assert_not_worse(
+        self,
+        judgments: Data,
+        candidate: Data,
+        *,
+        metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+        margin: Margin | None = None,
+        gate: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> CompareResult:
+        """As `ndcg_ab.testing.assert_not_worse`, with the baseline of the repository.
+
+        With ``pytest --update-rankings`` the candidate becomes the baseline: what is returned is about it alone.
+        """
+        __tracebackhide__ = True
+        given = {"metrics": metrics, "margin": margin, "gate": gate, **options}
+        alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
+        try:
+            evaluation = evaluation_of({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
+            depth, ties = depth_of(evaluation.metric_list), ties_of(evaluation.metric_list)
+            path = self.path(depth)
+            if self.place.is_updated:
+                result = compare(judgments, {CANDIDATE: candidate}, **alone)
+                (system,) = evaluation.systems
+                self.write(path, ordered(system, depth, ties))
+                return result
+            if not path.is_file():
+                raise AssertionError(
+                    f"there is no baseline {self.shown(path)}: make it from this ranking with:"
+                    f" pytest --update-rankings {self.place.test}"
+                )
+            stored = stored_ranking(path)
+        except InputError as error:
+            raise error.with_traceback(None) from error.__cause__
+        return held(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+
+    def path(self, depth: int | None) -> Path:
+        """The file that holds so many results of every query; None: all of them."""
+        return self.place.directory / f"{self.name}{'' if depth is None else f'.top{depth}'}.tsv"
+
+    def shown(self, path: Path) -> str:
+        return path.relative_to(self.place.root).as_posix() if path.is_relative_to(self.place.root) else str(path)
+
+    def write(self, path: Path, rows: Sequence[Placed]) -> None:
+        """Whole or not at all, also where several processes write it; nothing where it stands already."""
+        page = io.StringIO()
+        writer = csv.writer(page, delimiter="\t", lineterminator="\n")
+        writer.writerows([COLUMNS, *rows])
+        text = page.getvalue().encode()
+        if path.is_file() and path.read_bytes() == text:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(text)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        self.written.append(self.shown(path))
+
+
+def depth_of(metrics: Sequence[Metric]) -> int | None:
+    """How deep the metrics look into a ranking; None where one of them looks at all of it."""
+    depths = []
+    for metric in metrics:
+        ideal_is_whole = metric.ideal == "recall" and metric.recall_depth is None
+        if metric.cutoff is None or metric.unjudged == "condense" or ideal_is_whole:
+            return None
+        depths.append(max(metric.cutoff, metric.recall_depth or 0))
+    return max(depths)
+
+
+def ties_of(metrics: Sequence[Metric]) -> tuple[str, str]:
+    """The one rule by which the metrics order equal scores; InputError where a kept order cannot stand for it."""
+    rules = {(metric.ties, metric.score_precision) for metric in metrics}
+    if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
+        names = ", ".join(metric.name for metric in metrics)
+        raise InputError(
+            f"metrics: {names}: a baseline keeps one order and no scores, so ties=average and several rules for equal"
+            " scores cannot be computed from it: keep a ranking with scores, and give both to assert_not_worse"
+        )
+    return rules.pop()
+
+
+def ordered(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
+    """The first results of every query, queries by their ids; equal scores by the rule of the metrics."""
+    table = pull(system.source, RANKING, Path()).table
+    rows = list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True))
+    rule, precision = ties
+
+    def value(row: tuple[str, str, float | None, int | None]) -> float:
+        _, _, score, rank = row
+        if score is None or rule == "given":
+            return -float(rank or 0)
+        return float(np.float32(score)) if precision == "float32" else score
+
+    rows.sort(key=lambda row: row[1].encode(), reverse=rule != "doc_id_asc")
+    rows.sort(key=value, reverse=True)
+    found: dict[str, dict[str, int]] = {}
+    for query_id, doc_id, _, _ in rows:
+        places = found.setdefault(query_id, {})
+        if depth is None or len(places) < depth:
+            places.setdefault(doc_id, len(places) + 1)
+    return [(query_id, doc_id, rank) for query_id in sorted(found) for doc_id, rank in found[query_id].items()]
+
+
+def stored_ranking(path: Path) -> dict[str, dict[str, float]]:
+    """A baseline as a ranking in memory, so that columns and formats of the candidate's file are not looked for in it.
+
+    InputError names the line that is not as it was written.
+    """
+    table = read_file(path, RANKING, "tsv", {})
+    found: dict[str, dict[str, float]] = {}
+    for query_id, doc_id, rank in zip(*(table[name].to_pylist() for name in COLUMNS), strict=True):
+        documents = found.setdefault(query_id, {})
+        if rank is None or doc_id in documents:
+            what = f"stands twice in the ranking of query {query_id!r}" if doc_id in documents else "has no rank"
+            raise InputError(f"{path}: document {doc_id!r} {what}: write it anew with: pytest --update-rankings")
+        documents[doc_id] = -float(rank)
+    return found

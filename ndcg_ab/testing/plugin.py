@@ -1,0 +1,55 @@
+"""The pytest plugin: `ranking_baseline` and `--update-rankings`.
+
+pytest imports it at every start, so it needs nothing but pytest before a test asks for the fixture; and it prints
+nothing but the baselines that were written.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ndcg_ab.errors import InputError
+
+if TYPE_CHECKING:
+    from ndcg_ab.testing.baselines import RankingBaseline
+
+OPTION, DIRECTORY = "--update-rankings", "ndcg_ab_baselines"
+WRITTEN = "ndcg_ab_baseline"  # the property of a test that names a file it wrote, also on the way from a worker
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("ndcg-ab")
+    group.addoption(OPTION, action="store_true", help="ranking_baseline: make the candidates the new baselines")
+    parser.addini(DIRECTORY, "ranking_baseline: the folder of the baselines, from rootdir", default="tests/baselines")
+
+
+@pytest.fixture
+def ranking_baseline(request: pytest.FixtureRequest) -> "Iterator[Callable[..., RankingBaseline]]":
+    """A ranking kept in the repository: ranking_baseline("shop").assert_not_worse(judgments, candidate)."""
+    from ndcg_ab.testing.baselines import NAME, Place, RankingBaseline
+
+    made: list[RankingBaseline] = []
+
+    def named(name: str | None = None, directory: str | Path | None = None) -> RankingBaseline:
+        """The baseline of a name, by default the test's own; directory: from rootdir, by default tests/baselines."""
+        __tracebackhide__ = True
+        own = request.node.name
+        if name is None and not NAME.fullmatch(own):
+            raise InputError(f"ranking_baseline: test {own!r} has parameters: name the baseline")
+        root = request.config.rootpath
+        folder = root / (directory or str(request.config.getini(DIRECTORY)))
+        place = Place(folder, root, request.node.nodeid, bool(request.config.getoption(OPTION)))
+        made.append(RankingBaseline(own if name is None else name, place))
+        return made[-1]
+
+    yield named
+    request.node.user_properties += [(WRITTEN, path) for baseline in made for path in baseline.written]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    properties = [each for report in reports for each in getattr(report, "user_properties", ())]
+    for path in sorted({value for name, value in properties if name == WRITTEN}):
+        terminalreporter.write_line(f"ndcg-ab: baseline written: {path}")

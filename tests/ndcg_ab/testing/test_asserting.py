@@ -1,0 +1,122 @@
+"""`assert_not_worse`: when it fails, and what it says then."""
+
+import math
+from typing import Any
+
+import pytest
+
+from ndcg_ab import CompareResult, InputError, compare
+from ndcg_ab.testing import assert_not_worse
+from tests.places import DATA
+
+JUDGMENTS = DATA / "judgments.qrels"
+OLD, NEW = DATA / "old.run", DATA / "new.run"
+QUERIES = DATA / "queries.tsv"
+ON = {"metrics": "ndcg@5"}
+
+# what is given beside the better ranking as the baseline -> how the failure begins; None: it passes
+WORSE: dict[str, tuple[dict[str, Any], str | None]] = {
+    "a regression": (ON, "no regression: candidate against baseline, ndcg@5: regressed (-0.1615)"),
+    "a margin that it keeps": (ON | {"margin": 0.5}, None),
+    "a margin that it does not keep": (
+        ON | {"margin": 0.1},
+        "not worse: candidate against baseline, ndcg@5: may be worse than 0.1 (-0.1615)",
+    ),
+    "a metric without a margin": (
+        {"metrics": ["ndcg@5", "precision@1"], "margin": {"precision@1": 0.9}},
+        "no regression: candidate against baseline, ndcg@5: regressed (-0.1615)",
+    ),
+    "margins by other spellings": ({"metrics": "nDCG@5", "margin": {"ndcg(gain=linear)@5": 0.5}}, None),
+    "a regression within the margin that is forbidden": (
+        ON | {"margin": 0.5, "gate": {"no_regression": True}},
+        "no regression: ",
+    ),
+    "one metric for all": ({"metrics": ["ndcg@5", "rr"], "margin": 0.1}, "not worse: candidate against baseline, "),
+}
+# the same, with the better ranking as the candidate
+BETTER: dict[str, tuple[dict[str, Any], str | None]] = {
+    "an improvement": (ON, None),
+    "a margin": (ON | {"margin": 0.01}, None),
+    "a guardrail that may not hold": (ON | {"guardrails": {"recall@5": 0.05}}, "guardrails: candidate against"),
+    "more that must hold": (ON | {"gate": {"judged": 0.99}}, "judged: "),
+    "options of compare": (ON | {"queries": QUERIES, "slices": "language", "smallest_effect": 0.01}, None),
+}
+ROWS = [(OLD, NEW, *row) for row in BETTER.values()] + [(NEW, OLD, *row) for row in WORSE.values()]
+
+
+@pytest.mark.parametrize(("baseline", "candidate", "options", "said"), ROWS, ids=[*BETTER, *WORSE])
+def test_it_fails_where_the_candidate_is_worse(baseline: Any, candidate: Any, options: Any, said: str | None) -> None:
+    if said is None:
+        assert isinstance(assert_not_worse(JUDGMENTS, baseline, candidate, **options), CompareResult)
+        return
+    with pytest.raises(AssertionError) as failure:
+        assert_not_worse(JUDGMENTS, baseline, candidate, **options)
+    assert str(failure.value).startswith(said)
+
+
+def test_a_failure_is_the_answer_and_the_queries_that_lost_most() -> None:
+    with pytest.raises(AssertionError) as failure:
+        assert_not_worse(JUDGMENTS, NEW, OLD, metrics="ndcg@5", queries=QUERIES)
+    lines = str(failure.value).splitlines()
+    assert lines[2].startswith("✗ do not ship  candidate  ndcg@5 regressed")
+    place = lines.index("the 10 queries that lost most, ndcg@5")
+    lost = [line.split() for line in lines[place + 1 :]]
+    assert len(lost) == 10
+    numbers = [float(words[0]) for words in lost]
+    assert numbers == sorted(numbers)
+    assert max(numbers) < 0
+    assert len(lost[0]) > 2, "the query's text"
+    assert not [line for line in lines if line.startswith("gate ")], "said in the first line"
+
+
+def test_the_queries_are_those_of_the_metric_that_failed() -> None:
+    options: dict[str, Any] = {"metrics": "ndcg@5", "guardrails": {"recall@5": 0.05}}
+    with pytest.raises(AssertionError, match=r"the \w+ quer\w+ that lost most, recall@5\n  -"):
+        assert_not_worse(JUDGMENTS, OLD, NEW, **options)
+
+
+def test_dictionaries_that_are_the_same_pass_with_any_margin() -> None:
+    judgments = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}
+    ranking = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}
+    assert assert_not_worse(judgments, ranking, ranking, margin=1e-9).comparison().difference == 0.0
+
+
+# options that cannot be used -> the sentence
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "a margin of 0": ({"margin": 0}, "margin = 0: must be a number above 0, or map metrics to such numbers"),
+    "a margin in words": ({"margin": {"ndcg@10": "1%"}}, "margin = "),
+    "no finite margin": ({"margin": math.inf}, "margin = "),
+    "a margin of another metric": ({"margin": {"rr": 0.1}}, "gate: rr: is none of the metrics"),
+    "two margins": ({"margin": 0.1, "gate": {"not_worse": {"ndcg@10": 0.1}}}, "margin and gate['not_worse']: both"),
+    "a gate in words": ({"gate": "judged=0.8"}, "gate = 'judged=0.8': must be a mapping, such as {'judged': 0.8}"),
+    "an unknown metric": ({"metrics": "ndgc@10"}, "metrics: metric 'ndgc@10': metric = 'ndgc': must be one of"),
+    "an unknown metric with a margin": ({"metrics": "ndgc@10", "margin": 0.1}, "metrics: metric 'ndgc@10'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_used_is_an_input_error(name: str) -> None:
+    options, said = BAD[name]
+    with pytest.raises(InputError) as error:
+        assert_not_worse(JUDGMENTS, OLD, NEW, **options)
+    assert str(error.value).startswith(said)
+
+
+def test_a_bad_row_is_named_and_leads_to_the_test_alone() -> None:
+    with pytest.raises(InputError) as error:
+        assert_not_worse(JUDGMENTS, OLD, {"bread": {"bread-song": math.nan}})
+    assert str(error.value).startswith("systems['candidate']['bread']['bread-song']: score = 'nan'")
+    places = {entry.path.name for entry in error.traceback if not entry.ishidden(error)}
+    assert places == {"test_asserting.py"}
+
+
+def test_losses() -> None:
+    """Against the differences of the per-query values."""
+    result = compare(JUDGMENTS, {"old": OLD, "new": NEW}, metrics="ndcg@5", queries=QUERIES)
+    values = result.query_scores.to_pandas().pivot(index="query_id", columns="system_id", values="value")
+    lost = (values["new"] - values["old"]).loc[lambda column: column < -1e-9].nsmallest(2)
+    found = result.losses(most=2)
+    assert [row.query_id for row in found] == list(lost.index)
+    assert [row.difference for row in found] == pytest.approx(list(lost))
+    assert found[0].text is not None
+    assert len(result.losses()) == sum((values["new"] - values["old"]) < -1e-9)

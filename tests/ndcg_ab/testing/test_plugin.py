@@ -1,0 +1,223 @@
+"""The pytest plugin, in a test suite of its own: baselines are made, held, and refused with a sentence.
+
+The plugin is found by its entry point, as everywhere; an installation from before it needs ``make check`` once.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab import InputError, compare, parse
+from ndcg_ab.testing import assert_not_worse
+from ndcg_ab.testing.baselines import Place, RankingBaseline, depth_of
+from tests.places import DATA, ROOT
+
+pytest_plugins = ["pytester"]
+
+JUDGMENTS = DATA / "judgments.qrels"
+OLD, NEW = DATA / "old.run", DATA / "new.run"
+TEST = """
+from pathlib import Path
+
+def test_search(ranking_baseline):
+    ranking_baseline("shop").assert_not_worse({judgments!r}, Path("ranking").read_text(), metrics="ndcg@5")
+"""
+Suite = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture(scope="module")
+def _everything_is_imported() -> None:
+    """pytester forgets what a run has imported, and most libraries in C cannot be imported twice."""
+    with pytest.raises(AssertionError):
+        assert_not_worse(JUDGMENTS, NEW, OLD, metrics="ndcg@5")
+
+
+@pytest.fixture
+def suite(_everything_is_imported: None, pytester: pytest.Pytester) -> Suite:
+    """Runs a test against the ranking of a file."""
+    pytester.makepyfile(test_search=TEST.format(judgments=str(JUDGMENTS)))
+
+    def run(ranking: Path, *options: str) -> pytest.RunResult:
+        (pytester.path / "ranking").write_text(str(ranking))
+        return pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
+
+    return run
+
+
+def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: pytest.Pytester) -> None:
+    path = pytester.path / "tests" / "baselines" / "shop.top5.tsv"
+    missing = suite(NEW)
+    assert missing.ret == 1
+    missing.stdout.fnmatch_lines(
+        [
+            "E*there is no baseline tests/baselines/shop.top5.tsv: make it from this ranking with:"
+            " pytest --update-rankings test_search.py::test_search"
+        ]
+    )
+    made = suite(NEW, "--update-rankings")
+    made.assert_outcomes(passed=1)
+    made.stdout.fnmatch_lines(["ndcg-ab: baseline written: tests/baselines/shop.top5.tsv"])
+    assert path.read_text().startswith("query_id\tdoc_id\trank\nbread\tbread-song\t1\n")
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+    same = suite(NEW)
+    same.assert_outcomes(passed=1)
+    assert "ndcg-ab:" not in same.stdout.str(), "nothing is printed where nothing is written"
+
+    worse = suite(OLD)
+    assert worse.ret == 1
+    worse.stdout.fnmatch_lines(
+        [
+            ">*ranking_baseline(*",
+            "E*no regression: candidate against shop, ndcg@5: regressed (-0.1615)",
+            "E*do not ship*candidate*",
+            "E*the 10 queries that lost most, ndcg@5",
+        ]
+    )
+    assert "asserting.py" not in worse.stdout.str(), "the trace ends at the test"
+
+    suite(OLD, "--update-rankings").assert_outcomes(passed=1)
+    suite(OLD).assert_outcomes(passed=1)
+
+
+@pytest.mark.slow
+def test_workers_write_a_baseline_whole(suite: Suite, pytester: pytest.Pytester) -> None:
+    second = TEST.format(judgments=str(JUDGMENTS)).replace("test_search", "test_again")
+    pytester.makepyfile(test_again=second)
+    made = suite(NEW, "--update-rankings", "-n", "2")
+    made.assert_outcomes(passed=2)
+    made.stdout.fnmatch_lines(["ndcg-ab: baseline written: tests/baselines/shop.top5.tsv"])
+    suite(NEW).assert_outcomes(passed=2)
+
+
+def test_a_start_of_pytest_loads_nothing_heavy() -> None:
+    code = "import sys, ndcg_ab.testing.plugin; print({'numpy', 'duckdb', 'pyarrow', 'pydantic'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout == "set()\n"
+
+
+def test_the_fixture_names_the_baseline_after_its_test(ranking_baseline: Any, tmp_path: Path) -> None:
+    assert ranking_baseline(directory=tmp_path).path(10) == tmp_path / (
+        "test_the_fixture_names_the_baseline_after_its_test.top10.tsv"
+    )
+
+
+@pytest.mark.parametrize("name", [None, "../shop", "", "a b", "candidate", ".shop"])
+def test_names_that_no_file_should_have_are_refused(ranking_baseline: Any, name: str | None) -> None:
+    said = "has parameters: name the baseline" if name is None else "ranking_baseline: name = "
+    with pytest.raises(InputError, match=said):
+        ranking_baseline(name)
+
+
+# ---- the file
+
+
+def baseline(folder: Path, *, update: bool = False) -> RankingBaseline:
+    return RankingBaseline("shop", Place(folder, folder, "test.py::test", update))
+
+
+def kept(folder: Path, ranking: Any, metrics: Sequence[str], **options: Any) -> str:
+    """The text of the baseline that is made from a ranking."""
+    judgments = {"q1": {"a": 1, "b": 0, "c": 2}}
+    baseline(folder, update=True).assert_not_worse(judgments, ranking, metrics=metrics, **options)
+    (path,) = folder.iterdir()
+    return path.read_text().removeprefix("query_id\tdoc_id\trank\n").replace("\t", " ").replace("\n", "; ")
+
+
+TIED = {"q2": {"d": 1.0}, "q1": {"a": 2.0, "c": 2.0, "b": 3.0}}
+# metrics, options -> what is kept
+FILES: dict[str, tuple[list[str], str]] = {
+    "as deep as the metric looks, unjudged queries too": (["ndcg@2"], "q1 b 1; q1 c 2; q2 d 1; "),
+    "as deep as the deepest": (["ndcg@2", "recall@3"], "q1 b 1; q1 c 2; q1 a 3; q2 d 1; "),
+    "whole": (["ndcg@1", "rr"], "q1 b 1; q1 c 2; q1 a 3; q2 d 1; "),
+    "equal scores in the order of the metric": (["ndcg(ties=doc_id_asc)@2"], "q1 b 1; q1 a 2; q2 d 1; "),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_baseline_holds(name: str, tmp_path: Path) -> None:
+    metrics, text = FILES[name]
+    assert kept(tmp_path, TIED, metrics) == text
+
+
+def test_a_baseline_that_is_the_same_is_not_written_again(tmp_path: Path) -> None:
+    for ranking, written in ((TIED, ["shop.top2.tsv"]), (dict(reversed(TIED.items())), [])):
+        again = baseline(tmp_path, update=True)
+        again.assert_not_worse({"q1": {"a": 1}}, ranking, metrics="ndcg@2")
+        assert again.written == written
+
+
+def test_a_document_twice_is_kept_once_where_the_metric_lets_it_be(tmp_path: Path) -> None:
+    path = tmp_path / "twice.run"
+    path.write_text("q1 Q0 a 1 3 x\nq1 Q0 a 2 2 x\nq1 Q0 b 3 1 x\n")
+    (tmp_path / "kept").mkdir()
+    assert kept(tmp_path / "kept", path, ["ndcg(duplicates=first)@2"]) == "q1 a 1; q1 b 2; "
+
+
+@pytest.mark.parametrize(
+    ("metric", "depth"),
+    [
+        ("ndcg@10", 10),
+        ("ndcg", None),
+        ("ndcg(unjudged=condense)@10", None),
+        ("ndcg(ideal=recall)@10", None),
+        ("ndcg(ideal=recall,recall_depth=50)@10", 50),
+    ],
+)
+def test_how_deep_a_metric_looks(metric: str, depth: int | None) -> None:
+    assert depth_of([parse(metric)]) == depth
+
+
+@pytest.mark.parametrize("metrics", [["ndcg(ties=average)@2"], ["ndcg@2", "recall(ties=doc_id_asc)@2"]])
+def test_an_order_of_equal_scores_that_cannot_be_kept_is_refused(metrics: list[str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a baseline keeps one order and no scores"):
+        kept(tmp_path, TIED, metrics)
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@3"], ["rr", "recall@3"], ["ndcg(ideal=local,ties=doc_id_asc)@3"]])
+def test_the_kept_ranking_has_the_values_of_the_ranking(metrics: list[str], tmp_path: Path) -> None:
+    """With many equal scores, too, every query has the value that it had."""
+    rough: dict[str, dict[str, float]] = {}
+    for line in OLD.read_text().splitlines():
+        query_id, _, doc_id, _, score, _ = line.split()
+        rough.setdefault(query_id, {})[doc_id] = round(float(score))
+    baseline(tmp_path, update=True).assert_not_worse(JUDGMENTS, rough, metrics=metrics)
+    (path,) = tmp_path.iterdir()
+    same = compare(JUDGMENTS, {"kept": path, "rough": rough}, metrics=metrics)
+    assert {row.conclusion for row in same.comparisons} == {"identical"}
+
+
+def test_columns_are_those_of_the_candidate_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ranking.csv"
+    path.write_text("qid,doc,score\nq1,a,2\nq1,c,1\n")
+    columns = {"query_id": "qid", "doc_id": "doc"}
+    (tmp_path / "kept").mkdir()
+    kept(tmp_path / "kept", path, ["ndcg@2"], columns=columns)
+    baseline(tmp_path / "kept").assert_not_worse({"q1": {"a": 1}}, path, metrics=["ndcg@2"], columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<<<<<<< HEAD\n", "shop.top2.tsv, line 2: 1 field, the header names 3"),
+        ("q1\ta\t1\nq1\ta\t2\n", "shop.top2.tsv: document 'a' stands twice in the ranking of query 'q1': write it"),
+    ],
+)
+def test_a_baseline_that_was_torn_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.top2.tsv").write_text(f"query_id\tdoc_id\trank\n{text}")
+    with pytest.raises(InputError) as error:
+        baseline(tmp_path).assert_not_worse({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, metrics="ndcg@2")
+    assert said in str(error.value)
+
+
+def test_a_ranking_that_is_refused_leaves_the_baseline(tmp_path: Path) -> None:
+    assert kept(tmp_path, TIED, ["ndcg@2"])
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    with pytest.raises(InputError):
+        kept(tmp_path, {"q1": {"a": "many"}}, ["ndcg@2"])
+    assert path.read_bytes() == before
