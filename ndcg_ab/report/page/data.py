@@ -249,7 +249,10 @@ def facts(row: Comparison) -> dict[str, Any]:
 
 
 def timeline_rows(data: PageData) -> list[dict[str, Any]]:
-    """Rows of `nights` in the order of their time, for every metric; night: the evaluation's date, with the time where a date has several."""
+    """Rows of `nights` in the order of their time, for every metric.
+
+    night: the evaluation's date, with the time where a date has several.
+    """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
     known = sorted(rows, key=lambda row: (utc(row["began"]), row["ordinal"]))
     moments = {row["ordinal"]: utc(row["began"]) for row in known}
