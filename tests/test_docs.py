@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from ndcg_ab.config.file import read_config
 from ndcg_ab.config.keys import EXTENDS
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.studies.beginning import write_example
 from tests.places import ROOT
 
 PAGES = [
@@ -41,10 +43,21 @@ EXAMPLES = [
 ]
 
 
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the documentation's commands work: beside the checkout's files, and the example's."""
+    for name in ("configs", "docs", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    write_example(tmp_path / "example")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "command"), EXAMPLES)
-def test_commands_in_the_documentation_work(page: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_commands_in_the_documentation_work(page: str, command: str, place: Path) -> None:
+    if command == "ndcg-ab example":
+        shutil.rmtree(place / "example")
     found = CliRunner().invoke(app, shlex.split(command)[1:])
     assert found.exit_code == 0, found.output
 
@@ -55,8 +68,7 @@ def printed_in(page: Path) -> list[tuple[str, str]]:
     return [(command, output) for command, output in blocks if output.strip()]
 
 
-def test_output_in_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_output_in_the_readme_is_what_is_printed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     shown = printed_in(ROOT / "README.md")
     assert shown

@@ -1,4 +1,4 @@
-"""The commands for beginning: init, metrics, schema."""
+"""The commands for beginning: example, init, metrics, schema."""
 
 import shlex
 import sys
@@ -79,6 +79,25 @@ def init(
             print(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
 
 
+def example(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Where to. (default example)", show_default=False)
+    ] = (Path("example")),
+    quiet: Quiet = False,
+) -> None:
+    """Write small files to try every command with: judgments, two rankings, queries, titles of documents."""
+    with user_errors():
+        from ndcg_ab.studies.beginning import write_example
+
+        written = write_example(folder)
+        if not quiet:
+            place = shlex.quote(str(folder))
+            print(f"written: {', '.join(path.name for path in written)} in {folder}\n")
+            systems = f"--system old={place}/old.run --system new={place}/new.run"
+            print(f"  {program()} compare --judgments {place}/judgments.qrels {systems}")
+            print(f"  {program()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv")
+
+
 def metrics(
     metric: Annotated[
         list[str] | None, typer.Argument(metavar="METRIC", help="Explain these. (default list everything)")
@@ -114,6 +133,7 @@ def schema(
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
     init: "qrels.txt old.run new.run",
+    example: "example",
     metrics: "'ndcg(preset=sklearn)@10'",
     schema: "--json ndcg-ab.schema.json",
 }

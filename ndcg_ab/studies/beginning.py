@@ -17,9 +17,28 @@ from ndcg_ab.config.moment import at_moment, stem_of
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import write_text
 from ndcg_ab.sources.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
 
 SCHEMA_FILE = "ndcg-ab.schema.json"
+
+
+def example_directory() -> Path:
+    """Where the example's files are: inside the installed package, or among the tests of a checkout."""
+    package = Path(__file__).parent.parent
+    return package / "example" if (package / "example").is_dir() else package.parent / "tests" / "data"
+
+
+def write_example(folder: Path) -> list[Path]:
+    """Copies the example's files into a folder, and gives their new paths; InputError where one of them is there."""
+    files = sorted(path for path in example_directory().iterdir() if path.suffix in (".qrels", ".run", ".tsv"))
+    taken = next((folder / path.name for path in files if (folder / path.name).exists()), None)
+    if taken is not None or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{taken or folder}: is there already; name another folder, or take it away")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in files:
+        write_text(folder / path.name, path.read_text(encoding="utf-8"))
+    return [folder / path.name for path in files]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tests.places import ROOT
 from tests.stores import with_store
 
 DATA = ROOT / "tests" / "data"
-SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql")
+SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql", "tests/data")
 FOREIGN = 'raise ImportError("this is somebody else\'s package")\n'
 
 
@@ -61,6 +61,7 @@ def built(folder: Path) -> Path:
     copy = folder / "sources"
     copy.mkdir()
     for name in (*SOURCES, "pyproject.toml", "README.md", "LICENSE"):
+        (copy / name).parent.mkdir(exist_ok=True)
         subprocess.run(["cp", "-r", str(ROOT / name), str(copy / name)], check=True)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, copy]
     subprocess.run(command, check=True, capture_output=True)
@@ -83,7 +84,7 @@ def test_it_holds_every_file_of_the_checkout(installed: Installed) -> None:
     for name in SOURCES:
         for path in (ROOT / name).rglob("*"):
             if path.is_file() and path.suffix != ".pyc":
-                inside = path.relative_to(ROOT).as_posix()
+                inside = path.relative_to(ROOT).as_posix().replace("tests/data", "example")
                 wanted.add(inside if name.startswith("ndcg") else f"ndcg_ab/{inside}")
     assert packed(installed) == wanted
 
@@ -96,7 +97,14 @@ def test_the_list_of_packages_is_complete() -> None:
         for path in (ROOT / name).rglob("__init__.py")
     }
     named = {f"ndcg_ab.{name}" if name.startswith("flows") else name for name in there}
-    assert listed == named | {"ndcg_ab.sql", "ndcg_ab.report.page.templates"}
+    assert listed == named | {"ndcg_ab.sql", "ndcg_ab.example", "ndcg_ab.report.page.templates"}
+
+
+def test_the_example_is_found_inside_it(installed: Installed) -> None:
+    assert "judgments.qrels" in installed.run("ndcg-ab", "example", "tried")
+    paths = [f"tried/{name}" for name in ("judgments.qrels", "old.run", "new.run")]
+    command = ["--judgments", paths[0], "--system", f"old={paths[1]}", "--system", f"new={paths[2]}"]
+    assert "ship if cheap  new" in installed.run("ndcg-ab", "compare", *command)
 
 
 def test_the_sql_is_found_inside_it(installed: Installed) -> None:

@@ -1,6 +1,7 @@
 """ndcg-ab init: what it writes passes `check`, and what it cannot write from is told in one sentence."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,16 @@ def test_what_is_refused(words: tuple[str, ...], folder: Path) -> None:
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (2, "", 1)
     assert found.stderr.startswith(f"ndcg-ab: {REFUSED[words]}")
     assert not list(folder.glob("*.yaml"))
+
+
+def test_the_example_can_be_compared_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = invoke("example", "a folder/inside")
+    assert said.exit_code == 0, said.output
+    commands = [line.split("ndcg-ab ", 1)[1] for line in said.stdout.splitlines() if line.startswith("  ")]
+    for command in commands:
+        assert invoke(*shlex.split(command)).exit_code == 0
+    assert {path.name for path in (tmp_path / "a folder" / "inside").iterdir()} >= {"judgments.qrels", "new.run"}
+    again = invoke("example", "a folder/inside")
+    assert again.exit_code == 2
+    assert "is there already; name another folder" in again.stderr
