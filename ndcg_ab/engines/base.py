@@ -63,7 +63,8 @@ class Engine(ABC):
             if file.kind != "query":
                 bound = self._bound(file, parameters if file.name in targets else {})
                 self._make(file, bound)
-                self._forget(file.name)
+                if file.name in self.made:  # else it is new, as to a file of a version that did not have it
+                    self._forget(file.name)
                 self.made[file.name] = dict(bound)
 
     def read(
