@@ -36,8 +36,15 @@ def _nobody_s_servers() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What stands in tests/slow is slow. Slow tests begin first: no worker is left alone with one at the end."""
+    """What stands in tests/slow is slow. Slow tests begin first: no worker is left alone with one at the end.
+
+    Tests of servers, browsers and values are not traced for coverage, which would take a third of the time: what they
+    run, others run, too.
+    """
+    here = Path(__file__).parent
     for item in items:
-        if Path(__file__).parent / "slow" in item.path.parents:
+        if here / "slow" in item.path.parents:
             item.add_marker("slow")
+        if {here / "slow", here / "sql"} & {*item.path.parents}:
+            item.add_marker("no_cover")
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -72,11 +72,7 @@ def run(
             console = output_console()
             print_run(console, finished, details=details)
             place = shlex.quote(str(config))
-            for words, command in (
-                ("every night", "history"),
-                ("anew", "run --force"),
-                ("all tables", "run --details"),
-            ):
+            for words, command in ("history", "history"), ("anew", "run --force"), ("all tables", "run --details"):
                 name, _, option = command.partition(" ")
                 line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
                 console.print(line, highlight=False, markup=False, soft_wrap=True)
