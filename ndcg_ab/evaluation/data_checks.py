@@ -9,14 +9,12 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.metric_tables import EVERYTHING
 from ndcg_ab.evaluation.outcome import SEVERITIES, Finding, SystemSummary
-from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.phrases import FEW_JUDGED, percent_below, queries_text
 from ndcg_ab.evaluation.unmatched_ids import check_documents, distinct, query_spelling
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.writing import number
-
-FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 
 SENTENCES = {
     "no_shared_query": "system {subject} answers none of the {count} judged {queries} (the first is {example!r},"
@@ -255,8 +253,8 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
     for (system_id, _), summary in sorted(worst.items(), key=lambda item: (item[0][1], places.index(item[0][0]))):
         share = summary.judged or 0.0
         message = (
-            f"system {system_id}: only {100 * share:.0f} % of the results that {summary.metric} looks at have a"
-            " judgment; the others count as not relevant"
+            f"system {system_id}: only {percent_below(share, FEW_JUDGED)} of the results that {summary.metric} looks at"
+            " have a judgment; the others count as not relevant"
         )
         count = summary.queries
         found.append(Finding("few_judged", "warning", message, count, system_id, summary.metric, share))

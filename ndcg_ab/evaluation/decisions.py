@@ -104,5 +104,5 @@ def whether_enough(row: Comparison) -> str:
     if row.conclusion is not Verdict.IMPROVED or row.size is not None:
         return ""
     if row.smallest_effect is None:
-        return "; enough? set a smallest effect"
+        return "; enough? no smallest effect is set"
     return f", not shown to be by more than {row.smallest_effect:g}"

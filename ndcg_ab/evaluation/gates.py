@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from ndcg_ab.config.model import Evaluation, Gate
 from ndcg_ab.evaluation.decisions import GUARDRAILS_GATE, NO_REGRESSION, NOT_WORSE
-from ndcg_ab.evaluation.outcome import GateResult, Outcome
-from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, signed
+from ndcg_ab.evaluation.outcome import GateResult, Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, percent_below, queries_text, signed
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -27,14 +27,7 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
             row.metric for row in outcome.systems
         }
-        few = [
-            row
-            for row in outcome.systems
-            if row.metric in primary and row.judged is not None and row.judged < gate.judged
-        ]
-        messages = [f"{row.system_id} {100 * (row.judged or 0.0):.0f} % on {row.metric}" for row in few]
-        shown = f"at least {100 * gate.judged:g} % of every system's results are judged"
-        yield result("judged", messages, shown, [row.system_id for row in few])
+        yield judged_gate(gate.judged, [row for row in outcome.systems if row.metric in primary])
     if gate.slice_regression is not None:
         limit = gate.slice_regression
         worse = [
@@ -47,10 +40,24 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         yield result("slice regression", messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
         left = {row.system_id: row.unanswered for row in outcome.systems if row.unanswered > gate.unanswered}
-        silent = [f"{name} left {count} queries unanswered" for name, count in left.items()]
-        yield result(
-            "unanswered", silent, f"no system leaves more than {gate.unanswered} queries unanswered", list(left)
-        )
+        most = f"at most {gate.unanswered} may be"
+        silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
+        shown = f"no system leaves more than {gate.unanswered} queries unanswered"
+        yield result("unanswered", silent, shown, list(left))
+
+
+def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
+    """Of each system the metric on which the fewest results are judged."""
+    few: dict[str, SystemSummary] = {}
+    for row in sorted(summaries, key=lambda row: row.judged or 0.0):
+        if row.judged is not None and row.judged < least:
+            few.setdefault(row.system_id, row)
+    needed = f"{100 * least:g} % must be"
+    messages = []
+    for name, row in few.items():
+        share = percent_below(row.judged or 0.0, least)
+        messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
+    return result("judged", messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
 
 
 def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
@@ -75,5 +82,6 @@ def rows_result(name: str, failed: Sequence[Comparison], passed: str) -> GateRes
 
 
 def result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
-    """systems: whose failures they are."""
-    return GateResult(name, not failures, "; ".join(failures) if failures else passed, tuple(dict.fromkeys(systems)))
+    """systems: whose failures they are, one for one."""
+    message = "; ".join(failures) if failures else passed
+    return GateResult(name, not failures, message, tuple(systems), tuple(failures))

@@ -40,13 +40,21 @@ class Finding:
 class GateResult:
     """Whether something holds that must hold for an evaluation to pass; message: what does not, or what does.
 
-    systems: those for which it does not hold; empty where it passed, and in records of version 0.1.0.
+    systems, reasons: for whom it does not hold, and why, one for one; empty where it passed, and in records of version
+        0.1.0.
     """
 
     name: str
     passed: bool
     message: str
     systems: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    def concerning(self, *systems: str) -> str:
+        """Why it does not hold for these systems; empty where it does, all of the message where nobody is named."""
+        if not self.systems or self.passed:
+            return "" if self.passed else self.message
+        return "; ".join(why for name, why in zip(self.systems, self.reasons, strict=True) if name in systems)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,11 +135,8 @@ class Outcome:
 
     def _failures_of(self, candidate: str) -> list[str]:
         """The failed gates that concern a candidate, in words; what fails for the baseline concerns all."""
-        return [
-            f"gate {gate.name} failed: {gate.message}"
-            for gate in self.failures
-            if gate.name not in TOLD_BY_VERDICTS and (not gate.systems or {candidate, self.baseline} & {*gate.systems})
-        ]
+        told = {gate.name: gate.concerning(candidate, self.baseline) for gate in self.failures}
+        return [f"gate {name} failed: {why}" for name, why in told.items() if why and name not in TOLD_BY_VERDICTS]
 
     @property
     def main(self) -> list[Comparison]:

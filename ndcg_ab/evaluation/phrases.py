@@ -3,6 +3,7 @@
 # Names of families of comparisons.
 PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
 MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
+FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
 
 
@@ -10,6 +11,15 @@ def signed(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
+
+
+def percent_below(share: float, limit: float) -> str:
+    """A share in percent, with as many decimals as show that it is below the limit: ``79.8 %`` below 80 %."""
+    for decimals in range(6):
+        text = f"{100 * share:.{decimals}f}"
+        if float(text) < 100 * limit:
+            return f"{text} %"
+    return f"{100 * share:.6g} %"
 
 
 def queries_text(count: int, kind: str = "") -> str:

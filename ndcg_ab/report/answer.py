@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY
+from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below
 from ndcg_ab.report.text import judged_label, percent
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
@@ -36,14 +36,18 @@ class Line(NamedTuple):
 
 def mark(comparison: Comparison) -> str:
     """▲ improved, ▼ regressed, ✓ and ✗ of guardrails, ● any other."""
+    if comparison.family in (GUARDRAILS, GATE):
+        return "✓" if comparison.conclusion.holds_margin else "✗"
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
 def holds(comparison: Comparison) -> bool | None:
     """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
-    if comparison.conclusion.is_harm or (comparison.family == GUARDRAILS and not comparison.conclusion.holds_margin):
+    if comparison.family == GUARDRAILS:
+        return comparison.conclusion.holds_margin
+    if comparison.conclusion.is_harm:
         return False
-    return True if comparison.conclusion in (Verdict.IMPROVED, Verdict.NOT_WORSE) else None
+    return True if comparison.conclusion is Verdict.IMPROVED else None
 
 
 def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
@@ -54,7 +58,46 @@ def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
 def banners(outcome: Outcome) -> list[str]:
     """What questions every verdict, in sentences; most often nothing."""
     found = [finding.message for finding in outcome.findings if finding.code in GRAVE or finding.severity == "error"]
-    return [*hardly_judged(outcome), *found]
+    return [*nothing_scored(outcome), *hardly_judged(outcome), *found]
+
+
+def nothing_scored(outcome: Outcome) -> Iterator[str]:
+    """Says so where no metric can score any query."""
+    if outcome.systems and not any(row.queries for row in outcome.systems):
+        yield "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
+
+
+def required(outcome: Outcome, metric: str) -> dict[str, Comparison]:
+    """Candidate -> the test of the gate's margin on a metric; empty where the gate has none there."""
+    return {row.candidate: row for row in outcome.comparisons if row.family == GATE and row.metric == metric}
+
+
+def about_metric(outcome: Outcome, metric: str) -> list[str]:
+    """What a metric is there for, where it is no primary one, and what the gate asks of it."""
+    rows = [row for row in outcome.main if row.metric == metric]
+    asked = next(iter(required(outcome, metric).values()), None)
+    told = []
+    if rows and rows[0].family == GUARDRAILS:
+        told.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
+    elif rows and rows[0].family == SECONDARY:
+        told.append("secondary" if asked else "secondary, decides nothing")
+    if asked:
+        told.append(f"gate: not worse by {asked.smallest_effect:g}")
+    return told
+
+
+def short_verdict(outcome: Outcome, row: Comparison) -> str:
+    """The verdict in a few words, and that of the gate's margin where there is one."""
+    asked = required(outcome, row.metric).get(row.candidate)
+    return f"{row.short_verdict}; {mark(asked)} {asked.short_verdict}" if asked else row.short_verdict
+
+
+def gate_line(outcome: Outcome) -> str:
+    """``gate passed: no regression, guardrails``; which failed, where some did; empty without a gate."""
+    if not outcome.gates:
+        return ""
+    names = [gate.name for gate in outcome.failures or outcome.gates]
+    return f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {', '.join(names)}"
 
 
 def hardly_judged(outcome: Outcome) -> Iterator[str]:
@@ -124,8 +167,12 @@ def counted(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str
 def judged(about: str, group: Sequence[Finding], systems: int) -> str:
     ordered = sorted(group, key=lambda finding: finding.value or 0.0)
     if len(ordered) > NAMED:
-        return f"{about}: {len(group)} of {systems} systems from {percent(ordered[0].value)} ({ordered[0].system}) up"
-    return f"{about}: {', '.join(f'{finding.system} {percent(finding.value)}' for finding in ordered)}"
+        return f"{about}: {len(group)} of {systems} systems from {share(ordered[0])} ({ordered[0].system}) up"
+    return f"{about}: {', '.join(f'{finding.system} {share(finding)}' for finding in ordered)}"
+
+
+def share(finding: Finding) -> str:
+    return percent_below(finding.value or 0.0, FEW_JUDGED)
 
 
 def tied(about: str, group: Sequence[Finding], systems: int) -> str:

@@ -7,8 +7,17 @@ from typing import Any
 from ndcg_ab import __version__
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import GUARDRAILS, SECONDARY, queries_text, signed
-from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, listed, mark
+from ndcg_ab.evaluation.phrases import queries_text, signed
+from ndcg_ab.report.answer import (
+    CHOICE_MARKS,
+    about_metric,
+    banners,
+    finding_lines,
+    gate_line,
+    listed,
+    mark,
+    short_verdict,
+)
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.terminal import notes
 from ndcg_ab.report.text import level, ordered, plain, rows_of
@@ -28,6 +37,8 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     parts += [f"> **{escaped(banner)}**" for banner in banners(outcome)]
     if outcome.decisions:
         parts.append(table(["", "candidate", "decision", "why"], decision_rows(outcome)))
+    if told := gate_line(outcome):
+        parts.append(escaped(told))
     for metric in outcome.metrics:
         parts += metric_parts(outcome, metric)
     if moved := list(query_rows(outcome, extremes)):
@@ -63,10 +74,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     rows = ordered(outcome, metric)
     known = means.get(outcome.baseline)
     about = [f"**{escaped(metric.name)}**"]
-    if rows and rows[0].family == GUARDRAILS:
-        about.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
-    elif rows and rows[0].family == SECONDARY:
-        about.append("secondary, decides nothing")
+    about += about_metric(outcome, metric.name)
     if known:
         about += [queries_text(known.queries), f"baseline {escaped(outcome.baseline)} {plain(known.mean)}"]
     yield " · ".join(about)
@@ -77,7 +85,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
             plain(means[row.candidate].mean),
             signed(row.difference),
             f"`{strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
-            escaped(row.short_verdict),
+            escaped(short_verdict(outcome, row)),
         ]
         for row in rows
     ]

@@ -1,5 +1,6 @@
 """What a person reads in the terminal: what to do, every comparison in a line, what the data check found."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,19 +10,20 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, SECONDARY, queries_text, signed
-from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark
+from ndcg_ab.evaluation.phrases import PRIMARY, queries_text, signed
+from ndcg_ab.report.answer import CHOICE_MARKS, about_metric, banners, finding_lines, gate_line, mark, short_verdict
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
 from ndcg_ab.report.text import ordered, plain, rows_of, weighted_text
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundles import Finished
 
 MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
+WHOLE_REASONS = 3  # candidates whose reasons are told to their end
+FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
 MOST_NOTES = 3  # notes of comparisons and slices that are told
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
@@ -39,7 +41,7 @@ EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
 
 def print_outcome(console: Console, outcome: Outcome, *, details: bool = False) -> None:
     """The answer; with details also every table."""
-    print_answer(console, outcome)
+    print_answer(console, outcome, details=details)
     if details:
         console.print()
         print_tables(console, outcome)
@@ -47,15 +49,17 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False) 
         dim(console, f"{footing(outcome)}; all tables: --details")
 
 
-def print_answer(console: Console, outcome: Outcome) -> None:
+def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -> None:
     """What questions the answer, the decisions, a line for each comparison that counts, findings in groups."""
     for banner in banners(outcome):
         console.print(Text(f"! {banner}", style="bold yellow"), highlight=False)
-    print_decisions(console, outcome)
+    print_decisions(console, outcome, details=details)
+    if gate := gate_line(outcome):
+        console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     lines = [(found.severity, found.text) for found in finding_lines(outcome)]
-    lines += [("note", text) for text in notes(outcome)]
+    lines += [("warning", text) for text in few_of_weight(outcome)] + [("note", text) for text in notes(outcome)]
     if lines:
         console.print()
     for severity, text in lines:
@@ -63,12 +67,15 @@ def print_answer(console: Console, outcome: Outcome) -> None:
         console.print(told, highlight=False)
 
 
-def print_decisions(console: Console, outcome: Outcome) -> None:
-    """One line for each candidate, the largest difference on the first metric first; many share their lines."""
+def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
+    """One line for each candidate, the largest difference on the first metric first; many share their lines.
+
+    The reasons of a few, and with details all, are told to their end, on more lines where they need them.
+    """
     places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
     decisions = sorted(outcome.decisions, key=lambda found: places.get(found.candidate, len(places)))
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
-    if len(decisions) > MOST_DECISIONS:
+    if len(decisions) > MOST_DECISIONS and not details:
         for choice in Choice:
             same = [shortened(found.candidate, NAMES[1]) for found in decisions if found.decision is choice]
             if same:
@@ -80,17 +87,34 @@ def print_decisions(console: Console, outcome: Outcome) -> None:
         return
     names = max((cell_len(found.candidate) for found in decisions), default=0)
     for found in decisions:
-        console.print(decision_line(found, words, min(names, NAMES[1]), console.width), highlight=False)
+        told, indent = decision_line(found, words, min(names, NAMES[1]))
+        if len(decisions) <= WHOLE_REASONS or details:
+            told.append_text(hanging(found.reason, console.width, indent))
+        else:
+            told.append(found.reason)
+            told.truncate(console.width, overflow="ellipsis")
+        console.print(told, highlight=False)
 
 
-def decision_line(found: Decision, words: int, names: int, width: int) -> Text:
-    """``✗ do not ship  dense  recall@100 may be worse than 0.02 (-0.0300)``, in so many columns."""
+def decision_line(found: Decision, words: int, names: int) -> tuple[Text, int]:
+    """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
     choice = found.decision
-    head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}"
-    name = padded(found.candidate, names)
-    room = width - cell_len(head) - names - 4
-    reason = found.reason if cell_len(found.reason) <= room else found.reason[: max(room - 1, 0)] + "…"
-    return Text.assemble((head, f"bold {CHOICE_COLOURS[choice]}"), "  ", (name, "bold"), "  ", reason)
+    head, name = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}", padded(found.candidate, names)
+    line = Text.assemble((head, f"bold {CHOICE_COLOURS[choice]}"), "  ", (name, "bold"), "  ")
+    return line, cell_len(line.plain)
+
+
+def hanging(text: str, width: int, indent: int) -> Text:
+    """The text in lines that end at the width, all of them beginning below the first."""
+    room = max(width - indent, NAMES[1])
+    return Text(f"\n{' ' * indent}".join(textwrap.wrap(text, room, break_on_hyphens=False)))
+
+
+def few_of_weight(outcome: Outcome) -> list[str]:
+    """Warns where the queries' weights leave hardly any query that counts."""
+    counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
+    told = weighted_text(outcome)
+    return [told] if told and counts and min(counts) < FEW_QUERIES else []
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
@@ -98,7 +122,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
     rows = ordered(outcome, metric)
     console.print()
-    console.print(headline(metric, means, rows, outcome.baseline), highlight=False)
+    console.print(headline(metric, means, about_metric(outcome, metric.name), outcome.baseline), highlight=False)
     if not rows:
         for system in means.values():
             if system.system_id != outcome.baseline:
@@ -110,7 +134,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         return
     values = [plain(means[row.candidate].mean) for row in rows]
     differences = [signed(row.difference) for row in rows]
-    verdicts = [row.short_verdict for row in rows]
+    verdicts = [short_verdict(outcome, row) for row in rows]
     first, second, last = (max(map(cell_len, column)) for column in (values, differences, verdicts))
     left = console.width - 2 - first - 2 - second - 2 - 2 - last  # for names and strips
     names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
@@ -127,14 +151,10 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         console.print(line, highlight=False)
 
 
-def headline(metric: Metric, means: dict[str, SystemSummary], rows: Sequence[Comparison], baseline: str) -> Text:
+def headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[str], baseline: str) -> Text:
     known = means.get(baseline)
-    family = rows[0].family if rows else PRIMARY
     parts = [f" · {queries_text(known.queries)}" if known else ""]
-    if family == GUARDRAILS and rows[0].smallest_effect is not None:
-        parts.append(f" · guardrail: not worse by {rows[0].smallest_effect:g}")
-    elif family == SECONDARY:
-        parts.append(" · secondary, decides nothing")
+    parts += [f" · {told}" for told in about]
     parts.append(f" · baseline {shortened(baseline, NAMES[1])} {plain(known.mean)}" if known else "")
     return Text.assemble((metric.name, "bold"), "".join(parts))
 
@@ -166,9 +186,16 @@ def notes(outcome: Outcome) -> list[str]:
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
-    if (weighting := weighted_text(outcome)) is not None:
+    if (weighting := weighted_text(outcome)) is not None and not few_of_weight(outcome):
         found.append(weighting)
+    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
+        found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
     return found
+
+
+def has_effects(outcome: Outcome) -> bool:
+    """Whether a smallest effect is set for a primary metric."""
+    return any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
 
 
 def more(texts: Sequence[str]) -> str:
@@ -179,7 +206,7 @@ def footing(outcome: Outcome) -> str:
     """How it was tested, in a line."""
     count = sum(row.p_adjusted is not None for row in outcome.main)
     tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
-    return f"\n{tested}; {outcome.parity_queries} queries recomputed in Python, equal"
+    return f"\n{tested}; {queries_text(outcome.parity_queries)} recomputed in Python, equal"
 
 
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
@@ -217,7 +244,6 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False) 
     print_outcome(console, outcome, details=details)
     print_extremes(console, outcome, finished.extremes)
     console.print()
-    print_gates(console, outcome)
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
     if finished.reused:
         console.print(

@@ -37,7 +37,11 @@ GATES: dict[str, tuple[list[str], int, str]] = {
     "shown to be not worse": ([*BETTER, "--require", "ndcg@5=0.05"], 0, ""),
     "not shown": ([*WORSE, "--require", "ndcg@5=0.001"], 1, "gate failed: not worse: old against new, ndcg@5"),
     "unanswered": ([*BETTER, "--require", "unanswered=3"], 0, ""),
-    "too many unanswered": ([*BETTER, "--require", "unanswered=0"], 1, "gate failed: unanswered: new left 1 queries"),
+    "too many unanswered": (
+        [*BETTER, "--require", "unanswered=0"],
+        1,
+        "gate failed: unanswered: new left 1 query unanswered",
+    ),
     "no number": ([*BETTER, "--require", "judged=many"], 2, "--require 'judged=many': 'many' must be a number"),
     "no value": ([*BETTER, "--require", "judged"], 2, "--require 'judged': must be judged=NUMBER"),
     "a share above 1": ([*BETTER, "--require", "judged=80"], 2, "--require = 80.0: must be 1.0 or less"),

@@ -57,7 +57,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [BETTER],
         [],
         "ship_if_cheap",
-        "ndcg@10 improved (+0.0500); enough? set a smallest effect",
+        "ndcg@10 improved (+0.0500); enough? no smallest effect is set",
     ),
     "improved, not shown to be by more": (
         [row("improved", smallest_effect=0.04)],
@@ -185,10 +185,15 @@ def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
 )
 def test_a_failed_gate_concerns_those_it_names(systems: tuple[str, ...], concerned: set[str]) -> None:
     """What fails for the baseline concerns everyone, as does a gate of version 0.1.0, which names nobody."""
-    gates = (GateResult("judged", False, "too few", systems), GateResult("unanswered", True, "fine"))
+    reasons = tuple(f"{name}: few" for name in systems)
+    message = "; ".join(reasons) or "too few"
+    gates = (GateResult("judged", False, message, systems, reasons), GateResult("unanswered", True, "fine"))
     decisions = dataclasses.replace(night(GOOD, GOOD), gates=gates).decisions
     assert {found.candidate for found in decisions if found.decision is Choice.DO_NOT_SHIP} == concerned
-    assert {found.reason for found in decisions if found.candidate in concerned} == {"gate judged failed: too few"}
+    for found in decisions:
+        if found.candidate in concerned:
+            told = [f"{name}: few" for name in systems if name in ("old", found.candidate)]
+            assert found.reason == f"gate judged failed: {'; '.join(told) or 'too few'}"
 
 
 def test_without_a_candidate_there_is_nothing_to_decide() -> None:

@@ -63,7 +63,8 @@ def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
     gate = Gate(**{"no_regression": False, "guardrails": False} | keys)
     found = list(results(gate, outcome))
     for one in found:  # whose failures they are, as the sentences name them
-        assert list(one.systems) == list(dict.fromkeys(re.findall(r"\b(new|other) ", one.message)))
+        assert list(one.systems) == re.findall(r"\b(new|other)[ :]", one.message)
+        assert one.message == ("; ".join(one.reasons) if one.reasons else one.message)
     return [(one.name, one.passed, one.message) for one in found]
 
 
@@ -139,6 +140,15 @@ ROWS = {
         ),
         [("not worse", False, "new against old, ndcg@2: may be worse than 0.02 (-0.1000)")],
     ),
+    "nearly enough is judged, on each metric once": (
+        {"judged": 0.8},
+        with_rows(
+            verdict("improved"),
+            verdict("improved", metric="rr"),
+            systems=(system("old"), system("new", judged=0.797), system("new", judged=0.798, metric="rr")),
+        ),
+        [("judged", False, "new: 79.7 % judged on ndcg@2, 80 % must be")],
+    ),
     "enough is judged": (
         {"judged": 0.5},
         with_rows(systems=(system("old"), system("new", judged=0.5))),
@@ -147,7 +157,7 @@ ROWS = {
     "too little is judged": (
         {"judged": 0.5},
         with_rows(systems=(system("old"), system("new", judged=0.25))),
-        [("judged", False, "new 25 % on ndcg@2")],
+        [("judged", False, "new: 25 % judged on ndcg@2, 50 % must be")],
     ),
     "too little is judged, but not on a primary metric": (
         {"judged": 0.5},
@@ -184,7 +194,7 @@ ROWS = {
     "too much is unanswered": (
         {"unanswered": 2},
         with_rows(systems=(system("old", unanswered=2), system("new", unanswered=3))),
-        [("unanswered", False, "new left 3 queries unanswered")],
+        [("unanswered", False, "new left 3 queries unanswered, at most 2 may be")],
     ),
 }
 
@@ -208,9 +218,14 @@ NIGHTS = {
         dict.fromkeys(WORDS, UNJUDGED),
         {"judged": 0.6},
         False,
-        "new 50 % on ndcg@2",
+        "new: 50 % judged on ndcg@2, 60 % must be",
     ),
-    "two unanswered": (dict.fromkeys(WORDS[2:], GOOD), {"unanswered": 1}, False, "new left 2 queries unanswered"),
+    "two unanswered": (
+        dict.fromkeys(WORDS[2:], GOOD),
+        {"unanswered": 1},
+        False,
+        "new left 2 queries unanswered, at most 1 may be",
+    ),
 }
 
 

@@ -93,7 +93,9 @@ def test_details_hold_the_tables_below_the_answer(outcome: Outcome) -> None:
 
 def test_a_failed_gate_is_the_first_thing_read(outcome: Outcome) -> None:
     (candidate,) = few(outcome, 2).candidates
-    failed = dataclasses.replace(few(outcome, 2), gates=(GateResult("unanswered", False, "3 left", (candidate,)),))
+    failed = dataclasses.replace(
+        few(outcome, 2), gates=(GateResult("unanswered", False, "3 left", (candidate,), ("3 left",)),)
+    )
     assert printed(failed, 100)[0].startswith("✗ do not ship  ")
     assert "gate unanswered failed: 3 left" in printed(failed, 200)[0]
 
