@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome
-from ndcg_ab.report.answer import banners, finding_lines, hardly_judged
+from ndcg_ab.report.answer import banners, finding_lines, hardly_judged, holds, mark
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.terminal import print_outcome
 from ndcg_core.statistics.verdict import Verdict
@@ -230,3 +230,68 @@ def test_verdicts_have_a_short_form(outcome: Outcome) -> None:
     for text, changes in rows.items():
         row = dataclasses.replace(outcome.comparisons[0], **(plain | changes))  # type: ignore[arg-type]
         assert row.short_verdict == text
+
+
+def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
+    """A metric that the gate tests decides something, whatever it is else; with its mark and its verdict."""
+    asked = few(outcome, 2)
+    row = next(row for row in asked.main if row.metric == "rr@3")
+    secondary = dataclasses.replace(row, family="secondary", exploratory=True)
+    margin = {"family": "gate", "conclusion": Verdict.MAY_BE_WORSE, "smallest_effect": 0.01, "underpowered": False}
+    tested = dataclasses.replace(row, **margin)  # type: ignore[arg-type]
+    text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160))
+    assert "rr@3 · 40 queries · secondary · gate: not worse by 0.01 · baseline" in text
+    assert re.search(r"^● .* undecided \(MDE .*\); ✗ may be worse than 0\.01$", text, flags=re.MULTILINE)
+    assert "secondary, decides nothing" in "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary,)), 160))
+
+
+def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
+    passed, failed = (
+        GateResult("judged", True, "fine"),
+        GateResult("unanswered", False, "old: 3", ("old",), ("old: 3",)),
+    )
+    asked = few(outcome, 2)
+    assert "✓ gate passed: judged" in printed(dataclasses.replace(asked, gates=(passed,)), 100)
+    assert "✗ gate failed: unanswered" in printed(dataclasses.replace(asked, gates=(passed, failed)), 100)
+    assert not any("gate" in line for line in printed(asked, 100))
+
+
+def test_a_guardrail_that_is_identical_holds(outcome: Outcome) -> None:
+    row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
+    assert (mark(row), holds(row)) == ("✓", True)
+    open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
+    assert (mark(open_row), holds(open_row)) == ("✗", False)
+
+
+def test_nothing_to_score_stands_above_everything() -> None:
+    found = outcome_of({"q": {"a": 0}}, {"old": {"q": in_order("a")}, "new": {"q": in_order("b")}}, ["ndcg@3"])
+    lines = printed(found, 200)
+    assert lines[0] == (
+        "! no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
+    )
+
+
+def test_weights_that_leave_hardly_a_query_are_a_warning(outcome: Outcome) -> None:
+    asked = few(outcome, 2)
+    marks = {}
+    for effective in (1.2, 30.0):
+        rows = tuple(dataclasses.replace(row, effective_queries=effective) for row in asked.comparisons)
+        systems = tuple(dataclasses.replace(row, unweighted_mean=0.5) for row in asked.systems)
+        lines = printed(dataclasses.replace(asked, comparisons=rows, systems=systems), 200)
+        (line,) = [line for line in lines if "weighted by the queries' weights" in line]
+        marks[effective] = line[0]
+    assert marks == {1.2: "!", 30.0: "i"}
+
+
+def test_the_reasons_of_few_are_told_to_their_end(outcome: Outcome) -> None:
+    """Of two systems on more lines, below each other; of five cut at the width, and whole with details."""
+    long = "a reason " * 20
+    gates = (GateResult("judged", False, long, (), ()),)
+    two = printed(dataclasses.replace(few(outcome, 2), gates=gates), 80)
+    told = " ".join(" ".join(two[: two.index("✗ gate failed: judged")]).split())
+    assert told.count("a reason") == 20
+    assert len({len(line) - len(line.lstrip()) for line in two[1:3]}) == 1
+    five = dataclasses.replace(few(outcome, 5), gates=gates)
+    assert printed(five, 80)[0].endswith("…")
+    whole = " ".join(" ".join(printed(five, 80, details=True)).split())
+    assert whole.count("a reason") >= 4 * 20
