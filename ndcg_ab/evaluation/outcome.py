@@ -52,8 +52,10 @@ class GateResult:
 
     def concerning(self, *systems: str) -> str:
         """Why it does not hold for these systems; empty where it does, all of the message where nobody is named."""
-        if not self.systems or self.passed:
+        if self.passed or not self.systems:
             return "" if self.passed else self.message
+        if not self.reasons:
+            return self.message if {*systems} & {*self.systems} else ""
         return "; ".join(why for name, why in zip(self.systems, self.reasons, strict=True) if name in systems)
 
 
