@@ -1,13 +1,14 @@
 # Every target sets up what it needs: a virtual environment in .venv with the pinned packages.
 PYTHON ?= python3
 BIN := .venv/bin
-# How many processes test at the same time; every file of tests is run by one of them, which makes its fixtures once.
-WORKERS ?= 2
+# How many processes test at the same time: one more than two cores, since some tests wait for servers. Every file of
+# tests is run by one of them, which makes its fixtures once.
+WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: the tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check test lint docs pictures benchmark clean
+.PHONY: demo check test traced lint docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
@@ -19,7 +20,10 @@ check: lint
 
 # Everything, in a few minutes: the same, and what needs servers, kills, a browser, a wheel or many repetitions.
 # The coverage (branches, too) of all three packages is shown, and must not fall below what it is.
-test: lint
+test: .venv/ready
+	$(MAKE) --no-print-directory --jobs 2 lint traced
+
+traced: .venv/ready
 	$(PYTEST) --cov --cov-report term --cov-fail-under $(COVERED)
 COVERED := 94
 

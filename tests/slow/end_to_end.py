@@ -88,8 +88,8 @@ class Lab:
             try:
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return json.loads(answer.read() or b"null")
-            except urllib.error.HTTPError as error:
-                if error.code != 503 or not left:
+            except (urllib.error.HTTPError, TimeoutError) as error:
+                if getattr(error, "code", 503) != 503 or not left:
                     raise
                 time.sleep(1)
         return None

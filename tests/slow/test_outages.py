@@ -27,13 +27,14 @@ from tests.stores import with_store
 prepare()
 
 PENDING = 75
+TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    for name, value in (("TIMEOUT", "2"), ("MAX_RETRIES", "0")):
-        monkeypatch.setenv(f"MLFLOW_HTTP_REQUEST_{name}", value)
+    for name, value in ((TIMEOUT, "2"), ("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")):
+        monkeypatch.setenv(name, value)
 
 
 class Tracker:
@@ -74,9 +75,12 @@ class Tracker:
         server = make_server("127.0.0.1", self.port, app, threaded=True, request_handler=Mortal)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
+        known = os.environ.get(TIMEOUT, "2")
+        os.environ[TIMEOUT] = "30"  # it answers, however busy the machine is
         try:
             yield
         finally:
+            os.environ[TIMEOUT] = known
             server.shutdown()
             thread.join()
             server.server_close()
