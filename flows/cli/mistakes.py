@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -46,8 +47,11 @@ def explained(error: Any, options: set[str], args: Sequence[str]) -> str | None:
     """What a parser's complaint means; None where its own words say enough."""
     text = str(error.message)
     if found := re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", text):
-        systems = [f"--system {each}" for each in found[1].split() if "=" in each]
-        return f"{found[1]}: is no option; say {' '.join(systems)}" if systems and "--system" in options else None
+        files = found[1].split()
+        if "--system" not in options or not all(re.search(r"[=.]", file) for file in files):
+            return None
+        systems = [file if "=" in file else f"{Path(file).name.partition('.')[0]}={file}" for file in files]
+        return f"{found[1]}: is no option; say {' '.join(f'--system {system}' for system in systems)}"
     if found := re.search(r" valid (float|number|int)", text):
         is_whole = found[1] == "int"
         for option, given in given_to(error.param.opts, args):

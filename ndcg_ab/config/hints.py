@@ -113,6 +113,8 @@ def as_in_configurations(path: str) -> str:
     """How a date and a variable are written, where a path has what looks like one."""
     if variable := re.search(r"\$([A-Za-z_]\w*)", path):
         return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
+    if date := re.search(r"\{date(:[^{}]*)?\}", path):
+        return f"; {date[0]} is the date in a configuration alone"
     if braces := re.search(r"\{[^{}]*\}", path):
         return f"; {braces[0]} stands for nothing: a configuration has the date as {{date}}, a variable as ${{NAME}}"
     return ""
@@ -121,5 +123,5 @@ def as_in_configurations(path: str) -> str:
 def to_utf8(start: bytes) -> str:
     """The command that makes UTF-8 of a text that begins so."""
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
-    what, encoding = ("it is UTF-16", "UTF-16") if wide else ("of Latin-1", "LATIN1")
+    what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")
     return f"convert the file to UTF-8; {what}: iconv -f {encoding} -t UTF-8 FILE > NEW"

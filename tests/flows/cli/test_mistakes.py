@@ -145,6 +145,7 @@ MISTAKES: dict[str, Mistake] = {
     "a name twice": Mistake(["--system: the name 'old' is given twice"], f"--system old={RUN}"),
     "a baseline misspelt": Mistake(["must be one of the systems (old); did you mean 'old'?"], "--baseline odl"),
     "a system without --system": Mistake(["c=c.csv: is no option; say --system c=c.csv"], "c=c.csv"),
+    "a system without a name and --system": Mistake(["say --system c=runs/c.csv"], "runs/c.csv"),
     "a configuration for files": Mistake(["say ndcg-ab run de.yaml"], command="compare de.yaml"),
     "values per query as JSON": Mistake(
         ["--per-query {}/x.json: must end in .csv, .parquet or .pq"], "--per-query {}/x.json"
@@ -204,6 +205,7 @@ MISTAKES: dict[str, Mistake] = {
         "r.csv", "query_id,doc_id,relevance\nq1,a,1\n", "say score=relevance", options="--columns relevance=score"
     ),
     "a field with a colon": Mistake(["say --columns score=relevance"], "--columns score:relevance"),
+    "fields with colons": Mistake(["say --columns doc_id=url,score=s"], "--columns doc_id:url,score=s"),
     "a mapping that nobody needs": Mistake(
         ["no column 'label', but a column 'grade': leave 'grade=label' out"],
         "--judgments-columns grade=label",
@@ -259,6 +261,9 @@ MISTAKES: dict[str, Mistake] = {
     "a folder that is no date": Mistake(
         ["no folder {}/runs/{data} either; {data} stands for nothing", "the date as {date}"],
         "--system new={}/runs/{data}/a.run",
+    ),
+    "a date without a configuration": Mistake(
+        ["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"
     ),
     "a variable without braces": Mistake(
         ["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"
