@@ -39,7 +39,7 @@ from .options import (
     of_output,
     of_statistics,
 )
-from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, text_file, writable
+from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
 
 
 def compare(
@@ -117,7 +117,7 @@ def compare(
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
-        scores_path = writable("--per-query", per_query, inputs) if per_query else None
+        scores_path = scores_file(per_query, inputs) if per_query else None
         report_path = page_path(report, inputs) if report else None
         markdown_path = text_file("--markdown", markdown, inputs)
         if json == markdown == "-":
@@ -217,9 +217,14 @@ def sensitivity(
             measure_sensitivity,
             sensitivity_json,
         )
+        from ndcg_core.measures.metric import MetricError
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
-        metrics = [each.name for each in grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)]
+        try:
+            tried = grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
+        except MetricError as error:
+            raise InputError(f"--{error}") from None
+        metrics = [each.name for each in tried]
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
         evaluation = evaluation_of(files, baseline, metrics, statistics, threads, least_systems=2)
         json_path = json_file(json, inputs_of(evaluation))

@@ -1,5 +1,8 @@
 """A command line that cannot be parsed, in one sentence that says what to write instead."""
 
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -7,13 +10,84 @@ from typer.core import TyperCommand
 
 from .console import complain
 
+UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
+
 
 class Command(TyperCommand):
-    """A command that knows the usual slip: ``--system NAME FILE`` for ``--system NAME=FILE``."""
+    """A command that knows the usual slips: ``--system NAME FILE``, ``--effect 1%``, a configuration for options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        for option, name, file in zip(args, args[1:], args[2:], strict=False):
-            if option == "--system" and "=" not in name and not file.startswith("-"):
-                complain(f"--system {name} {file}: must be NAME=FILE; say --system {name}={file}")
-                raise typer.Exit(2)
-        return super().parse_args(ctx, args)
+        options = {option for each in self.params for option in each.opts}
+        args = list(args)
+        if said := slip(str(self.name), options, args):
+            complain(said)
+            raise typer.Exit(2)
+        try:
+            return super().parse_args(ctx, list(args))
+        except UsageError as error:
+            if said := explained(error, options, args):
+                complain(said)
+                raise typer.Exit(2) from None
+            raise
+
+
+def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:
+    """What is wrong with arguments that no parser has to see."""
+    if "--system" not in options:
+        return None
+    if args and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
+        return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
+    for option, name, file in zip(args, args[1:], args[2:], strict=False):
+        if option == "--system" and "=" not in name and not file.startswith("-"):
+            return f"--system {name} {file}: must be NAME=FILE; say --system {name}={file}"
+    return None
+
+
+def explained(error: Any, options: set[str], args: Sequence[str]) -> str | None:
+    """What a parser's complaint means; None where its own words say enough."""
+    text = str(error.message)
+    if found := re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", text):
+        files = found[1].split()
+        if "--system" not in options or not all(re.search(r"[=.]", file) for file in files):
+            return None
+        systems = [file if "=" in file else f"{Path(file).name.partition('.')[0]}={file}" for file in files]
+        return f"{found[1]}: is no option; say {' '.join(f'--system {system}' for system in systems)}"
+    if found := re.search(r" valid (float|number|int)", text):
+        is_whole = found[1] == "int"
+        for option, given in given_to(error.param.opts, args):
+            if not is_read(given, is_whole=is_whole):
+                said = number_meant(option, given, is_whole=is_whole, can_repeat=error.param.multiple)
+                rule = "a whole number" if is_whole else "a number"
+                return f"{option} {given!r}: must be {rule}" + (f"; say {said}" if said else "")
+    return None
+
+
+def given_to(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(option, value) of ``--effect 1%`` and ``--effect=1%``."""
+    for option, after in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = option.partition("=")
+        if name in names:
+            yield name, value if equals else after
+
+
+def is_read(text: str, *, is_whole: bool) -> bool:
+    try:
+        int(text) if is_whole else float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def number_meant(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
+    """The option with the number that was meant: for ``1%``, ``10k``, ``10,000``, and for ``5,10`` the option twice."""
+    from ndcg_ab.config.hints import is_number, plain_number
+
+    if is_whole and re.fullmatch(r"\d{1,3}([,_' ]\d{3})+", text):
+        return f"{option} {re.sub('[^0-9]', '', text)}"
+    if is_whole and (short := re.fullmatch(r"(\d+)([km])", text.lower())):
+        return f"{option} {int(short[1]) * {'k': 1000, 'm': 1000000}[short[2]]}"
+    parts = [part.strip() for part in re.split(r"[,;\s]\s*", text.strip())]
+    meant = None if is_whole else plain_number(text)
+    if meant is None and can_repeat and len(parts) > 1 and all(map(is_number, parts)):
+        return " ".join(f"{option} {part}" for part in parts)
+    return f"{option} {meant}" if meant else None

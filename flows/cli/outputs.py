@@ -28,6 +28,15 @@ def page_path(path: Path, inputs: Sequence[Path]) -> Path:
     return writable("--report", path, inputs)
 
 
+def scores_file(path: Path, inputs: Sequence[Path]) -> Path:
+    """The path of `--per-query`; a device or a pipe may have any name."""
+    found = writable("--per-query", path, inputs)
+    is_device = path.exists() and not path.is_file()
+    if path.suffix.lower() not in (".csv", ".parquet", ".pq") and not is_device:
+        raise InputError(f"--per-query {path}: must end in .csv, .parquet or .pq")
+    return found
+
+
 def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"--picture {path}: must end in .png, .svg or .pdf")

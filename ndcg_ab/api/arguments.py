@@ -49,8 +49,15 @@ def as_key(name: str, value: Any) -> Any:
     if name == "gate" and isinstance(value, Mapping):
         return {key: as_key("guardrails", each) if key == "not_worse" else unboxed(each) for key, each in value.items()}
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
-        raise InputError(f"{name} = {shown(value)}: must be a mapping")
+        form = f"; write {form_in_python(value)}" if name == "guardrails" else ""
+        raise InputError(f"{name} = {shown(value)}: must be a mapping{form}")
     return value if name in OPTIONAL else unboxed(value)
+
+
+def form_in_python(metrics: Any) -> str:
+    """``{'recall@10': 0.02}`` for what names the metric alone."""
+    names = [metrics] if isinstance(metrics, str | Metric) else listed("guardrails", metrics)
+    return repr({named(each): 0.02 for each in names[:1] or ["recall@10"]})
 
 
 def listed(name: str, value: Any) -> list[Any]:

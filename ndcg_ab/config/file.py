@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ndcg_ab.config.hints import value_hint
-from ndcg_ab.config.keys import Place, dotted, known_keys, near_keys
+from ndcg_ab.config.keys import Place, dotted, known_keys, meant_key, near_keys
 from ndcg_ab.config.layers import read_layers
 from ndcg_ab.config.model import NAME, Evaluation
 from ndcg_ab.config.moment import check_dates, datable
@@ -36,6 +36,7 @@ RULES = {  # what pydantic calls it -> the rule in our words
     "bool_type": "must be true or false",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
+    "float_parsing": "must be a number",
     "path_type": "must be a path",
     "list_type": "must be a list",
     "dict_type": "must hold keys and values",
@@ -70,8 +71,7 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
         place = problem["loc"]
         key = dotted(place)
         if problem["type"] == "extra_forbidden":
-            hint = "".join(f"; did you mean {name!r}?" for name in near_keys(place))
-            yield place, f"key {key!r} is unknown{hint} (known here: {', '.join(known_keys(place[:-1]))})"
+            yield place, f"key {key!r} is unknown{meant_key(place)} (known here: {', '.join(known_keys(place[:-1]))})"
         elif problem["type"] == "missing":
             if place not in misspelt:
                 yield place, f"key {key!r} is missing: it must be given"

@@ -71,7 +71,10 @@ def parse_columns(option: str, text: str | None) -> dict[str, str]:
         field, equals, column = (piece.strip() for piece in part.partition("="))
         if part.strip():
             if not equals or not field or not column:
-                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between")
+                has_colons = all(re.fullmatch(r"[^:=]+[:=][^:=]+", each) for each in (text or "").split(","))
+                meant = re.sub(r"\s*[:=]\s*", "=", text or "")
+                hint = f"; say {option} {shlex.quote(meant)}" if has_colons else ""
+                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between{hint}")
             if field in found:
                 raise InputError(f"{option} {text!r}: {field} is named twice")
             found[field] = column
@@ -118,7 +121,9 @@ def parse_share(option: str, text: str, number: str) -> float:
     try:
         return float(number)
     except ValueError:
-        raise InputError(f"{option} {text!r}: {number!r} must be a number") from None
+        meant = plain_number(number)
+        hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
+        raise InputError(f"{option} {text!r}: {number!r} must be a number{hint}") from None
 
 
 def parse_count(option: str, text: str, number: str) -> int:
@@ -276,23 +281,54 @@ def put(content: dict[str, Any], key: str, value: Any) -> None:
         put(content.setdefault(first, {}), rest, value)
 
 
+ADVICE = re.compile(r"`(?P<key>[a-z_.]+)(: [\[{](?P<value>[^`]*)[\]}])?`")  # a key, and what to write for it
+
+
 def by_option(problem: str) -> str:
     """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
-    return renamed(problem, lambda option: option.name)
+
+    def said(option: Option, value: str) -> str:
+        return f"`{option.name} {shlex.quote(value.replace(': ', '='))}`" if value else f"`{option.name}`"
+
+    return renamed(problem, lambda option: option.name, lambda option, part: f"{option.name} {part}", said)
 
 
 def by_argument(problem: str) -> str:
     """``alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
-    return renamed(problem, lambda option: option.given)
+
+    def said(option: Option, value: str) -> str:
+        name, colon, number = value.rpartition(": ")
+        entry = f"{{{name!r}: {number}}}" if colon else f"[{value!r}]"
+        return f"`{option.given}={entry}`" if value else f"`{option.given}`"
+
+    return renamed(problem, lambda option: option.given, lambda option, part: f'{option.given}["{part}"]', said)
 
 
-def renamed(problem: str, name_of: Callable[[Option], str]) -> str:
+def renamed(
+    problem: str,
+    name_of: Callable[[Option], str],
+    part_of: Callable[[Option, str], str],
+    said: Callable[[Option, str], str],
+) -> str:
+    """A problem with the names of options in the place of keys.
+
+    part_of: the name of one of several conditions in an option. said: what stands for a key in backticks, with the
+    value that the advice gives it: ``recall@10`` of ```metrics: [recall@10]```; empty where it gives none.
+    """
+    keys = {option.key: option for option in OPTIONS}
+
+    def in_their_words(found: re.Match[str]) -> str:
+        option = keys.get(found["key"])
+        return said(option, found["value"] or "") if option else found[0]
+
+    problem = ADVICE.sub(in_their_words, problem)
     for option in OPTIONS:
         problem = problem.replace(f" {option.key} needs", f" {name_of(option)} needs")
     for option in OPTIONS:
         for key in (option.key, *option.near):
             if found := re.match(pattern_of(key), problem):
-                return name_of(option) + problem[found.end() :]
+                part = key.removeprefix(f"{option.key}.")
+                return (part_of(option, part) if part in SINGLE_GATES else name_of(option)) + problem[found.end() :]
     return problem
 
 

@@ -1,8 +1,27 @@
 """What to write in the place of a value that was refused."""
 
+import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from pathlib import Path
 from typing import Any
+
+LIKE = 0.6  # how much of two names must be the same for one to stand for the other
+FORMS = {  # a key that holds keys and values -> how it is written where {} was given
+    "guardrails": "{{{}: 0.02}}",
+    "gate.not_worse": "{{{}: 0.02}}",
+    "schedule": '{{cron: "{}"}}',
+    "slices": "{{by: [{}]}}",
+    "mlflow": "{{tracking_uri: {}}}",
+    "prefect": "{{api_url: {}}}",
+    "retention": "{{bundles: {}}}",
+    "gate": "true, or what must hold: {{judged: 0.8}}",
+    "statistics": "{{alpha: 0.05}}",
+    "resources": "{{memory_limit: 4GB}}",
+    "judgments": "FILE, or {{file: FILE}}",
+    "queries": "FILE, or {{file: FILE}}",
+    "documents": "FILE, or {{file: FILE}}",
+}
 
 
 def is_number(text: str) -> bool:
@@ -47,6 +66,12 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
     if kind == "literal_error":
         return closest(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
+    if key == "gate.judged" and (kind.startswith("float") or kind == "less_than_equal"):
+        text = str(value)
+        meant = plain_number(text if text.endswith("%") or kind.startswith("float") else f"{text}%")
+        return f"; did you mean {meant}?" if meant and float(meant) <= 1 else ""
+    if kind in ("dict_type", "model_type") and (form := form_of(key, value)):
+        return f"; write {form}"
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
     if isinstance(value, str) and (kind == "list_type" or key in ("metrics", "secondary_metrics")):
@@ -54,3 +79,49 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     if kind == "string_type" and isinstance(value, list):
         return ", not in a list"
     return ""
+
+
+def form_of(key: str, value: Any) -> str:
+    """How a key is written that holds keys and values, with what was given in their place; empty for another key."""
+    if re.fullmatch(r"systems\[\d+\]", key) and isinstance(value, str):
+        return f"{{name: {value.rpartition('/')[2].partition('.')[0] or 'NAME'}, file: {value}}}"
+    entries = value if isinstance(value, list) else [value]
+    plain = [str(each) for each in entries if isinstance(each, str | int | float)]
+    divided = plain[:1] if key in ("guardrails", "gate.not_worse") else plain
+    return FORMS[key].format(", ".join(divided) or "…") if key in FORMS else ""
+
+
+def similar_file(path: Path) -> str:
+    """``; did you mean old.run?``: the file in its folder whose name is most like it; or what is wrong with the folder.
+
+    Names are compared without their endings too: two files are not alike because both are CSV.
+    """
+    try:
+        names = [each.name for each in path.parent.iterdir() if each.is_file()]
+    except OSError:
+        return f"; there is no folder {path.parent} either{as_in_configurations(str(path))}"
+    stem = path.name.partition(".")[0].lower()
+    near = [
+        name
+        for name in get_close_matches(path.name, names, n=5, cutoff=LIKE)
+        if SequenceMatcher(None, stem, name.partition(".")[0].lower()).ratio() >= LIKE
+    ]
+    return f"; did you mean {path.parent / near[0]}?" if near else as_in_configurations(str(path))
+
+
+def as_in_configurations(path: str) -> str:
+    """How a date and a variable are written, where a path has what looks like one."""
+    if variable := re.search(r"\$([A-Za-z_]\w*)", path):
+        return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
+    if date := re.search(r"\{date(:[^{}]*)?\}", path):
+        return f"; {date[0]} is the date in a configuration alone"
+    if braces := re.search(r"\{[^{}]*\}", path):
+        return f"; {braces[0]} stands for nothing: a configuration has the date as {{date}}, a variable as ${{NAME}}"
+    return ""
+
+
+def to_utf8(start: bytes) -> str:
+    """The command that makes UTF-8 of a text that begins so."""
+    wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
+    what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")
+    return f"convert the file to UTF-8; {what}: iconv -f {encoding} -t UTF-8 FILE > NEW"

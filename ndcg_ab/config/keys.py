@@ -11,6 +11,8 @@ from pydantic import BaseModel
 from ndcg_ab.config.model import Evaluation, FileSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
+SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources")
+FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 Place = tuple[int | str, ...]
 """Where something stands in a configuration: ("systems", 1, "file")."""
 
@@ -23,7 +25,16 @@ def dotted(place: Place) -> str:
 
 def near_keys(place: Place) -> list[str]:
     """The known key that an unknown one is most like, if any is."""
+    if place[-1] in FILE_ELSEWHERE and "file" in known_keys(place[:-1]):
+        return ["file"]
     return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
+
+
+def meant_key(place: Place) -> str:
+    """``; did you mean 'statistics.alpha'?``: a key like an unknown one, or of its name elsewhere; else nothing."""
+    elsewhere = [f"{section}.{place[-1]}" for section in SECTIONS if place[-1] in known_keys((section,))]
+    found = elsewhere[:1] or near_keys(place)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def known_keys(place: Place) -> list[str]:

@@ -9,7 +9,8 @@ from typing import Any, get_args, get_origin
 import yaml
 from pydantic import BaseModel
 
-from ndcg_ab.config.keys import EXTENDS, Place, annotation_of, dotted, inner_types, known_keys, near_keys, takes_text
+from ndcg_ab.config.hints import similar_file
+from ndcg_ab.config.keys import EXTENDS, Place, annotation_of, dotted, inner_types, known_keys, meant_key, takes_text
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
@@ -58,7 +59,7 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
         raise InputError(f"{above[0]}: {EXTENDS}: {chain}: a circle; take `{EXTENDS}` out of one of them")
     if not path.is_file():
         reason = f" ({above[-1]}: {EXTENDS})" if above else ""
-        raise InputError(f"{path}: there is no such configuration file{reason}")
+        raise InputError(f"{path}: there is no such configuration file{reason}{similar_file(path)}")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
@@ -173,6 +174,8 @@ def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, An
         origins = {get_origin(kind) for kind in kinds}
         if isinstance(inner, str) and place in (("judgments",), ("queries",), ("documents",)):
             inner = {"file": inner}
+        if inner is True and place == ("gate",):
+            inner = {}
         if inner is None and list in origins and dict not in origins:
             inner = []
         if inner is None and any(is_mapping(kind) for kind in kinds):
@@ -207,7 +210,7 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
     if values and Any not in values:
         return rest, ""  # the names of metrics and columns may hold points
     if not values and annotation is not Any and first not in known_keys(place):
-        hint = "".join(f"; did you mean {name!r}?" for name in near_keys((*place, first)))
+        hint = meant_key((*place, first))
         known = ", ".join(known_keys(place))
         raise InputError(f"{SET} {text!r}: key {dotted((*place, first))!r} is unknown{hint} (known here: {known})")
     return first, others

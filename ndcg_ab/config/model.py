@@ -261,7 +261,7 @@ class Evaluation(Model):
     mlflow: Tracking = Tracking()
     prefect: Prefect = Prefect()
     schedule: Schedule | None = None
-    gate: Gate | None = None
+    gate: Gate | None = None  # true: no regression and the guardrails; false: none
     retention: Retention = Retention()
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
@@ -275,6 +275,11 @@ class Evaluation(Model):
     @classmethod
     def _canonical_guardrails(cls, value: Any) -> Any:
         return margins(value) if isinstance(value, dict) else value
+
+    @field_validator("gate", mode="before", json_schema_input_type=Gate | bool | None)
+    @classmethod
+    def _gate_alone(cls, value: Any) -> Any:
+        return {} if value is True else None if value is False else value
 
     @field_validator("metrics", "secondary_metrics", mode="before")
     @classmethod
@@ -298,7 +303,7 @@ class Evaluation(Model):
             key = "slices.by" if self.slices.by else "statistics.weighted"
             raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
-            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes in slices.by")
+            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
         if self.queries is None:
             for system in self.systems:
                 if system.source.needs_queries:
@@ -310,14 +315,29 @@ class Evaluation(Model):
         given = [*self.metrics, *self.secondary_metrics, *self.guardrails]
         for name in given:
             if given.count(name) > 1:
-                raise ValueError(f"{name}: is given as metric, secondary metric or guardrail at once; it has one role")
-        for name in self.gate.not_worse if self.gate else ():
+                if name in self.metrics and "metrics" not in self.model_fields_set:
+                    raise ValueError(
+                        f"{name}: is the primary metric where no other is given, and has one role: give another primary"
+                        " metric with `metrics`"
+                    )
+                keys = [key for key in ("metrics", "secondary_metrics", "guardrails") if name in getattr(self, key)]
+                roles = " and ".join(f"`{key}`" for key in keys)
+                raise ValueError(f"{name}: is given in {roles}; it has one role: take it out of all but one")
+        for name, difference in (self.gate.not_worse if self.gate else {}).items():
             if name not in given:
-                raise ValueError(f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)})")
+                raise ValueError(
+                    f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)}); add it with"
+                    f" `secondary_metrics: [{name}]`, or make it a guardrail: `guardrails: {{{name}: {difference:g}}}`"
+                )
         if isinstance(self.statistics.smallest_effect, dict):
             for name in self.statistics.smallest_effect:
                 if name not in (*self.metrics, *self.secondary_metrics):
-                    raise ValueError(f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)})")
+                    advice = f"add it with `metrics: [{name}]` or `secondary_metrics: [{name}]`"
+                    if name in self.guardrails:
+                        advice = "it is a guardrail, whose difference stands there"
+                    raise ValueError(
+                        f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)}); {advice}"
+                    )
 
     def smallest_effect(self, metric: str) -> float | None:
         """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
+from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.model import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source, in_words
-from ndcg_ab.sources.hints import FORMAT, files_in, packed, similar_file
+from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.records import find_lines, is_gzipped, open_bytes, open_parquet, read_rows
 from ndcg_ab.sources.schema import Layout
 
@@ -236,9 +237,10 @@ def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -
             place = table.schema.get_field_index(chosen[field.name])
             given = table.schema.field(place).type
             if field.type == pa.string() and not is_id_type(given):
+                name = chosen[field.name]
+                hint = f'; in pandas: [{name!r}].astype("Int64").astype(str)' if pa.types.is_floating(given) else ""
                 raise InputError(
-                    f"{where}: column {chosen[field.name]!r} is of type {given}:"
-                    f" {field.name} must be text or a whole number"
+                    f"{where}: column {name!r} is of type {given}: {field.name} must be text or a whole number{hint}"
                 )
             if pa.types.is_boolean(given):
                 raise InputError(

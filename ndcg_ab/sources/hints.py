@@ -86,6 +86,10 @@ def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str
         return "this looks like a ranking: are judgments and ranking swapped?"
     if kind == "ranking" and len(parts) == 4 and is_numeric(parts[3]):
         return "this looks like judgments: are judgments and ranking swapped?"
+    if line.startswith("#"):
+        return "take lines of comment away: grep -v '^#' FILE > NEW"
+    if first and (remedy := as_trec(kind, parts)):
+        return f"where every line is like it, this makes TREC of them: awk '{{print {remedy}}}' FILE > NEW"
     likely = None
     if first and line[0] in "{[":
         likely = "jsonl"
@@ -96,6 +100,21 @@ def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str
     if likely and kind in FORMAT:
         return f"if the file is of another format, say which: {FORMAT[kind]} {likely}"
     return "if the file is of another format, say which"
+
+
+def as_trec(kind: str, parts: Sequence[str]) -> str | None:
+    """What awk prints so that fields that lack some, or have one too many, are those of a TREC line."""
+    if kind == "judgment" and len(parts) == 3 and is_numeric(parts[2]):
+        return "$1, 0, $2, $3"
+    if kind == "judgment" and len(parts) == 5 and is_numeric(parts[3]):
+        return "$1, $2, $3, $4"
+    if kind == "ranking" and len(parts) == 3 and is_numeric(parts[2]):
+        return '$1, "Q0", $2, ++n[$1], $3, "run"'
+    if kind == "ranking" and len(parts) == 5 and is_numeric(parts[3]):
+        if is_numeric(parts[4]):
+            return '$1, $2, $3, $4, $5, "run"'
+        return '$1, "Q0", $2, $3, $4, $5' if is_numeric(parts[2]) else None
+    return None
 
 
 def is_header(parts: Sequence[str]) -> bool:
@@ -125,16 +144,6 @@ def packed(path: Path, start: bytes) -> str | None:
                 what, remedy = "a spreadsheet", "export its sheet as CSV"
             return f"is {what}, which is not read here; {remedy.format(shlex.quote(str(path)))}"
     return None
-
-
-def similar_file(path: Path) -> str:
-    """``; did you mean old.run?``: the file in its folder whose name is most like it."""
-    try:
-        names = [each.name for each in path.parent.iterdir() if each.is_file()]
-    except OSError:
-        return f"; there is no folder {path.parent} either"
-    near = get_close_matches(path.name, names, n=1, cutoff=0.6)
-    return f"; did you mean {path.parent / near[0]}?" if near else ""
 
 
 def files_in(path: Path) -> str:

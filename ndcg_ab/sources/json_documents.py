@@ -57,12 +57,28 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
             ways = "every line must be one JSON object, or the file a list of them"
             if layout.kind in IN_DOCUMENTS:
                 ways += f", or one object as {{query_id: {{doc_id: {IN_DOCUMENTS[layout.kind]}}}}}"
-            raise InputError(f"{where}: {key!r} leads to {shown(value)}: {ways}")
+            raise InputError(f"{where}: {key!r} leads to {shown(value)}: {list_hint(value, layout) or ways}")
         elif columns:
             raise InputError(f"{where}: columns cannot be mapped in JSON that leads from query_id to doc_id")
         else:
             for doc_id, inner, number in members(text, place):
                 yield inner, {"query_id": key, "doc_id": doc_id, IN_DOCUMENTS[layout.kind]: number}
+
+
+def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:
+    """A record of nothing but lists is none: query_id -> list, or a list of records under a name."""
+    key, value = next(iter(row.items()), ("", None))
+    if all(isinstance(each, list) for each in row.values()) and (hint := list_hint(value, layout)):
+        raise InputError(f"{where}: {key!r} leads to {shown(value)}: {hint}")
+
+
+def list_hint(value: Any, layout: Layout) -> str:
+    """How a list in the place of documents and numbers is written; empty for what is none."""
+    if not isinstance(value, list) or layout.kind not in IN_DOCUMENTS:
+        return ""
+    if value and isinstance(value[0], dict):
+        return "take the list out of the object: the file holds the list alone, or one object of it on every line"
+    return f"write every query as {{query_id: {{doc_id: {IN_DOCUMENTS[layout.kind]}}}}}"
 
 
 def members(text: str, place: int) -> Iterator[tuple[str | None, int, Any]]:

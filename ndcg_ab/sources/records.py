@@ -13,9 +13,10 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 import pyarrow.parquet as papq
 
+from ndcg_ab.config.hints import to_utf8
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.hints import is_header, is_numeric, other_format
-from ndcg_ab.sources.json_documents import document_records, is_document
+from ndcg_ab.sources.json_documents import document_records, is_document, refuse_lists
 from ndcg_ab.sources.schema import Layout, read_value
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
@@ -92,11 +93,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     bad = raw[error.start : error.start + 1]
-                    raise InputError(
-                        f"{path}, line {number}: byte {bad!r} is not UTF-8 text: convert the file to UTF-8"
-                    ) from None
+                    raise InputError(f"{path}, line {number}: byte {bad!r} is not UTF-8 text: {to_utf8(raw)}") from None
                 if "\0" in line:
-                    raise InputError(f"{path}, line {number}: holds a zero byte: not a text file")
+                    hint = f" ({to_utf8(raw)})" if number == 1 else ""
+                    raise InputError(f"{path}, line {number}: holds a zero byte: not a text file{hint}")
                 yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is broken after line {number}, write it again: {error}") from None
@@ -164,6 +164,7 @@ def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterato
         text = "".join(line for _, line in text_lines(path))
         rows = document_records(path, text, layout, columns)
     for number, row in rows:
+        refuse_lists(f"{path}, line {number}", row, layout)
         chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
         yield number, {name: row[column] for name, column in chosen.items()}
 

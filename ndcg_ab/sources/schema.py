@@ -50,6 +50,8 @@ class Layout:
         for name in sorted(set(columns) - set(known)):
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
+            if columns[name] in known:
+                hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
             raise InputError(f"{where}: columns: {name!r} is no field of a {self.kind} ({', '.join(known)}){hint}")
 
     def check_columns(
@@ -80,7 +82,7 @@ class Layout:
             swapped = looks_swapped(self.kind, found)
             hint = f"did you mean {say(self.kind, {**columns, field_name: likely})}?" if likely else swapped
             raise InputError(
-                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {', '.join(found)})"
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {few(found)})"
                 + (f"; {hint.strip()}" if hint else "")
             )
         return chosen
@@ -99,15 +101,16 @@ class Layout:
             raise InputError(f"{where}: {problem}")
         name = columns.get(field.name, field.name)
         if field.blank is not None:
-            near = get_close_matches(name, found, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "slice by one of them"
             purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             there = closest_first(name, [each for each in found if each not in self._own_names])
             raise InputError(
-                f"{where}: there is no column {name!r} {purpose} (columns: {', '.join(there) or 'none'}); {hint}"
+                f"{where}: there is no column {name!r} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
             )
         left = [each for each in found if each not in chosen.values()]
         mapping = {each: column for each, column in chosen.items() if each != column}
+        if field.name in found:
+            asked = f"{field.name}={columns[field.name]}"
+            raise InputError(f"{where}: there is no column {name!r}, but a column {field.name!r}: leave {asked!r} out")
         guesses: list[str | None] = []
         for each in self.fields:
             needed = each.required and each.blank is None
@@ -120,13 +123,26 @@ class Layout:
         swapped = looks_swapped(self.kind, found)
         said = say(self.kind, mapping)
         hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
-        raise InputError(
-            f"{where}: there is no column {name!r} for {field.name} (columns: {', '.join(found) or 'none'}); {hint}"
-        )
+        raise InputError(f"{where}: there is no column {name!r} for {field.name} (columns: {few(found)}); {hint}")
 
     @property
     def _own_names(self) -> set[str]:
         return {field.name for field in self.fields if field.blank is None}
+
+
+def few(columns: Sequence[str]) -> str:
+    """The names of columns in a message, the first of them where there are many."""
+    return ", ".join([*columns[:MOST_COLUMNS], *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
+
+
+def sliced_by(name: str, attributes: Sequence[str]) -> str:
+    """What to slice by instead of what is no attribute: one like it, or each of several in one."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and (each := [part for part in parts if part in attributes]):
+        options = " ".join(f"--slice {part}" for part in each)
+        return f"give each by itself: {options} (in a configuration by: [{', '.join(each)}])"
+    near = get_close_matches(name, attributes, n=1)
+    return f"did you mean {near[0]!r}?" if near else "slice by one of them"
 
 
 JUDGMENT = Layout(
@@ -163,6 +179,7 @@ def query_layout(attributes: Sequence[str], *, needs_text: bool, needs_weight: b
 
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+MOST_COLUMNS = 12  # in a message
 SHOWN = 80  # characters of a value in a message
 
 

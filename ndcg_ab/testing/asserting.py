@@ -1,5 +1,6 @@
 """`assert_not_worse`: a test that fails where a ranking got worse, and says on which queries."""
 
+import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ from ndcg_ab.api.arguments import as_key
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
+from ndcg_ab.config.hints import closest
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.sources.schema import shown
@@ -41,8 +43,18 @@ def assert_not_worse(
     Raises AssertionError with the answer and the queries that lost most; InputError and ParityError as `compare`.
     """
     __tracebackhide__ = True
+    refuse_unknown(options)
     systems = {BASELINE: baseline, CANDIDATE: candidate}
     return held(judgments, systems, {"metrics": metrics, "margin": margin, "gate": gate, **options})
+
+
+def refuse_unknown(options: Mapping[str, Any]) -> None:
+    """TypeError, as Python has it, for an argument that `compare` does not take."""
+    __tracebackhide__ = True
+    known = list(inspect.signature(compare).parameters)
+    for name in options:
+        if name not in known:
+            raise TypeError(f"assert_not_worse() got an unexpected keyword argument {name!r}{closest(name, known)}")
 
 
 def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:

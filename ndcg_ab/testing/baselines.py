@@ -24,7 +24,7 @@ from ndcg_ab.config.model import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull
 from ndcg_ab.sources.files import read_file
-from ndcg_ab.testing.asserting import CANDIDATE, Margin, held
+from ndcg_ab.testing.asserting import CANDIDATE, Margin, held, refuse_unknown
 from ndcg_core.measures.metric import Metric
 
 COLUMNS = ("query_id", "doc_id", "rank")
@@ -72,6 +72,7 @@ class RankingBaseline:
         With ``pytest --update-rankings`` the candidate becomes the baseline: what is returned is about it alone.
         """
         __tracebackhide__ = True
+        refuse_unknown(options)
         given = {"metrics": metrics, "margin": margin, "gate": gate, **options}
         alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
         try:
@@ -86,7 +87,7 @@ class RankingBaseline:
             if not path.is_file():
                 raise AssertionError(
                     f"there is no baseline {self.shown(path)}: make it from this ranking with:"
-                    f" pytest --update-rankings {self.place.test}"
+                    f" python -m pytest --update-rankings {self.place.test}"
                 )
             stored = stored_ranking(path)
         except InputError as error:
@@ -174,6 +175,7 @@ def stored_ranking(path: Path) -> dict[str, dict[str, float]]:
         documents = found.setdefault(query_id, {})
         if rank is None or doc_id in documents:
             what = f"stands twice in the ranking of query {query_id!r}" if doc_id in documents else "has no rank"
-            raise InputError(f"{path}: document {doc_id!r} {what}: write it anew with: pytest --update-rankings")
+            advice = "write it anew with: python -m pytest --update-rankings"
+            raise InputError(f"{path}: document {doc_id!r} {what}: {advice}")
         documents[doc_id] = -float(rank)
     return found

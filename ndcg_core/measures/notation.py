@@ -47,8 +47,10 @@ def parse(text: str) -> Metric:
     if answer := in_our_words(text):
         raise MetricError(f"metric {text!r}: {answer}")
     found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", text, flags=re.DOTALL)
-    if not found:
+    if not found or not re.fullmatch(r"[^\s,]*", found[3] or ""):
         several = separate(text)
+        if found and all(part.isdecimal() for part in several[1:]):
+            several = [several[0], *(text[: found.start(3)].strip() + part for part in several[1:])]
         rule = f"names {len(several)} metrics, {' and '.join(several)}: give each by itself"
         if len(several) < 2:
             rule = "must look like ndcg@10 or ndcg(gain=exponential, ideal=local)@10"

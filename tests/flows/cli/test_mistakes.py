@@ -72,7 +72,62 @@ MISTAKES: dict[str, Mistake] = {
         ["give each by itself: --metric ndcg@10 --metric rr@10"],
         command=["compare", "--judgments", QRELS, "--system", f"old={RUN}", "--metric", "ndcg@10 rr@10"],
     ),
+    "two metrics in one, the second without a cutoff": Mistake(
+        ["names 2 metrics, ndcg@10 and rr: give each by itself"], command="metrics ndcg@10,rr"
+    ),
+    "two cutoffs in one": Mistake(["names 2 metrics, ndcg@5 and ndcg@10: give each"], command="metrics ndcg@5,10"),
+    "two guardrails in one": Mistake(["names 2 metrics, recall@10 and rr: give"], "--guardrail recall@10,rr=0.02"),
+    "the primary metric as a guardrail": Mistake(
+        ["ndcg@10: is the primary metric where no other is given", "give another primary metric with `--metric`"],
+        "--guardrail ndcg@10=0.02",
+    ),
+    "one metric in two roles": Mistake(
+        ["rr: is given in `--metric` and `--secondary`; it has one role: take it out of all but one"],
+        "--metric rr --secondary rr",
+    ),
+    "a gate on a metric that is none": Mistake(
+        ["--require: recall@10: is none", "`--secondary recall@10`", "`--guardrail recall@10=0.01`"],
+        "--require recall@10=0.01",
+    ),
+    "an effect of a metric that is none": Mistake(
+        ["--smallest-effect: ndcg@5: is none", "`--metric ndcg@5` or `--secondary ndcg@5`"],
+        "--smallest-effect ndcg@5=0.01",
+    ),
+    "a gate on slices without slices": Mistake(
+        ["--require slice_regression: there are no slices", "name attributes with `--slice`"],
+        "--require slice_regression=0.05",
+    ),
     # numbers
+    "a share in per cent": Mistake(["say --require judged=0.8"], "--require judged=80%"),
+    "a share as a percentage": Mistake(
+        ["--require judged = 80.0: must be 1.0 or less; did you mean 0.8?"], "--require judged=80"
+    ),
+    "a slice's regression below 0": Mistake(
+        ["--require slice_regression = -1.0: must"], "--require slice_regression=-1"
+    ),
+    "a share in per cent in a configuration": config(
+        "gate: {judged: 80%}", "gate.judged = '80%': must be a number; did you mean 0.8?"
+    ),
+    "an effect of power in per cent": Mistake(
+        ["--effect '1%': must be a number; say --effect 0.01"], command="power --deviation 0.1 --effect 1%"
+    ),
+    "several effects in one": Mistake(
+        ["say --effect 0.01 --effect 0.02"], command="power --deviation 0.1 --effect 0.01,0.02"
+    ),
+    "a deviation in per cent": Mistake(["say --deviation 0.1"], command="power --deviation 10%"),
+    "resamples in thousands": Mistake(
+        ["--resamples '10k': must be a whole number; say --resamples 10000"], "--resamples 10k"
+    ),
+    "resamples with a comma": Mistake(["say --resamples 10000"], "--resamples 10,000"),
+    "several cutoffs in one": Mistake(
+        ["say --cutoff 5 --cutoff 10"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 5,10"
+    ),
+    "a cutoff of 0": Mistake(
+        ["--cutoff = 0: must be"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --cutoff 0"
+    ),
+    "no such gain": Mistake(
+        ["--gain = 'foo'"], command=f"sensitivity --judgments {QRELS} --system old={RUN} --gain foo"
+    ),
     "an effect in per cent": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 1%"),
     "an effect with a comma": Mistake(["say --smallest-effect 0.01"], "--smallest-effect 0,01"),
     "an effect below 0": Mistake(["must be a number above 0; say --smallest-effect 0.02"], "--smallest-effect -0.02"),
@@ -89,6 +144,12 @@ MISTAKES: dict[str, Mistake] = {
     "a system in two words": Mistake(["say --system new=new.run"], "--system new new.run"),
     "a name twice": Mistake(["--system: the name 'old' is given twice"], f"--system old={RUN}"),
     "a baseline misspelt": Mistake(["must be one of the systems (old); did you mean 'old'?"], "--baseline odl"),
+    "a system without --system": Mistake(["c=c.csv: is no option; say --system c=c.csv"], "c=c.csv"),
+    "a system without a name and --system": Mistake(["say --system c=runs/c.csv"], "runs/c.csv"),
+    "a configuration for files": Mistake(["say ndcg-ab run de.yaml"], command="compare de.yaml"),
+    "values per query as JSON": Mistake(
+        ["--per-query {}/x.json: must end in .csv, .parquet or .pq"], "--per-query {}/x.json"
+    ),
     "one system for two": Mistake(
         ["at least 2 systems are needed; add --system NAME=FILE"],
         command=f"sensitivity --judgments {QRELS} --system old={RUN}",
@@ -98,6 +159,13 @@ MISTAKES: dict[str, Mistake] = {
         ["no column 'langauge' to slice by (columns: language, kind); did you mean 'language'?"],
         f"--slice langauge --queries {QUERIES}",
     ),
+    "two attributes in one": Mistake(
+        ["give each by itself: --slice language --slice kind (in a"], f"--slice language,kind --queries {QUERIES}"
+    ),
+    "an attribute and the weight": Mistake(
+        ["give each by itself: --slice language (in a"], f"--slice language,weight --queries {QUERIES}"
+    ),
+    "an attribute like the weight": Mistake(["slice by one of them"], f"--slice weigth --queries {QUERIES}"),
     "JSON into no folder": Mistake(["there is no directory", "make it: mkdir -p {}/none"], "--json {}/none/out.json"),
     "no such format": Mistake(["--format = 'trec_run': must be 'trec'", "did you mean 'trec'?"], "--format trec_run"),
     # columns
@@ -133,7 +201,34 @@ MISTAKES: dict[str, Mistake] = {
     "no header": judged(
         "j.csv", "q1,a,1\nq1,b,0\n", "first line (q1, a, 1) is data", "above it: query_id,doc_id,grade"
     ),
+    "a column's name before its field": ranked(
+        "r.csv", "query_id,doc_id,relevance\nq1,a,1\n", "say score=relevance", options="--columns relevance=score"
+    ),
+    "a field with a colon": Mistake(["say --columns score=relevance"], "--columns score:relevance"),
+    "fields with colons": Mistake(["say --columns doc_id=url,score=s"], "--columns doc_id:url,score=s"),
+    "a mapping that nobody needs": Mistake(
+        ["no column 'label', but a column 'grade': leave 'grade=label' out"],
+        "--judgments-columns grade=label",
+        {"j.csv": "query_id,doc_id,grade\nq1,a,1\n"},
+        "{}/j.csv",
+    ),
+    "lists of documents": ranked("r.json", '{"q1": ["a", "b"]}', "write every query as {query_id: {doc_id: score}}"),
+    "lists of pairs": ranked(
+        "r.json", '{\n"q1": [["a", 1.5]]\n}', "'q1' leads to [['a', 1.5]]: write every query as {query_id: {doc_id: sc"
+    ),
+    "records under a name": judged("j.json", '{"results": [{"query_id": "q1"}]}', "take the list out of the object"),
+    "many columns": ranked(
+        "r.csv", ",".join(f"c{at}" for at in range(40)) + "\n" + ",".join("1" * 40) + "\n", "c10, c11, …)"
+    ),
     # one thing for another
+    "judgments of three fields": judged("j", "q1 a 1\n", "awk '{print $1, 0, $2, $3}' FILE > NEW"),
+    "judgments of five fields": judged("j", "q1 0 a 1 x\n", "awk '{print $1, $2, $3, $4}' FILE > NEW"),
+    "a ranking of three fields": ranked("r", "q1 a 1.5\n", """awk '{print $1, "Q0", $2, ++n[$1], $3, "run"}' FILE"""),
+    "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", """awk '{print $1, $2, $3, $4, $5, "run"}' FILE"""),
+    "a ranking without Q0": ranked("r", "q1 a 1 2.5 t\n", """awk '{print $1, "Q0", $2, $3, $4, $5}' FILE"""),
+    "a comment in TREC": ranked("r", "# made on Monday\nq1 Q0 a 1 2 t\n", "grep -v '^#' FILE > NEW"),
+    "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
+    "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a ranking for judgments": judged(
         "j", "q1 Q0 a 1 2.5 t\n", "this looks like a ranking: are judgments and ranking sw"
     ),
@@ -160,6 +255,19 @@ MISTAKES: dict[str, Mistake] = {
     "a name misspelt": Mistake(
         ["there is no such file; did you mean {}/new.run?"], "--system new={}/nwe.run", {"new.run": ""}
     ),
+    "a name like another by its ending alone": Mistake(
+        ["{}/nope.csv: there is no such file\n"], "--system new={}/nope.csv", {"few.csv": ""}
+    ),
+    "a folder that is no date": Mistake(
+        ["no folder {}/runs/{data} either; {data} stands for nothing", "the date as {date}"],
+        "--system new={}/runs/{data}/a.run",
+    ),
+    "a date without a configuration": Mistake(
+        ["{date:%Y} is the date in a configuration alone"], "--system new={}/runs/{date:%Y}/a.run"
+    ),
+    "a variable without braces": Mistake(
+        ["has a variable of the environment as ${DATE}"], "--system new={}/runs/$DATE/a.run"
+    ),
     "a folder": Mistake(
         ["is not a file; name one of its files, such as {}/new.run"], "--system new={}", {"new.run": ""}
     ),
@@ -184,6 +292,28 @@ MISTAKES: dict[str, Mistake] = {
     "a list for a name": config("name: [a, b]", "name: must be text; put it in quotes, not in a list"),
     "systems by name": config(
         f"systems: {{old: {RUN}}}", "systems: must be a list; write each as {name: old, file: FILE}"
+    ),
+    "systems by files": config("systems: [a.csv]", "systems[0] = 'a.csv'", "write {name: a, file: a.csv}"),
+    "a system's path": config(f"systems: [{{name: a, path: {RUN}}}]", "'systems[0].path' is unknown", "mean 'file'?"),
+    "the judgments' path": config("judgments: {path: x.csv}", "'judgments.path' is unknown; did you mean 'file'?"),
+    "guardrails in a list": config("guardrails: [recall@10]", "must hold keys and values; write {recall@10: 0.02}"),
+    "a schedule in a word": config("schedule: 0 2 * * *", 'write {cron: "0 2 * * *"}'),
+    "slices in a word": config("slices: lang", "write {by: [lang]}"),
+    "a tracking server in a word": config("mlflow: sqlite:///x.db", "write {tracking_uri: sqlite:///x.db}"),
+    "retention in a number": config("retention: 30", "write {bundles: 30}"),
+    "a gate in a word": config("gate: strict", "write true, or what must hold: {judged: 0.8}"),
+    "alpha outside of statistics": config("alpha: 0.01", "'alpha' is unknown; did you mean 'statistics.alpha'?"),
+    "an effect outside of statistics": config("smallest_effect: 0.01", "did you mean 'statistics.smallest_effect'?"),
+    "alpha outside of statistics with --set": Mistake(
+        ["did you mean 'statistics.alpha'?"], files=config("").files, command="check {}/c.yaml --set alpha=0.01"
+    ),
+    "a configuration's other ending": Mistake(
+        ["did you mean {}/de.yaml?"], files={"de.yaml": ""}, command="check {}/de.yml"
+    ),
+    "a date without quotes": config(
+        "systems: [{name: a, file: runs/{date}/prod.csv}]",
+        "line 3: is not YAML",
+        '; put it in quotes: "runs/{date}/prod.csv"',
     ),
     "a tab in YAML": config("statistics:\n\talpha: 0.1", "is not YAML", "indent with spaces, not with tabs"),
     "a margin of 2 %": config("guardrails: {recall@100: 2%}", "'2%': must be a number above 0; write 0.02"),

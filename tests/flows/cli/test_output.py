@@ -44,7 +44,7 @@ GATES: dict[str, tuple[list[str], int, str]] = {
     ),
     "no number": ([*BETTER, "--require", "judged=many"], 2, "--require 'judged=many': 'many' must be a number"),
     "no value": ([*BETTER, "--require", "judged"], 2, "--require 'judged': must be judged=NUMBER"),
-    "a share above 1": ([*BETTER, "--require", "judged=80"], 2, "--require = 80.0: must be 1.0 or less"),
+    "a share above 1": ([*BETTER, "--require", "judged=80"], 2, "--require judged = 80.0: must be 1.0 or less"),
     "a part of a query": ([*BETTER, "--require", "unanswered=0.5"], 2, "'0.5' must be a whole number from 0 up"),
     "another metric": ([*BETTER, "--require", "rr=0.1"], 2, "--require"),
     "an unknown word": ([*BETTER, "--require", "jugded=0.8"], 2, "jugded"),

@@ -44,7 +44,8 @@ RANKINGS: dict[str, tuple[Any, str]] = {
     ),
     "fractions for ids": (
         R.assign(query_id=[1.5, 2, 3]),
-        "systems['new']: column 'query_id' is of type double: query_id must be text or a whole number",
+        "systems['new']: column 'query_id' is of type double: query_id must be text or a whole number;"
+        " in pandas: ['query_id'].astype(\"Int64\").astype(str)",
     ),
     "texts for scores": (R.assign(score=["1", "x", "2"]), "systems['new'], row 2: score = 'x': must be a number"),
     "yes and no": (R.assign(score=[True, False, True]), "systems['new']: column 'score' is of type bool: score must"),
@@ -138,7 +139,23 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "interval": ({"interval": "z"}, "interval = 'z': must be 't' or 'bca'"),
     "smallest_slice": ({"smallest_slice": 3}, "smallest_slice = 3: must be 6 or more"),
     "smallest_effect": ({"smallest_effect": 0}, "smallest_effect = 0: 0: must be a number above 0"),
-    "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping"),
+    "guardrails": ({"guardrails": ["rr"]}, "guardrails = ['rr']: must be a mapping; write {'rr': 0.02}"),
+    "a guardrail in a word": ({"guardrails": "rr"}, "guardrails = 'rr': must be a mapping; write {'rr': 0.02}"),
+    "two metrics in one": ({"metrics": "ndcg@10,rr"}, "metrics: metric 'ndcg@10,rr': names 2 metrics, ndcg@10 and rr"),
+    "the primary metric as a guardrail": (
+        {"metrics": None, "guardrails": {"ndcg@10": 0.1}},
+        "ndcg@10: is the primary metric where no other is given, and has one role: give another primary metric with"
+        " `metrics`",
+    ),
+    "a share as a percentage": (
+        {"gate": {"judged": 80}},
+        'gate["judged"] = 80: must be 1.0 or less; did you mean 0.8?',
+    ),
+    "a gate on a metric that is none": (
+        {"gate": {"not_worse": {"rr": 0.1}}},
+        "gate: rr: is none of the metrics (ndcg@10); add it with `secondary_metrics=['rr']`, or make it a guardrail:"
+        " `guardrails={'rr': 0.1}`",
+    ),
     "a guardrail": ({"guardrails": {"rr": -1}}, "guardrails: rr: -1: must be a number above 0"),
     "slices without queries": ({"slices": "language"}, "queries: missing; slices needs a file of queries"),
     "weighted without queries": ({"weighted": True}, "queries: missing; weighted needs a file of queries"),
@@ -151,8 +168,7 @@ ARGUMENTS: dict[str, tuple[Mapping[str, Any], str]] = {
     "few weights": ({"queries": {"q1": {"weight": 1}}}, "queries: 1 judged query has no weight (such as 'q2')"),
     "no such column": (
         {"columns": {"score": "s"}},
-        "systems['old']: there is no column 's' for score (columns: query_id, doc_id, score); did you mean"
-        " columns={'score': 'score'}?",
+        "systems['old']: there is no column 's', but a column 'score': leave 'score=s' out",
     ),
     "no such field": ({"judgments_columns": {"grad": "x"}}, "judgments: columns: 'grad' is no field of a judgment"),
     "columns of dictionaries": (

@@ -185,7 +185,7 @@ WRONG = {
     "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
     "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
     "statistics.alpha = 1e-10: must be 1e-09 or more": with_keys(statistics={"alpha": 1e-10, "preview": True}),
-    "gate.slice_regression: there are no slices to look at; name attributes in slices.by": with_keys(
+    "gate.slice_regression: there are no slices to look at; name attributes with `slices.by`": with_keys(
         gate={"slice_regression": 0.1}
     ),
     "statistics.seed = True: must be a whole number": with_keys(statistics={"seed": True}),
@@ -211,6 +211,15 @@ def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
     assert message.startswith(f"{tmp_path / 'c.yaml'}: ")
     assert sentence in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "is_there"), [("true", True), ("false", False), ("{}", True), ("null", False), ("{judged: 0.8}", True)]
+)
+def test_a_gate_in_a_word(given: str, is_there: bool, tmp_path: Path) -> None:
+    found = read(tmp_path, with_keys() + f"gate: {given}\n").gate
+    assert (found is not None) == is_there
+    assert found is None or (found.no_regression and found.guardrails)
 
 
 def test_two_faults_are_two_sentences(tmp_path: Path) -> None:

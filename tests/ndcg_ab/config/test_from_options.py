@@ -68,7 +68,7 @@ def test_values_get_to_their_keys() -> None:
         ("systems: the name 'a' is given twice", "--system: the name 'a' is given twice"),
         ("queries: missing; slices.by needs a file", "--queries: missing; --slice needs a file"),
         ("judgments: must hold keys", "--judgments: must hold keys"),
-        ("gate.judged = 2: must be 1 or less", "--require = 2: must be 1 or less"),
+        ("gate.judged = 2: must be 1 or less", "--require judged = 2: must be 1 or less"),
     ],
 )
 def test_a_problem_names_the_option(problem: str, said: str) -> None:

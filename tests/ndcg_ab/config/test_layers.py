@@ -147,7 +147,7 @@ def test_set_changes_one_key(setting: str, key: str, expected: Any, tmp_path: Pa
 
 WRONG_SETTINGS = {
     "statistics.alhpa=1": "key 'statistics.alhpa' is unknown; did you mean 'alpha'? (known here: alpha, resamples",
-    "alpha=1": "key 'alpha' is unknown (known here: name, judgments",
+    "alpha=1": "key 'alpha' is unknown; did you mean 'statistics.alpha'? (known here: name, judgments",
     "systems.olt.file=x": "systems has no entry 'olt'; did you mean 'old'? (entries: old, new.v2)",
     "systems.2.file=x": "systems has no entry '2' (entries: old, new.v2)",
     "metrics.5=rr": "metrics has no entry '5' (entries: 0 to 1)",

@@ -67,6 +67,7 @@ GOOD = [
     LEAST + "queries: null\nmetrics: [{measure: ndcg, cutoff: 5, gain: {1: 1}}, {measure: rr, preset: ranx}]\n",
     "name: t\njudgments: {file: 'q-{date}', format: csv}\nsystems: [{name: '{stem}', file: '*', version: 2026-11-20}]",
     LEAST + "statistics: {smallest_effect: 0.1}\nguardrails: {recall@5: 0.02}\ngate: {judged: null}",
+    LEAST + "gate: true",
     LEAST + 'statistics: {smallest_effect: {ndcg@10: 0.1}, interval: "${INTERVAL:-t}"}',
 ]
 

@@ -416,8 +416,11 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "an empty weight": (["--queries", "queries:empty.csv"], ["empty.csv, line 3: weight is empty"]),
     "two weights": (["--queries", "queries:twice.csv"], ["twice.csv: query 'q00' has two weights: 1.0 and 2.0"]),
     "queries in TREC": (["--queries", "queries:qrels"], ["qrels: a file of queries must be csv, tsv, jsonl or"]),
-    "two roles": (["--metric", "rr", "--secondary", "RR"], ["rr: is given as metric, secondary metric or guardrail"]),
-    "two roles, guarded": (["--metric", "rr", "--guardrail", "rr=0.1"], ["rr: is given as metric, secondary metric"]),
+    "two roles": (["--metric", "rr", "--secondary", "RR"], ["rr: is given in `--metric` and `--secondary`"]),
+    "two roles, guarded": (
+        ["--metric", "rr", "--guardrail", "rr=0.1"],
+        ["rr: is given in `--metric` and `--guardrail`"],
+    ),
     "an unknown metric": (["--smallest-effect", "rr=0.1"], ["--smallest-effect: rr: is none of the metrics (ndcg@10)"]),
     "a guardrail's effect": (["--smallest-effect", "rr=1", "--guardrail", "rr=1"], ["--smallest-effect: rr: is none"]),
     "no effect": (["--smallest-effect", "0"], ["--smallest-effect '0': '0' must be a number above 0"]),

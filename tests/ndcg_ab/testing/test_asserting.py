@@ -120,3 +120,8 @@ def test_losses() -> None:
     assert [row.difference for row in found] == pytest.approx(list(lost))
     assert found[0].text is not None
     assert len(result.losses()) == sum((values["new"] - values["old"]) < -1e-9)
+
+
+def test_an_argument_misspelt_is_named_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match=r"assert_not_worse\(\) .* argument 'metric'; did you mean 'metrics'\?"):
+        assert_not_worse({}, {}, {}, metric="rr")

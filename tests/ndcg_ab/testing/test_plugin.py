@@ -55,7 +55,7 @@ def test_a_baseline_is_asked_for_made_held_and_replaced(suite: Suite, pytester: 
     missing.stdout.fnmatch_lines(
         [
             "E*there is no baseline tests/baselines/shop.top5.tsv: make it from this ranking with:"
-            " pytest --update-rankings test_search.py::test_search"
+            " python -m pytest --update-rankings test_search.py::test_search"
         ]
     )
     made = suite(NEW, "--update-rankings")
