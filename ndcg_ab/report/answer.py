@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY
-from ndcg_ab.report.text import judged_label, percent
+from ndcg_ab.report.text import judged_label, ordered, percent
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -17,6 +17,7 @@ NAMED = 6  # systems that a finding names; more are counted
 
 MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.NOT_WORSE: "✓", Verdict.MAY_BE_WORSE: "✗"}
 UNDECIDED_MARK = "●"
+GRAVEST_FIRST = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
 # The first word that a person reads: what to do, as a mark.
 CHOICE_MARKS = {
     Choice.SHIP: "✓",
@@ -49,6 +50,15 @@ def holds(comparison: Comparison) -> bool | None:
 def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
     """A candidate's comparisons that decide: primary metrics and guardrails, in the order of the metrics."""
     return [row for row in outcome.main if row.candidate == candidate and row.family in (PRIMARY, GUARDRAILS)]
+
+
+def ordered_decisions(outcome: Outcome) -> list[Decision]:
+    """The decisions as they stand everywhere: the gravest first, then the largest difference on the first metric."""
+    places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
+    return sorted(
+        outcome.decisions,
+        key=lambda found: (GRAVEST_FIRST.index(found.decision), places.get(found.candidate, len(places))),
+    )
 
 
 def banners(outcome: Outcome) -> list[str]:

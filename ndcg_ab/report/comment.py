@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ndcg_ab import __version__
-from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS, SECONDARY, queries_text, signed
-from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, listed, mark
+from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, listed, mark, ordered_decisions
+from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.terminal import notes
 from ndcg_ab.report.text import level, ordered, plain, rows_of
@@ -44,15 +44,15 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
 
 def title(outcome: Outcome) -> str:
     """Every decision with its candidates, what must not ship first."""
-    told = []
-    for choice in sorted(Choice, key=lambda choice: choice is not Choice.DO_NOT_SHIP):
-        if names := [found.candidate for found in outcome.decisions if found.decision is choice]:
-            told.append(f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}")
+    told = [
+        f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}"
+        for choice, names in grouped(choices(outcome))
+    ]
     return " · ".join(told) or "Nothing is compared"
 
 
 def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
-    for found in outcome.decisions:
+    for found in ordered_decisions(outcome):
         words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
         yield [CHOICE_MARKS[found.decision], escaped(found.candidate), words, escaped(found.reason)]
 
