@@ -6,6 +6,8 @@ import sys
 import unicodedata
 from typing import Any, TextIO
 
+from rich.cells import cell_len
+
 PLAIN = {  # one character for one, so that columns stay where they are
     **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
     **dict(zip("─┃╭╮╰╯├┤┬┴┼", "-|+++++++++", strict=True)),
@@ -20,19 +22,21 @@ HANDLER = "ndcg-ab-plain"
 
 
 def plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding does not have: their likes in ASCII, else a question mark."""
+    """What stands for characters that an encoding does not have: their likes in ASCII, else question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(likeness, error.object[error.start : error.end])), error.end
 
 
 def likeness(character: str) -> str:
+    """As many characters as the one takes columns: two for a wide one, none for one that is drawn over another."""
     if character in PLAIN:
         return PLAIN[character]
     if "\u2800" <= character <= "\u28ff":  # of the spinner
         return "."
     bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return bare or "?"
+    width = cell_len(character)
+    return bare.ljust(width) if 0 < len(bare) <= width else "?" * width
 
 
 class Patient:

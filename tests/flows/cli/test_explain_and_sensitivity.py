@@ -1,6 +1,7 @@
 """explain and sensitivity, as a user calls them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     for key in ("difference", "p_value", "p_adjusted", "verdict"):
         assert rows["ndcg@5"][key] == alone[key]
     assert not list(tmp_path.glob("*.partial*"))
+
+
+@pytest.mark.parametrize(("width", "tables"), [(44, 4), (60, 2), (80, 1)])
+def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60, one 44."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    choices = ["--discount", "jarvelin_kekalainen", "--gain", "exponential", "--ideal", "local", "--ideal", "global"]
+    found = CliRunner().invoke(app, ["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])
+    assert found.exit_code == 0, found.output
+    assert len(re.findall(r"^ *exponential +järvelin-k. +[+-]", found.stdout, re.M)) == tables
+    assert len(re.findall(r"[+-]0\.\d{4} [▲▼=?·]", found.stdout)) == 4
+    assert max(map(len, found.stdout.splitlines())) <= width and "…" not in found.stdout
 
 
 def test_sensitivity_takes_other_choices() -> None:
