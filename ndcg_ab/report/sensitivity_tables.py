@@ -38,8 +38,8 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
                 made.add_column(name, no_wrap=True)
             for place in places:
                 made.add_column(heads[place], justify="right", no_wrap=True)
-            for name, row in zip(names, cells, strict=True):
-                made.add_row(*name, *(row[place] for place in places))
+            for labels, row in zip(names, cells, strict=True):
+                made.add_row(*labels, *(row[place] for place in places))
             console.print(made)
             title = ""
         console.print(escape(summary(sensitivity, candidate)), highlight=False)
