@@ -42,6 +42,9 @@ def test_explain_goes_from_one_metric_to_the_other() -> None:
 
 def test_explain_says_when_a_rule_decides() -> None:
     text = run("explain", *FILES, "--query", "tofu")
+    assert "new, query 'tofu', ndcg@10: nothing was returned ideal = global, best first" in text
+    assert "rank document grade gain" in text and "score" not in text, "what was missed, and no empty ranking"
+    assert re.search(r" 1 tofu-\S+ \d \d 1\.0000 ", text)
     assert "ndcg@10: 0.000000: the system returned nothing" in text
     text = run("explain", *FILES, "--query", "tofu", "--metric", "ndcg(unanswered=exclude)@10")
     assert "left out: the system returned nothing, and unanswered = exclude leaves the query out" in text
