@@ -6,8 +6,6 @@ import sys
 import unicodedata
 from typing import Any, TextIO
 
-from rich.cells import cell_len
-
 PLAIN = {  # one character for one, so that columns stay where they are
     **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
     **dict(zip("─┃╭╮╰╯├┤┬┴┼", "-|+++++++++", strict=True)),
@@ -35,8 +33,15 @@ def likeness(character: str) -> str:
     if "\u2800" <= character <= "\u28ff":  # of the spinner
         return "."
     bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    width = cell_len(character)
+    width = columns_of(character)
     return bare.ljust(width) if 0 < len(bare) <= width else "?" * width
+
+
+def columns_of(character: str) -> int:
+    """The columns that a terminal gives a character."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 class Patient:
