@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import ndcg_ab
 from ndcg_ab import evaluate
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.keys import EXTENDS
@@ -90,6 +91,12 @@ def test_pictures_are_current() -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 2
+
+
+def test_the_page_on_python_names_the_commands_that_have_a_function() -> None:
+    first = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("\n\n")[1]
+    named = {name for name in re.findall(r"`(\w+)`", first) if name in COMMANDS and name != "run"}
+    assert named == {name for name in COMMANDS if name in ndcg_ab.__all__}
 
 
 def test_make_commands_exist() -> None:

@@ -48,7 +48,7 @@ def init(
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.files import write_text
         from ndcg_ab.report.tables import print_findings
-        from ndcg_ab.studies.beginning import SCHEMA_FILE, beginning_of, configuration, name_for, read
+        from ndcg_ab.studies.beginning import SCHEMA_FILE, WEIGHTED, beginning_of, configuration, name_for, read
 
         systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
         for named, _ in systems:
@@ -60,17 +60,19 @@ def init(
             raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
         folder = path.parent if path else Path()
         found = beginning_of(files or (), judgments, dict(systems), queries)
-        text = configuration(found, folder, name or name_for(folder), metric or ["ndcg@10"])
-        evaluation = read(text, folder)
+        settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
+        evaluation = read(configuration(*settings), folder)
         with open_engine(None, None, None) as engine, Progress(quiet) as say:
             findings, counts = check_only(evaluation, engine, say)
+            is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
+        text = configuration(*settings, is_weighted=is_weighted)
         if path is None:
             sys.stdout.write(text)
         else:
             write_text(path, text)
         if path is not None and not quiet:
             console = output_console()
-            for line in [*found.words(), counts]:
+            for line in [*found.words(), counts, *([WEIGHTED] if is_weighted else [])]:
                 console.print(line, highlight=False, markup=False)
             print_findings(console, findings)
             print(f"written: {path}\n")

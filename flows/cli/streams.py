@@ -20,19 +20,28 @@ HANDLER = "ndcg-ab-plain"
 
 
 def plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding does not have: their likes in ASCII, else a question mark."""
+    """What stands for characters that an encoding does not have: their likes in ASCII, else question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(likeness, error.object[error.start : error.end])), error.end
 
 
 def likeness(character: str) -> str:
+    """As many characters as the one takes columns: two for a wide one, none for one that is drawn over another."""
     if character in PLAIN:
         return PLAIN[character]
     if "\u2800" <= character <= "\u28ff":  # of the spinner
         return "."
     bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    return bare or "?"
+    width = columns_of(character)
+    return bare.ljust(width) if 0 < len(bare) <= width else "?" * width
+
+
+def columns_of(character: str) -> int:
+    """The columns that a terminal gives a character."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 class Patient:

@@ -13,6 +13,7 @@ from ndcg_ab.config.model import Evaluation, FileSource
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
+METRIC_LISTS = ("metrics", "secondary_metrics")  # whose entries may be mappings
 Place = tuple[int | str, ...]
 """Where something stands in a configuration: ("systems", 1, "file")."""
 
@@ -77,6 +78,18 @@ def inside(annotation: Any, part: int | str) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and part in annotation.model_fields:
         return annotation.model_fields[str(part)].annotation
     return Any if annotation is Any else None
+
+
+def has_default(place: Place) -> bool:
+    """Whether a key of the configuration, or of a metric's mapping, need not be given."""
+    if len(place) == 3 and place[0] in METRIC_LISTS:
+        return True
+    models = [kind for kind in inner_types(annotation_of(place[:-1])) if is_model(kind)]
+    return any(place[-1] in model.model_fields and not model.model_fields[place[-1]].is_required() for model in models)
+
+
+def is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 def takes_text(place: Place) -> bool:

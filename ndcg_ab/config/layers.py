@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel
 
 from ndcg_ab.config.hints import similar_file
-from ndcg_ab.config.keys import EXTENDS, Place, annotation_of, dotted, inner_types, known_keys, meant_key, takes_text
+from ndcg_ab.config.keys import (
+    EXTENDS,
+    Place,
+    annotation_of,
+    dotted,
+    has_default,
+    inner_types,
+    is_model,
+    known_keys,
+    meant_key,
+    takes_text,
+)
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
@@ -46,7 +56,20 @@ def read_layers(path: Path, settings: Sequence[str] = ()) -> Layered:
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
         origins[assign(content, text)] = SET
-    return Layered(content, origins)
+    return Layered(without_nulls(content), origins)
+
+
+def without_nulls(content: Any, place: Place = ()) -> Any:
+    """Without the keys that are null and have a default, which they get."""
+    if isinstance(content, list):
+        return [without_nulls(value, (*place, at)) for at, value in enumerate(content)]
+    if not isinstance(content, dict):
+        return content
+    return {
+        key: without_nulls(value, (*place, key))
+        for key, value in content.items()
+        if value is not None or not has_default((*place, key))
+    }
 
 
 def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
@@ -134,7 +157,7 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
 
 
 def assign(content: dict[Any, Any], text: str) -> Place:
-    """Sets what ``statistics.alpha=0.01`` says; the place of it."""
+    """Sets what ``statistics.alpha=0.01`` says, or takes away what ``gate=null`` names; the place of it."""
     key, written = parted(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} stands in a file only; name the file that extends another")
@@ -145,7 +168,10 @@ def assign(content: dict[Any, Any], text: str) -> Place:
         raise InputError(f"{SET} {text!r}: {written!r} is not YAML: {getattr(error, 'problem', error)}") from None
     if takes_text(place) and isinstance(value, int | float):
         value = written
-    holder[place[-1]] = with_variables(value, SET, place)
+    if value is None and isinstance(holder, dict) and annotation_of(place) is not Any:
+        holder.pop(place[-1], None)
+    else:
+        holder[place[-1]] = with_variables(value, SET, place)
     return place
 
 
@@ -187,7 +213,7 @@ def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, An
 
 
 def is_mapping(kind: Any) -> bool:
-    return get_origin(kind) is dict or kind is Any or (isinstance(kind, type) and issubclass(kind, BaseModel))
+    return get_origin(kind) is dict or kind is Any or is_model(kind)
 
 
 def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from ndcg_ab.config.keys import EXTENDS
@@ -13,6 +14,7 @@ from ndcg_core.measures.registry import MEASURES
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 VARIABLE = {"type": "string", "pattern": r"\$\{", "description": "A variable of the environment: ${NAME}."}
 TEXT = {"type": "string"}
+NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "[0-9]"}]}
 GROUPS = ("anyOf", "items", "additionalProperties")
 Schema = dict[str, Any]
 
@@ -59,19 +61,32 @@ def json_schema() -> Schema:
 def metric_schema() -> Schema:
     """A metric as a mapping."""
     keys: Schema = {
-        field.name: {"type": "number"} if field.name in NUMBERS else {"enum": list(VALUES.get(field.name, ()))}
+        field.name: NUMBER if field.name in NUMBERS else one_of(VALUES.get(field.name, ()))
         for field in dataclasses.fields(Metric)
     }
-    keys |= {name: {"type": "integer", "minimum": 1} for name in COUNTS}
-    keys["measure"] = {"enum": list(MEASURES), "description": "What is measured."}
-    keys["preset"] = {"enum": list(PRESETS), "description": "The choices of another tool."}
-    table = {"type": "object", "additionalProperties": {"type": "number"}}
-    keys["gain"] = {"anyOf": [keys["gain"], table]}
+    whole = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^0*[1-9][0-9]*$"}]}
+    keys |= dict.fromkeys(COUNTS, whole)
+    keys["measure"] = one_of(MEASURES) | {"description": "What is measured."}
+    keys["preset"] = one_of(PRESETS) | {"description": "The choices of another tool."}
+    tables = [{"type": "object", "additionalProperties": NUMBER}, {"type": "string", "pattern": r"^\{"}]
+    keys["gain"] = {"anyOf": [*keys["gain"]["anyOf"], *tables]}
     return {"type": "object", "properties": keys, "additionalProperties": False, "description": "A metric."}
 
 
+def one_of(names: Iterable[str]) -> Schema:
+    """One of the names, which editors offer; in capitals, too."""
+    known = list(names)
+    letters = [
+        "".join(f"[{each.lower()}{each.upper()}]" if each.isalpha() else each for each in name) for name in known
+    ]
+    return {"anyOf": [{"enum": known}, {"type": "string", "pattern": f"^({'|'.join(letters)})$"}]}
+
+
 def loosened(schema: Schema) -> Schema:
-    """A schema that takes a variable where a text would be refused, and null where a key need not be given."""
+    """A schema that takes a variable where a text would be refused, and null where a key need not be given.
+
+    An entry of a mapping may be null, too: in a file with `extends` that takes it away.
+    """
     found = {key: value for key, value in schema.items() if key != "title"}
     if "properties" in found:
         needed = found.get("required", ())
@@ -81,7 +96,8 @@ def loosened(schema: Schema) -> Schema:
         }
     for group in GROUPS:
         if isinstance(found.get(group), dict):
-            found[group] = loosened(found[group])
+            inner = loosened(found[group])
+            found[group] = or_else(inner, {"type": "null"}) if group == "additionalProperties" else inner
         elif isinstance(found.get(group), list):
             found[group] = [loosened(each) for each in found[group]]
     is_free = found.get("type") == "string" and not {"enum", "pattern"} & found.keys()

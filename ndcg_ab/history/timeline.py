@@ -22,7 +22,7 @@ class Evaluated:
     values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
     changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
         baseline, definition (the metric's hash).
-    decisions: candidate -> what to do; empty in evaluations of version 0.1.0.
+    decisions, reasons: candidate -> what to do, and why; empty in evaluations of version 0.1.0.
     failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
     """
@@ -40,6 +40,7 @@ class Evaluated:
     pending: bool = False
     decisions: dict[str, Choice] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 class Reused(NamedTuple):
@@ -83,6 +84,7 @@ class Past:
     tests: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
     states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
     decisions: defaultdict[int, dict[str, Choice]] = field(default_factory=lambda: defaultdict(dict))
+    reasons: defaultdict[int, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
@@ -111,6 +113,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
                 key in pending,
                 past.decisions[ordinal],
                 tuple(past.failures[ordinal]),
+                past.reasons[ordinal],
             )
         )
         before = state
@@ -149,8 +152,11 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             past.states[ordinal][f"{kind} {name}" if kind == "ranking" else kind] = digest
         for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
             past.states[ordinal]["definition"] = digest
-        for ordinal, candidate, decision in tables.rows("decision", ("ordinal", "candidate", "decision")):
+        for ordinal, candidate, decision, why in tables.rows(
+            "decision", ("ordinal", "candidate", "decision", "reason")
+        ):
             past.decisions[ordinal][candidate] = Choice(decision)
+            past.reasons[ordinal][candidate] = why
         for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
             past.failures[ordinal].append(f"{name} ({', '.join(systems.split('; '))})" if systems else name)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]

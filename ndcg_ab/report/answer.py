@@ -1,12 +1,12 @@
 """The answer in a few lines, the same wherever it is read: what questions it, the decisions, findings in groups."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below
-from ndcg_ab.report.text import judged_label, percent
+from ndcg_ab.report.text import judged_label, ordered, percent
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -17,6 +17,7 @@ NAMED = 6  # systems that a finding names; more are counted
 
 MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.NOT_WORSE: "✓", Verdict.MAY_BE_WORSE: "✗"}
 UNDECIDED_MARK = "●"
+GRAVEST_FIRST = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
 # The first word that a person reads: what to do, as a mark.
 CHOICE_MARKS = {
     Choice.SHIP: "✓",
@@ -32,6 +33,14 @@ class Line(NamedTuple):
 
     severity: str
     text: str
+
+
+class Kind(NamedTuple):
+    """What findings of one line have in common; about: a metric, or the label of judged results at a cutoff."""
+
+    severity: str
+    code: str
+    about: str
 
 
 def mark(comparison: Comparison) -> str:
@@ -53,6 +62,15 @@ def holds(comparison: Comparison) -> bool | None:
 def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
     """A candidate's comparisons that decide: primary metrics and guardrails, in the order of the metrics."""
     return [row for row in outcome.main if row.candidate == candidate and row.family in (PRIMARY, GUARDRAILS)]
+
+
+def ordered_decisions(outcome: Outcome) -> list[Decision]:
+    """The decisions as they stand everywhere: the gravest first, then the largest difference on the first metric."""
+    places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
+    return sorted(
+        outcome.decisions,
+        key=lambda found: (GRAVEST_FIRST.index(found.decision), places.get(found.candidate, len(places))),
+    )
 
 
 def banners(outcome: Outcome) -> list[str]:
@@ -122,19 +140,35 @@ def finding_lines(outcome: Outcome) -> list[Line]:
 
     Left out are ties whose order moves no value by enough to matter.
     """
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
         if finding.code not in GRAVE and finding.severity != "error" and not is_silent(finding):
             about = judged_label(parse(finding.metric)) if finding.metric else ""
             if finding.code != "few_judged":
                 about = finding.metric or ""
-            groups.setdefault((finding.severity, finding.code, about), []).append(finding)
+            groups.setdefault(Kind(finding.severity, finding.code, about), []).append(finding)
     systems = len({row.system_id for row in outcome.systems})
+    groups = folded(groups)
     return [
         Line(severity, text)
         for (severity, code, about), group in groups.items()
         for text in one(code, about, group, systems)
     ]
+
+
+def folded(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
+    """Few judged results of several cutoffs as one group, where they are the same shares of the same systems.
+
+    They are where rankings are shorter than the cutoffs.
+    """
+    alike: dict[tuple[object, ...], list[Kind]] = {}
+    for kind, group in groups.items():
+        shares = frozenset((finding.system, finding.value) for finding in group)
+        alike.setdefault((shares, kind.severity) if kind.code == "few_judged" else (kind,), []).append(kind)
+    return {
+        Kind(kinds[0].severity, kinds[0].code, ", ".join(kind.about for kind in kinds)): groups[kinds[0]]
+        for kinds in alike.values()
+    }
 
 
 def is_silent(finding: Finding) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ndcg_ab import __version__
-from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import queries_text, signed
 from ndcg_ab.report.answer import (
@@ -16,10 +15,12 @@ from ndcg_ab.report.answer import (
     gate_line,
     listed,
     mark,
+    ordered_decisions,
     short_verdict,
 )
+from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.terminal import notes
+from ndcg_ab.report.terminal import few_of_weight, notes
 from ndcg_ab.report.text import level, ordered, plain, rows_of
 from ndcg_core.measures.metric import Metric
 
@@ -44,7 +45,10 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     if moved := list(query_rows(outcome, extremes)):
         head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
         parts.append(folded(f"The queries that moved most ({outcome.metrics[0].name})", table(head, moved)))
-    if lines := [escaped(text) for text in (*(line.text for line in finding_lines(outcome)), *notes(outcome))]:
+    if lines := [
+        escaped(text)
+        for text in (*(line.text for line in finding_lines(outcome)), *few_of_weight(outcome), *notes(outcome))
+    ]:
         parts.append(folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
@@ -55,15 +59,15 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
 
 def title(outcome: Outcome) -> str:
     """Every decision with its candidates, what must not ship first."""
-    told = []
-    for choice in sorted(Choice, key=lambda choice: choice is not Choice.DO_NOT_SHIP):
-        if names := [found.candidate for found in outcome.decisions if found.decision is choice]:
-            told.append(f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}")
+    told = [
+        f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}"
+        for choice, names in grouped(choices(outcome))
+    ]
     return " · ".join(told) or "Nothing is compared"
 
 
 def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
-    for found in outcome.decisions:
+    for found in ordered_decisions(outcome):
         words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
         yield [CHOICE_MARKS[found.decision], escaped(found.candidate), words, escaped(found.reason)]
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.evaluation.decisions import Choice, Decision
+from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.report.answer import CHOICE_MARKS
+from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, ordered_decisions
 
-GRAVEST_FIRST = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
 NAMED = 2  # candidates that one decision names; more are counted
 
 
@@ -17,7 +16,7 @@ def grouped(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
 
 
 def choices(outcome: Outcome) -> dict[str, Choice]:
-    return {row.candidate: row.decision for row in outcome.decisions}
+    return {row.candidate: row.decision for row in ordered_decisions(outcome)}
 
 
 def worded(choice: Choice, names: list[str]) -> str:
@@ -41,15 +40,10 @@ def run_name(outcome: Outcome, ordinal: int) -> str:
     return f"{CHOICE_MARKS[groups[0][0]]} {ordinal} {decided(found)}" if groups else f"{ordinal} {decided(found)}"
 
 
-def by_gravity(outcome: Outcome) -> list[Decision]:
-    """The decisions, the gravest first, else in the order of the systems."""
-    return sorted(outcome.decisions, key=lambda row: GRAVEST_FIRST.index(row.decision))
-
-
 def told(outcome: Outcome) -> str:
     """The decisions with their reasons, in one line."""
     each = [
         f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])} ({row.reason})"
-        for row in by_gravity(outcome)
+        for row in ordered_decisions(outcome)
     ]
     return "; ".join(each) or "nothing is compared"

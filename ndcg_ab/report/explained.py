@@ -12,6 +12,7 @@ from ndcg_ab.studies.explain import Explained
 from ndcg_core.measures.explain import Explanation, Place, Step
 from ndcg_core.measures.writing import number
 
+NOTHING = {"zero": "nothing was returned", "condense": "nothing that is judged was returned"}
 SHOWN = 30  # places shown of a ranking that no cutoff ends
 
 
@@ -19,7 +20,11 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
     for system in explained:
         for explanation in system.explanations:
             title = f"[bold]{escape(system.system_id)}[/], query {escape(repr(query_id))}, "
-            console.print(ranking_table(title + f"[bold]{escape(explanation.metric.name)}[/]", explanation))
+            title += f"[bold]{escape(explanation.metric.name)}[/]"
+            if explanation.places:
+                console.print(ranking_table(title, explanation))
+            else:
+                console.print(f"{title}: {NOTHING[explanation.metric.unjudged]}", highlight=False)
             if explanation.ideal:
                 console.print(ideal_table(explanation))
             console.print(conclusion(explanation), highlight=False, markup=False)

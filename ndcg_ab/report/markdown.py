@@ -5,8 +5,8 @@ from typing import Any
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
-from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark
-from ndcg_ab.report.decided import by_gravity, worded
+from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
+from ndcg_ab.report.decided import worded
 from ndcg_ab.report.text import (
     comparison_text,
     interval,
@@ -24,10 +24,11 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
     """The comparisons as MLflow shows tables ({"columns", "data"}): what to do first, numbers as people read them."""
     columns = ["decision", "candidate", "metric", "verdict", "difference", "interval", "adjusted p"]
     columns += ["wins/ties/losses", "family"]
-    decisions = {row.candidate: decision_text(row) for row in outcome.decisions}
+    decisions = {row.candidate: decision_text(row) for row in ordered_decisions(outcome)}
+    places = list(decisions)
     data = [
         [
-            decisions.get(row.candidate, ""),
+            decisions[row.candidate],
             row.candidate,
             row.metric,
             f"{mark(row)} {verdict_text(row)}",
@@ -37,7 +38,7 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
             wins_ties_losses(row),
             row.family,
         ]
-        for row in outcome.main
+        for row in sorted(outcome.main, key=lambda row: places.index(row.candidate))
     ]
     return {"columns": columns, "data": data}
 
@@ -84,7 +85,7 @@ def answer_note(outcome: Outcome) -> str:
 def answer_lines(outcome: Outcome) -> list[str]:
     """The decisions, what questions every verdict, and the gates that failed."""
     lines = []
-    for row in by_gravity(outcome):
+    for row in ordered_decisions(outcome):
         what = f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])}"
         lines += [f"**{cell_text(what)}**: {cell_text(row.reason)}", ""]
     lines = lines or ["Nothing is compared.", ""]

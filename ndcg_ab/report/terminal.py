@@ -11,7 +11,16 @@ from rich.text import Text
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import PRIMARY, queries_text, signed
-from ndcg_ab.report.answer import CHOICE_MARKS, about_metric, banners, finding_lines, gate_line, mark, short_verdict
+from ndcg_ab.report.answer import (
+    CHOICE_MARKS,
+    about_metric,
+    banners,
+    finding_lines,
+    gate_line,
+    mark,
+    ordered_decisions,
+    short_verdict,
+)
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
@@ -68,15 +77,14 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
 
 
 def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
-    """One line for each candidate, the largest difference on the first metric first; many share their lines.
+    """One line for each candidate, what must not ship first; many share their lines.
 
     The reasons of a few, and with details all, are told to their end, on more lines where they need them.
     """
-    places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
-    decisions = sorted(outcome.decisions, key=lambda found: places.get(found.candidate, len(places)))
+    decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
     if len(decisions) > MOST_DECISIONS and not details:
-        for choice in Choice:
+        for choice in dict.fromkeys(found.decision for found in decisions):
             same = [shortened(found.candidate, NAMES[1]) for found in decisions if found.decision is choice]
             if same:
                 head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "

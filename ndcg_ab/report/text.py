@@ -118,11 +118,13 @@ def comparison_text(comparison: Comparison, alpha: float) -> str:
 
 
 def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
-    """Systems in the order given, each with its comparison (the baseline has none)."""
-    found = {row.candidate: row for row in outcome.main if row.metric == metric.name}
-    for system in outcome.systems:
-        if system.metric == metric.name:
-            yield system, found.get(system.system_id)
+    """The baseline, which has no comparison, then the candidates, the largest difference first."""
+    rows = ordered(outcome, metric)
+    found = {row.candidate: row for row in rows}
+    places = list(found)
+    summaries = [system for system in outcome.systems if system.metric == metric.name]
+    for system in sorted(summaries, key=lambda each: places.index(each.system_id) if each.system_id in found else -1):
+        yield system, found.get(system.system_id)
 
 
 def ordered(outcome: Outcome, metric: Metric) -> list[Comparison]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
-from ndcg_ab.report.answer import CHOICE_MARKS, MARKS
+from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, MARKS
 from ndcg_ab.report.decided import decided, grouped
 from ndcg_ab.report.grid import plain_table
 from ndcg_ab.report.tables import COLOURS
@@ -54,6 +54,8 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
         for row in rows:
             if row[-1]:
                 console.print(f"{row[0]:>3}  {row[1]}  {row[-1]}", highlight=False)
+    for line in latest_decisions(timeline.evaluations[-1]):
+        console.print(line, highlight=False)
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
@@ -124,6 +126,20 @@ def decision_cell(each: Evaluated) -> str:
         return ""
     choice = groups[0][0]
     return f"[{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]} {escape(decided(each.decisions))}[/]"
+
+
+def latest_decisions(each: Evaluated) -> list[Text]:
+    """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the gravest first, then the largest difference."""
+    ordered = sorted(
+        each.decisions,
+        key=lambda name: (GRAVEST_FIRST.index(each.decisions[name]), -(each.differences.get(name) or 0.0)),
+    )
+    lines = []
+    for name in ordered:
+        choice = each.decisions[name]
+        told = (f"{CHOICE_MARKS[choice]} {choice.words}", CHOICE_COLOURS.get(choice, ""))
+        lines.append(Text.assemble(f"{each.ordinal}: ", told, f" {name}: {each.reasons[name]}"))
+    return lines
 
 
 def legend(timeline: Timeline, *, wide: bool) -> str:

@@ -21,6 +21,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.sources.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
 
 SCHEMA_FILE = "ndcg-ab.schema.json"
+WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
 
 
 def example_directory() -> Path:
@@ -95,12 +96,14 @@ def name_for(folder: Path) -> str:
     return found if re.fullmatch(NAME, found) else "evaluation"
 
 
-def configuration(found: Beginning, folder: Path, name: str, metrics: Sequence[str]) -> str:
-    """The text of a configuration that stands in a folder."""
+def configuration(
+    found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
+) -> str:
+    """The text of a configuration that stands in a folder; is_weighted: whether the queries turned out to weigh."""
     systems = [f"  - name: {scalar(system)}\n" + source(each, folder, "    ") for system, each in found.systems.items()]
     queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
     if found.queries:
-        queries = "queries:\n" + source(found.queries, folder, "  ")
+        queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source(found.queries, folder, "  ")
     first = metrics[0]
     return f"""\
 # yaml-language-server: $schema={SCHEMA_FILE}

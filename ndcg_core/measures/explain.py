@@ -99,7 +99,7 @@ def explain(
         for place, own in zip(places, gains, strict=True)
     ]
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
-    if metric.traits.takes("ideal") and kept:
+    if metric.traits.takes("ideal"):
         ideal = ideal_documents(metric, [place.doc_id for place in places], judgments, highest)
     return Explanation(
         metric, added_up(metric, shown), added_up(metric, ideal), found, reason(metric, kept, results, judgments)

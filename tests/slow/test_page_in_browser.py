@@ -413,6 +413,27 @@ def test_narrow_screens_scroll_inside_tables_alone(open_page: Open, width: int) 
     assert page.evaluate(wide) == 0
 
 
+@pytest.mark.parametrize(("width", "name"), [(1400, "new"), (390, "long-name-" * 8)])
+def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str) -> None:
+    """On a wide screen no table, if by a pixel, or it has a scroll bar; on a telephone no list of long names."""
+    names = ["old", f"a {name}", f"b {name}"]
+    rows = [{"system_id": each, "query_id": "q1", "metric": "ndcg@10", "value": 0.5} for each in names]
+    queries = pa.table({"query_id": ["q1"], "text": pa.array([None], pa.string())})
+    scores = pa.Table.from_pylist(rows)
+    write_page(
+        tmp_path / "r.html", PageData(small_outcome(names), ABOUT | {"inputs": []}, queries, scores, NO_RANKINGS)
+    )
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto((tmp_path / "r.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert page.locator("select[data-choice=candidate]").first.is_visible()
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+    if width > 1000:
+        tables = "[...document.querySelectorAll('#metrics > .scroll')]"
+        assert page.evaluate(f"{tables}.map(e => e.scrollWidth - e.clientWidth)") == [0, 0]
+    page.close()
+
+
 @pytest.mark.parametrize("scheme", DARK_AND_LIGHT)
 def test_contrast(open_page: Open, scheme: str) -> None:
     page = open_page(color_scheme=scheme)

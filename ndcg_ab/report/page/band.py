@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS
-from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, holds
+from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, holds, ordered_decisions
+from ndcg_ab.report.decided import choices, grouped
 from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
+MOVED = {Verdict.IMPROVED: "improved", Verdict.REGRESSED: "regressed"}  # what colours a difference
 NAMED = 4  # candidates of a group; more are counted
-ORDER = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
 
 
 class Line(NamedTuple):
@@ -25,17 +27,18 @@ class Line(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of a card. kind: win, loss or tie."""
+    """One line of a card. kind: of the mark, win, loss or tie; moved: improved or regressed, of a guardrail nothing."""
 
     comparison: Comparison
     mark: str
     kind: str
+    moved: str
     is_guardrail: bool
     value: float | None
 
 
 class Card(NamedTuple):
-    """One candidate; place: from 1, in the order given."""
+    """One candidate; place: from 1, in the order of the decisions."""
 
     place: int
     decision: Decision
@@ -45,14 +48,12 @@ class Card(NamedTuple):
 
 def band(outcome: Outcome) -> list[Line]:
     """What must not be shipped first; each candidate with its reason, or many of them in groups."""
-    ordered = sorted(outcome.decisions, key=lambda each: ORDER.index(each.decision))
+    ordered = ordered_decisions(outcome)
     if len(ordered) <= MANY:
         return [Line(each.decision, CHOICE_MARKS[each.decision], [each.candidate], each.reason) for each in ordered]
-    groups = {choice: [each.candidate for each in ordered if each.decision is choice] for choice in ORDER}
     return [
         Line(choice, CHOICE_MARKS[choice], names[:NAMED], more=max(0, len(names) - NAMED))
-        for choice, names in groups.items()
-        if names
+        for choice, names in grouped(choices(outcome))
     ]
 
 
@@ -66,7 +67,7 @@ def cards(outcome: Outcome) -> list[Card]:
             CHOICE_MARKS[decision.decision],
             [row_of(row, means[row.candidate, row.metric]) for row in deciding(outcome, decision.candidate)],
         )
-        for place, decision in enumerate(outcome.decisions, 1)
+        for place, decision in enumerate(ordered_decisions(outcome), 1)
     ]
 
 
@@ -77,7 +78,9 @@ def row_of(comparison: Comparison, value: float | None) -> Row:
         None: (UNDECIDED_MARK, "tie"),
     }
     mark, kind = marks[holds(comparison)]
-    return Row(comparison, mark, kind, comparison.family == GUARDRAILS, value)
+    is_guardrail = comparison.family == GUARDRAILS
+    moved = "" if is_guardrail else MOVED.get(comparison.conclusion, "")
+    return Row(comparison, mark, kind, moved, is_guardrail, value)
 
 
 def first_screen(outcome: Outcome) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """explain and sensitivity, as a user calls them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,9 @@ def test_explain_goes_from_one_metric_to_the_other() -> None:
 
 def test_explain_says_when_a_rule_decides() -> None:
     text = run("explain", *FILES, "--query", "tofu")
+    assert "new, query 'tofu', ndcg@10: nothing was returned ideal = global, best first" in text
+    assert "rank document grade gain" in text and "score" not in text, "what was missed, and no empty ranking"
+    assert re.search(r" 1 tofu-\S+ \d \d 1\.0000 ", text)
     assert "ndcg@10: 0.000000: the system returned nothing" in text
     text = run("explain", *FILES, "--query", "tofu", "--metric", "ndcg(unanswered=exclude)@10")
     assert "left out: the system returned nothing, and unanswered = exclude leaves the query out" in text
@@ -75,6 +79,18 @@ def test_sensitivity_tries_72_definitions(tmp_path: Path) -> None:
     for key in ("difference", "p_value", "p_adjusted", "verdict"):
         assert rows["ndcg@5"][key] == alone[key]
     assert not list(tmp_path.glob("*.partial*"))
+
+
+@pytest.mark.parametrize(("width", "tables"), [(44, 4), (60, 2), (80, 1)])
+def test_every_definition_can_be_read(width: int, tables: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: names take 28 columns, a definition 12 more: four fit 80, two (one ideal) 60, one 44."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    choices = ["--discount", "jarvelin_kekalainen", "--gain", "exponential", "--ideal", "local", "--ideal", "global"]
+    found = CliRunner().invoke(app, ["sensitivity", *BOTH, *choices, "--cutoff", "5", "--cutoff", "10"])
+    assert found.exit_code == 0, found.output
+    assert len(re.findall(r"^ *exponential +järvelin-k. +[+-]", found.stdout, re.M)) == tables
+    assert len(re.findall(r"[+-]0\.\d{4} [▲▼=?·]", found.stdout)) == 4
+    assert max(map(len, found.stdout.splitlines())) <= width and "…" not in found.stdout
 
 
 def test_sensitivity_takes_other_choices() -> None:

@@ -54,6 +54,21 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
     assert invoke(*said[-3].split()[1:]).exit_code == 0
 
 
+def test_weights_are_told(folder: Path) -> None:
+    """They change every number; without the column nothing is said of them."""
+    files = ("judgments.qrels", "runs/old.run", "runs/new.run")
+    said = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
+    plain = (folder / "queries.tsv").read_text().replace("\tweight\t", "\tvisits\t")
+    (folder / "plain.tsv").write_text(plain)
+    assert "weigh as" not in invoke("init", *files, "plain.tsv", "--output-file", "plain.yaml").stdout
+    assert "weigh as" not in (folder / "plain.yaml").read_text()
+    found = invoke("init", *files, "queries.tsv")
+    assert found.exit_code == 0, found.output
+    assert said in " ".join(found.stdout.split())
+    assert f"# {said}\nqueries:\n" in (folder / "ndcg-ab.yaml").read_text()
+    read_config(folder / "ndcg-ab.yaml")
+
+
 def test_files_are_named_and_lie_elsewhere(folder: Path) -> None:
     (folder / "conf").mkdir()
     (folder / "judged.txt").write_text("qid,url,rating\nbread,bread-guide,1\n")

@@ -126,8 +126,15 @@ def test_other_encodings_get_their_likes(encoding: str, monkeypatch: pytest.Monk
     streams.prepare_streams()
     print("✓ ● ━━│ … − é 日 ⠋ 'a' ±0.1")
     sys.stdout.flush()
-    expected = {"ascii": "+ o ==| ~ - e ? . 'a' +-0.1\n", "latin-1": "+ o ==| ~ - é ? . 'a' ±0.1\n"}[encoding]
+    expected = {"ascii": "+ o ==| ~ - e ?? . 'a' +-0.1\n", "latin-1": "+ o ==| ~ - é ?? . 'a' ±0.1\n"}[encoding]
     assert written.buffer.getvalue().decode(encoding) == expected  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("日本", "????"), ("Ａ", "A "), ("e\u0301", "e"), ("ﬁ", "?"), ("½", "?")]
+)
+def test_other_characters_take_as_many_columns(text: str, expected: str) -> None:
+    assert text.encode("ascii", streams.HANDLER).decode() == expected
 
 
 def test_utf_8_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,11 @@ GOOD = [
     LEAST + "statistics: {smallest_effect: 0.1}\nguardrails: {recall@5: 0.02}\ngate: {judged: null}",
     LEAST + "gate: true",
     LEAST + 'statistics: {smallest_effect: {ndcg@10: 0.1}, interval: "${INTERVAL:-t}"}',
+    LEAST + "metrics: [{measure: nDCG, cutoff: '5', gain: Exponential}, {measure: rr, relevant_from: '2'}]",
+    LEAST + "metrics: [{gain: {1: '2'}, preset: Ranx}, {gain: '{1:2}', measure: dcg}]",
+    LEAST + "metrics: [{measure: null, cutoff: null, gain: null, preset: null}]\nguardrails: null\nmlflow: null",
+    LEAST + "secondary_metrics: null\nretention: null\nslices: null\nstatistics: {alpha: null, interval: null}",
+    "extends: guarded.yaml\nguardrails: {recall@5: null}",
 ]
 
 
@@ -78,6 +83,7 @@ def test_what_check_takes_is_taken(text: str, tmp_path: Path, monkeypatch: pytes
         monkeypatch.setenv(name, value)
     for name in ("base", "a", "b"):
         (tmp_path / f"{name}.yaml").write_text(LEAST)
+    (tmp_path / "guarded.yaml").write_text(LEAST + "guardrails: {recall@5: 0.1}")
     assert faults(read(tmp_path, text)) == []
     read_config(tmp_path / "c.yaml")
 
@@ -87,6 +93,8 @@ BAD = {
     "unknown keys inside": LEAST + "statistics: {alhpa: 0.1}",
     "keys of a metric": LEAST + "metrics: [{measure: ndcg, cutof: 5}]",
     "a measure": LEAST + "metrics: [{measure: ndgc}]",
+    "a cutoff": LEAST + "metrics: [{measure: ndcg, cutoff: '0'}]",
+    "a gain": LEAST + "metrics: [{measure: ndcg, gain: linaer}]",
     "a type": LEAST + "statistics: {seed: x}",
     "a bound": LEAST + "statistics: {alpha: 0.7}",
     "a choice": LEAST + "statistics: {interval: z}",

@@ -108,7 +108,10 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
     assert "▼" in text
     assert "gate failed: no regression (new); pending; ranking new" in " ".join(text.split())
     assert text.count("pending") == 5
-    assert ("✗ do not ship" in text) and (("✗ do not ship new" in text) == (width == 200))
+    (decided,) = [line.strip() for line in lines if line.startswith("6: ")]
+    (reason,) = found.evaluations[-1].reasons.values()
+    assert decided.startswith("6: ✗ do not ship new: ") and reason[:30] in decided
+    assert ("✗ do not ship" in text) and ((text.count("✗ do not ship new") > 1) == (width == 200))
     assert (f"{found.evaluations[0].differences['new']:+.4f}" in text) == (width == 200)
 
 

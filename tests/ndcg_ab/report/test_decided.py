@@ -1,13 +1,18 @@
 """Decisions in a line: names of runs, messages of states."""
 
 import dataclasses
+import re
 
 import pytest
 
-from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import GateResult, Outcome
+from ndcg_ab.report.answer import ordered_decisions
+from ndcg_ab.report.comment import comment, decision_rows
 from ndcg_ab.report.decided import decided, run_name, told
 from ndcg_ab.report.markdown import answer_note, comparison_table, note
+from ndcg_ab.report.page.band import band, cards
+from ndcg_ab.report.text import rows_of
 from tests.laboratory import in_order, outcome_of
 
 WORDS = [f"q{number}" for number in range(12)]
@@ -52,6 +57,32 @@ def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> Non
 )
 def test_a_run_s_name_says_what_to_do(found: Outcome, name: str) -> None:
     assert run_name(found, 12) == name
+
+
+def test_one_order_wherever_decisions_stand() -> None:
+    """By hand: a and b are worse, b by less; c is as it was; d is better. Given in another order."""
+    ways = {"c": 6, "a": 12, "d": 0, "b": 9}  # queries of 12 with the bad document first; 6 of the baseline
+    rankings = {
+        name: {query: RANKINGS["bad" if place < bad else "good"] for place, query in enumerate(WORDS)}
+        for name, bad in {"old": 6, **ways}.items()
+    }
+    found = outcome_of(JUDGMENTS, rankings, ["ndcg@2"])
+    chosen = {"a": Choice.DO_NOT_SHIP, "b": Choice.DO_NOT_SHIP, "c": Choice.NOTHING_CHANGED, "d": Choice.SHIP}
+    made = [Decision(name, chosen[name], "why") for name in ways]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Outcome, "decisions", made)
+        order = ["b", "a", "d", "c"]
+        assert [row.candidate for row in ordered_decisions(found)] == order
+        assert [card.decision.candidate for card in cards(found)] == order
+        assert [line.candidates for line in band(found)] == [[name] for name in order]
+        assert [row[1] for row in comparison_table(found)["data"]] == order
+        assert re.findall(r"^\*\*. .*?(\w)\*\*:", note(found), re.M) == order
+        assert run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
+        written = comment(found)
+        assert written.startswith("### ✗ do not ship: b, a · ✓ ship: d · = nothing changed: c")
+        assert [row[1] for row in decision_rows(found)] == order
+        metric = found.metrics[0]
+        assert [system.system_id for system, _ in rows_of(found, metric)] == ["old", "d", "c", "b", "a"]
 
 
 def test_reasons_are_told_with_the_decisions() -> None:

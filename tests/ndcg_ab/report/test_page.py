@@ -22,14 +22,14 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history.bundles import read_bundle
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
-from ndcg_ab.report.page.band import band
+from ndcg_ab.report.page.band import band, row_of
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
@@ -262,7 +262,7 @@ class TestWords:
     def test_a_card_lists_every_metric_that_decides(self, data: PageData, text: str) -> None:
         cards = [Reader(part.partition("</article>")[0]) for part in text.split("<article ")[1:]]
         assert len(cards) == 2
-        for card, decision in zip(cards, data.outcome.decisions, strict=True):
+        for card, decision in zip(cards, reversed(data.outcome.decisions), strict=True):
             (rows,) = card.tables.values()
             found = [row for row in rows[1:] if len(row) == 4]
             compared = [row for row in data.outcome.main if row.candidate == decision.candidate]
@@ -275,6 +275,24 @@ class TestWords:
                         row.conclusion, "●"
                     )
                     assert [f"{mark} {row.metric}", signed(row.difference)] in [[each[0], each[2]] for each in found]
+
+    def test_a_card_colours_what_a_metric_gained_or_lost(self) -> None:
+        """By hand: of a guardrail the mark alone, even where it holds at a loss, or fails at a gain."""
+        (row,) = (row for row in small_outcome(["old", "new"]).main if row.metric == "ndcg@10")
+        for family, conclusion, expected in (
+            (PRIMARY, Verdict.IMPROVED, ("✓", "win", "improved")),
+            (PRIMARY, Verdict.REGRESSED, ("✗", "loss", "regressed")),
+            (PRIMARY, Verdict.IDENTICAL, ("●", "tie", "")),
+            (GUARDRAILS, Verdict.NOT_WORSE, ("✓", "win", "")),
+            (GUARDRAILS, Verdict.MAY_BE_WORSE, ("✗", "loss", "")),
+        ):
+            made = row_of(dataclasses.replace(row, family=family, conclusion=conclusion), 0.5)
+            assert (made.mark, made.kind, made.moved) == expected
+
+    def test_a_guardrail_s_difference_has_no_colour(self, data: PageData, text: str) -> None:
+        found = {row.metric: signed(row.difference) for row in data.outcome.main if row.candidate == "new"}
+        assert f'<td class="improved">{found["ndcg@10"]}</td>' in text
+        assert f"<td>{found['recall@10']}</td>" in text.partition('class="cards"')[2].partition("</section>")[0]
 
     def test_many_candidates_are_grouped(self) -> None:
         """By hand: five candidates, the second alone is not to be shipped."""

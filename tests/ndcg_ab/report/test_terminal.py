@@ -139,6 +139,13 @@ FINDINGS = {
         [Finding("unanswered_query", "warning", "system b returned nothing for 4", 4, "b")],
         ["! system b returned nothing for 4"],
     ),
+    "few judged, the same at two cutoffs": (
+        [
+            *(Finding("few_judged", "warning", "…", 9, "a", metric, 0.7) for metric in ("ndcg@10", "ndcg@100", "ndcg")),
+            *(Finding("few_judged", "warning", "…", 9, "b", metric, 0.4) for metric in ("ndcg@100", "ndcg")),
+        ],
+        ["! judged@10: a 70 %", "! judged@100, judged: b 40 %, a 70 %"],
+    ),
     "few judged, the fewest first, for each cutoff": (
         [
             Finding("few_judged", "warning", "…", 9, "a", "ndcg@10", 0.77),

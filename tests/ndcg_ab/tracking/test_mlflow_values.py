@@ -57,7 +57,7 @@ def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> 
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
     tags = values.parent_tags(bundle)
     assert (tags["decision/new"], tags["decision/newer"]) == ("✗ do not ship", "= nothing changed")
-    assert tags["ndcg_at_2"] == "old 1.0000, new ▼ -0.3691, newer ● +0.0000"
+    assert tags["ndcg_at_2"] == "old 1.0000, newer ● +0.0000, new ▼ -0.3691"
     of_new = values.system_tags(bundle.outcome, "new")
     assert (of_new["decision"], of_new["reason"]) == ("✗ do not ship", "ndcg@2 regressed (-0.3691)")
     assert of_new["ndcg_at_2"] == "▼ 0.6309 (-0.3691)"
