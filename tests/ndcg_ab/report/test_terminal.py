@@ -302,3 +302,16 @@ def test_the_reasons_of_few_are_told_to_their_end(outcome: Outcome) -> None:
     assert printed(five, 80)[0].endswith("…")
     whole = " ".join(" ".join(printed(five, 80, details=True)).split())
     assert whole.count("a reason") >= 4 * 20
+
+
+def test_what_must_not_ship_stands_first(outcome: Outcome) -> None:
+    """Then by the difference on the first metric, the largest first; of many, one line for a decision."""
+    asked = few(outcome, 5)
+    last = min(asked.main[:4], key=lambda row: row.difference or 0.0).candidate
+    failed = GateResult("judged", False, f"{last}: few", (last,), (f"{last}: few",))
+    lines = printed(dataclasses.replace(asked, gates=(failed,)), 120)
+    assert lines[0].startswith("✗ do not ship")
+    assert [line[0] for line in lines[:4]] == ["✗", "?", "?", "?"]
+    many = printed(dataclasses.replace(outcome, gates=(failed,)), 120)
+    assert many[0].startswith("✗ do not ship")
+    assert many[1].startswith("? judge more queries")
