@@ -106,7 +106,6 @@ def compare(
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.gates import check_gates
         from ndcg_ab.evaluation.pipeline import Read, extremes, run_pipeline, write_query_scores
-        from ndcg_ab.report.comment import QUERIES, comment
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
@@ -134,7 +133,10 @@ def compare(
             with Progress(quiet) as say:
                 outcome = run_pipeline(evaluation, engine, say, read.append)
             outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
-            moved = extremes(engine, QUERIES) if markdown else []
+            if markdown:
+                from ndcg_ab.report.comment import QUERIES, comment
+
+                written = comment(outcome, extremes(engine, QUERIES))
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
@@ -146,7 +148,7 @@ def compare(
                 write_query_scores(engine, scores_path)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if markdown:
-            write_or_print(lambda: comment(outcome, moved), markdown_path, to_standard_output=markdown == "-")
+            write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
         if not quiet and "-" not in (json, markdown):
             from ndcg_ab.report.terminal import print_outcome
 

@@ -118,12 +118,9 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_share(option: str, text: str, number: str) -> float:
-    try:
+    if is_number(number):
         return float(number)
-    except ValueError:
-        meant = plain_number(number)
-        hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
-        raise InputError(f"{option} {text!r}: {number!r} must be a number{hint}") from None
+    raise refused(option, text, number, "must be a number")
 
 
 def parse_count(option: str, text: str, number: str) -> int:
@@ -135,9 +132,14 @@ def parse_count(option: str, text: str, number: str) -> int:
 def parse_number(option: str, text: str, number: str) -> float:
     if is_number(number) and 0 < float(number) < math.inf:
         return float(number)
+    raise refused(option, text, number, "must be a number above 0")
+
+
+def refused(option: str, text: str, number: str, rule: str) -> InputError:
+    """What is said of a number that breaks a rule, with the one that was meant where it can be told."""
     meant = plain_number(number)
     hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
-    raise InputError(f"{option} {text!r}: {number!r} must be a number above 0{hint}")
+    return InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
 
 
 def parse_alpha(option: str, value: Any) -> float:

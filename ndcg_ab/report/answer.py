@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below
-from ndcg_ab.report.text import judged_label, ordered, percent
+from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
+from ndcg_ab.report.text import judged_label, ordered, percent, weighted_text
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -14,6 +14,8 @@ from ndcg_core.statistics.verdict import Verdict
 HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged
 GRAVE = ("rank_disagrees",)  # codes of findings that question every number
 NAMED = 6  # systems that a finding names; more are counted
+FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
+MOST_NOTES = 3  # notes of comparisons and slices that are told
 
 MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.NOT_WORSE: "✓", Verdict.MAY_BE_WORSE: "✗"}
 UNDECIDED_MARK = "●"
@@ -143,9 +145,9 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
         if finding.code not in GRAVE and finding.severity != "error" and not is_silent(finding):
-            about = judged_label(parse(finding.metric)) if finding.metric else ""
-            if finding.code != "few_judged":
-                about = finding.metric or ""
+            about = finding.metric or ""
+            if about and finding.code == "few_judged":
+                about = judged_label(parse(about))
             groups.setdefault(Kind(finding.severity, finding.code, about), []).append(finding)
     systems = len({row.system_id for row in outcome.systems})
     groups = folded(groups)
@@ -231,3 +233,48 @@ def listed(texts: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
     return ", ".join(texts[:NAMED]) + more
+
+
+def few_of_weight(outcome: Outcome) -> list[str]:
+    """Warns where the queries' weights leave hardly any query that counts."""
+    counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
+    told = weighted_text(outcome)
+    return [told] if told and counts and min(counts) < FEW_QUERIES else []
+
+
+def notes(outcome: Outcome) -> list[str]:
+    """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
+    groups: dict[str, list[str]] = {}
+    for row in outcome.main:
+        for text in row.notes:
+            groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
+    found = []
+    for text, names in groups.items():
+        counted = f"{len(names)} of {len(outcome.main)} comparisons"
+        found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
+    shown = [row for row in outcome.slices if row.conclusion.is_detected]
+    if shown:
+        each = [
+            f"{row.attribute} {row.slice}: {row.candidate} {row.verdict} ({signed(row.difference)})" for row in shown
+        ]
+        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more(each)}")
+    elif outcome.slices:
+        count = len({(row.attribute, row.slice) for row in outcome.slices})
+        found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
+    if outcome.pairs:
+        detected = sum(row.conclusion.is_detected for row in outcome.pairs)
+        found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
+    if (weighting := weighted_text(outcome)) is not None and not few_of_weight(outcome):
+        found.append(weighting)
+    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
+        found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
+    return found
+
+
+def has_effects(outcome: Outcome) -> bool:
+    """Whether a smallest effect is set for a primary metric."""
+    return any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
+
+
+def more(texts: Sequence[str]) -> str:
+    return f"; and {len(texts) - MOST_NOTES} more" if len(texts) > MOST_NOTES else ""

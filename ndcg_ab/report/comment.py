@@ -11,16 +11,17 @@ from ndcg_ab.report.answer import (
     CHOICE_MARKS,
     about_metric,
     banners,
+    few_of_weight,
     finding_lines,
     gate_line,
     listed,
     mark,
+    notes,
     ordered_decisions,
     short_verdict,
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.terminal import few_of_weight, notes
 from ndcg_ab.report.text import level, ordered, plain, rows_of
 from ndcg_core.measures.metric import Metric
 

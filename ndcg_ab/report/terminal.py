@@ -10,21 +10,24 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import PRIMARY, queries_text, signed
+from ndcg_ab.evaluation.phrases import queries_text, signed
 from ndcg_ab.report.answer import (
     CHOICE_MARKS,
     about_metric,
     banners,
+    few_of_weight,
     finding_lines,
     gate_line,
     mark,
+    notes,
     ordered_decisions,
     short_verdict,
 )
+from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
-from ndcg_ab.report.text import ordered, plain, rows_of, weighted_text
+from ndcg_ab.report.text import ordered, plain, rows_of
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 
 MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
 WHOLE_REASONS = 3  # candidates whose reasons are told to their end
-FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
-MOST_NOTES = 3  # notes of comparisons and slices that are told
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
 CHOICE_COLOURS = {
@@ -84,14 +85,13 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
     if len(decisions) > MOST_DECISIONS and not details:
-        for choice in dict.fromkeys(found.decision for found in decisions):
-            same = [shortened(found.candidate, NAMES[1]) for found in decisions if found.decision is choice]
-            if same:
-                head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
-                first, *others = lines_of(same, console.width - cell_len(head))
-                console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
-                for line in others:
-                    console.print(Text(" " * cell_len(head) + line), highlight=False)
+        for choice, candidates in grouped(choices(outcome)):
+            head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
+            same = [shortened(name, NAMES[1]) for name in candidates]
+            first, *others = lines_of(same, console.width - cell_len(head))
+            console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
+            for line in others:
+                console.print(Text(" " * cell_len(head) + line), highlight=False)
         return
     names = max((cell_len(found.candidate) for found in decisions), default=0)
     for found in decisions:
@@ -116,13 +116,6 @@ def hanging(text: str, width: int, indent: int) -> Text:
     """The text in lines that end at the width, all of them beginning below the first."""
     room = max(width - indent, NAMES[1])
     return Text(f"\n{' ' * indent}".join(textwrap.wrap(text, room, break_on_hyphens=False)))
-
-
-def few_of_weight(outcome: Outcome) -> list[str]:
-    """Warns where the queries' weights leave hardly any query that counts."""
-    counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
-    told = weighted_text(outcome)
-    return [told] if told and counts and min(counts) < FEW_QUERIES else []
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
@@ -170,44 +163,6 @@ def headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[st
 def padded(name: str, width: int) -> str:
     short = shortened(name, width)
     return short + " " * (width - cell_len(short))
-
-
-def notes(outcome: Outcome) -> list[str]:
-    """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
-    groups: dict[str, list[str]] = {}
-    for row in outcome.main:
-        for text in row.notes:
-            groups.setdefault(text, []).append(f"{row.candidate} on {row.metric}")
-    found = []
-    for text, names in groups.items():
-        counted = f"{len(names)} of {len(outcome.main)} comparisons"
-        found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
-    shown = [row for row in outcome.slices if row.conclusion.is_detected]
-    if shown:
-        each = [
-            f"{row.attribute} {row.slice}: {row.candidate} {row.verdict} ({signed(row.difference)})" for row in shown
-        ]
-        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more(each)}")
-    elif outcome.slices:
-        count = len({(row.attribute, row.slice) for row in outcome.slices})
-        found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
-    if outcome.pairs:
-        detected = sum(row.conclusion.is_detected for row in outcome.pairs)
-        found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
-    if (weighting := weighted_text(outcome)) is not None and not few_of_weight(outcome):
-        found.append(weighting)
-    if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
-        found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
-    return found
-
-
-def has_effects(outcome: Outcome) -> bool:
-    """Whether a smallest effect is set for a primary metric."""
-    return any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
-
-
-def more(texts: Sequence[str]) -> str:
-    return f"; and {len(texts) - MOST_NOTES} more" if len(texts) > MOST_NOTES else ""
 
 
 def footing(outcome: Outcome) -> str:
