@@ -11,7 +11,8 @@ from typing import Any
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of
-from ndcg_ab.sources.records import open_bytes, open_parquet
+from ndcg_ab.sources.records import open_parquet
+from ndcg_ab.sources.streams import open_bytes
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
 NAMES = {  # field -> other names that files have for it, the likeliest first
@@ -108,7 +109,7 @@ def keys_of(line: str) -> Sequence[str]:
     """The keys of the first object in a line of JSON."""
     try:
         found: Any = json.loads(line.strip().lstrip("[").rstrip(",]"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     return list(found) if isinstance(found, dict) else ()
 

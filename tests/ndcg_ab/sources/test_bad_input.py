@@ -158,7 +158,7 @@ RANKINGS: dict[str, Case] = {
         ["a.run, line 4: score = 'Infinity': must be a finite"],
     ),
     "half a rank": ("a.run", RUN + "q2 Q0 b 2.5 1 t", ["a.run, line 4: rank = '2.5': must be a whole number"]),
-    "a rank beyond all": ("a.run", "q1 Q0 a 9223372036854775808 1 t", ["line 1: rank = '9223372036854775808'", "2^63"]),
+    "a rank beyond all": ("a.run", "q1 Q0 a 9007199254740993 1 t", ["line 1: rank = '9007199254740993'", "2^53"]),
     "a document twice": (
         "a.run",
         RUN + "q1 Q0 a 3 1 t",
