@@ -272,6 +272,13 @@ PYTHON: dict[str, tuple[str, list[str]]] = {
     "no shared query": ("def search(queries):\n    return {'x': [('a', 1)]}", ["answers none of the 2 judged queries"]),
 }
 MODULES = itertools.count()
+# every list holds the one before it nine times: what a few hundred bytes stand for would fill any memory
+LAUGHS = b"name: t\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (at, at, b", ".join([b"*a%d" % (at - 1)] * 9 if at else [b"x"])) for at in range(12)
+)
+MERGED = b"a0: &a0 {k: 1}\n" + b"".join(
+    b"a%d: &a%d {<<: [*a%d, *a%d, *a%d]}\n" % (at, at, *[at - 1] * 3) for at in range(1, 40)
+)
 
 
 @pytest.fixture
@@ -367,6 +374,17 @@ def test_a_mapped_column_must_be_there(folder: Path) -> None:
         (b"name: t\nname: u\n", ["c.yaml, line 2: is not YAML: key 'name' is given twice"]),
         (b"name: t\n#\n# caf\xe9\n", [r"c.yaml, line 3: byte b'\xe9' is not UTF-8 text"]),
         (b"name: t\n# \0\n", ["c.yaml, line 2: is not YAML"]),
+        (LAUGHS, ["c.yaml, line 7: is not YAML: more than 100,000 values, with those that aliases stand for"]),
+        (b"name: t\n" + MERGED, ["is not YAML: more than 100,000 values"]),
+        (b"name: &n [*n]\n", ["c.yaml, line 1: is not YAML: 'n' stands for what it is a part of"]),
+        (b"name: " + b"[" * 3000, ["c.yaml, line 1: is not YAML: more than 50 lists and mappings inside each other"]),
+        (b"name: t\ngate: !!bool maybe\n", ["c.yaml, line 2: is not YAML: 'maybe' is not of the kind 'bool'"]),
+        (b"name: t\ngate: !!set [a]\n", ["c.yaml: is not YAML: a value does not fit its tag"]),
+        (b"#" * (1 << 21), ["c.yaml: is larger than 1,048,576 bytes"]),
+        (
+            b"name: t\njudgments: q\nsystems: [{name: a, file: a}]\nstatistics: {alpha: " + b"x" * 90_000 + b"}\n",
+            [f"statistics.alpha = '{'x' * 79}…: must be a"],
+        ),
     ],
 )
 def test_a_bad_configuration(command: str, content: bytes | None, words: list[str], folder: Path) -> None:
