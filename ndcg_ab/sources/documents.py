@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
-from ndcg_ab.config.model import Evaluation, FileSource, Given
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import UNCLEAR, convert_options, format_of, open_delimited, refuse_no_file, shaped, typed
 from ndcg_ab.sources.records import open_parquet, records

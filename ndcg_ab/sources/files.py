@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from ndcg_ab.config.hints import similar_file
-from ndcg_ab.config.model import FileSource
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.hints import FORMAT, files_in, packed

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import PythonSource
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.config.values import filled_everywhere
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
@@ -52,11 +53,10 @@ class Queries:
 
 def pull_queries(evaluation: Evaluation) -> Queries:
     """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
-    source = evaluation.queries
-    if source is None:
+    if evaluation.queries is None:
         return Queries()
     layout = layout_of(evaluation)
-    pulled = pull(source, layout, evaluation.directory)
+    pulled = pull(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model import Given
+from ndcg_ab.config.sources import Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR, breaks_a_rule, shaped, typed

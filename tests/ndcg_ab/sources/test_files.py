@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, files, pull, pull_queries
