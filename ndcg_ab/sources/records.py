@@ -198,8 +198,10 @@ def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, w
     """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
     try:
         yield
-    except (InputError, EOFError, zlib.error, gzip.BadGzipFile, PermissionError):
+    except (InputError, PermissionError):
         raise
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip file is broken, write it again: {in_short(error)}") from None
     except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
 
