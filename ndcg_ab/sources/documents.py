@@ -18,10 +18,19 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files import UNCLEAR, convert_options, format_of, open_delimited, refuse_no_file, shaped, typed
+from ndcg_ab.sources.files import (
+    UNCLEAR,
+    convert_options,
+    format_of,
+    header_of,
+    open_delimited,
+    refuse_no_file,
+    shaped,
+    typed,
+)
 from ndcg_ab.sources.records import open_parquet, records
 from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
-from ndcg_ab.sources.streams import BLOCK, Objects, open_bytes
+from ndcg_ab.sources.streams import BLOCK, Objects, handed, open_bytes
 from ndcg_ab.sources.tables import arrow_table, placed_rows, unboxed
 
 Batches = Iterator[pa.Table]
@@ -105,11 +114,12 @@ class Documents:
 
     def delimited_batches(self, delimiter: str) -> Batches:
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-        block = pacsv.ReadOptions(block_size=BLOCK)
-        with pacsv.open_csv(open_delimited(self.path, delimiter), block, parse) as reader:
-            chosen = self.chosen(list(reader.schema.names))
+        chosen = self.chosen(header_of(self.path, parse))
         options = convert_options({chosen[name]: DOCUMENT.schema.field(name).type for name in chosen})
-        with pacsv.open_csv(open_delimited(self.path, delimiter), block, parse, options) as reader:
+        with (
+            open_delimited(self.path, delimiter) as stream,
+            pacsv.open_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options) as reader,
+        ):
             for batch in reader:
                 yield shaped(pa.table(batch), DOCUMENT, chosen)
 
@@ -117,7 +127,10 @@ class Documents:
         names = {field.name: self.described.columns.get(field.name, field.name) for field in DOCUMENT.fields}
         schema = pa.schema([(names[field.name], field.type) for field in DOCUMENT.fields])
         parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        with pajson.open_json(Objects(open_bytes(self.path)), pajson.ReadOptions(block_size=BLOCK), parse) as reader:
+        with (
+            handed(Objects(open_bytes(self.path))) as stream,
+            pajson.open_json(stream, pajson.ReadOptions(block_size=BLOCK), parse) as reader,
+        ):
             for batch in reader:
                 yield shaped(pa.table(batch), DOCUMENT, names)
 

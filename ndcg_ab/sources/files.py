@@ -7,6 +7,7 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.records import find_lines, open_parquet, read_rows
 from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
-from ndcg_ab.sources.streams import BLOCK, Evened, Objects, Quoted, UnusualError, is_gzipped, open_bytes
+from ndcg_ab.sources.streams import BLOCK, Evened, Handed, Objects, Quoted, UnusualError, handed, is_gzipped, open_bytes
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {
@@ -165,12 +166,19 @@ def read_trec(path: Path, layout: Layout) -> pa.Table:
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        table = parse_trec(open_trec(path), layout, delimiter)
+        table = read_trec_text(open_trec(path), layout, delimiter)
     except pa.ArrowInvalid:
         table = None
     if table is None or breaks_a_rule(table, spaces=True):
-        table = parse_trec(Evened(open_bytes(path)), layout, " ")
+        table = read_trec_text(Evened(open_bytes(path)), layout, " ")
     return table
+
+
+def read_trec_text(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
+    if isinstance(stream, pa.NativeFile):
+        return parse_trec(stream, layout, delimiter)
+    with handed(stream) as given:
+        return parse_trec(given, layout, delimiter)
 
 
 def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
@@ -203,17 +211,24 @@ def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
 
 def read_delimited(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> pa.Table:
     parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    with pacsv.open_csv(open_delimited(path, delimiter), pacsv.ReadOptions(block_size=BLOCK), parse) as reader:
-        found = list(reader.schema.names)
+    found = header_of(path, parse)
     chosen = layout.check_columns(str(path), found, columns)
     options = convert_options(arrow_types(layout, chosen))
-    table = pacsv.read_csv(open_delimited(path, delimiter), pacsv.ReadOptions(block_size=BLOCK), parse, options)
+    with open_delimited(path, delimiter) as stream:
+        table = pacsv.read_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options)
     return shaped(table, layout, chosen)
 
 
-def open_delimited(path: Path, delimiter: str) -> Any:
-    """For the fast readers of CSV and TSV: raises UnusualError for what they take otherwise than the careful one."""
-    return Quoted(open_bytes(path), delimiter)
+def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
+    """The names of columns in the first line of a CSV file."""
+    options = pacsv.ReadOptions(block_size=BLOCK)
+    with open_delimited(path, parse.delimiter) as stream, pacsv.open_csv(stream, options, parse) as reader:
+        return list(reader.schema.names)
+
+
+def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]:
+    """For the fast readers of CSV and TSV; raises UnusualError at its end for what the careful one may take otherwise."""
+    return handed(Quoted(open_bytes(path), delimiter))
 
 
 def read_jsonl(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
@@ -222,11 +237,9 @@ def read_jsonl(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
         raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
     objects = Objects(open_bytes(path))
-    table = pajson.read_json(
-        objects,
-        pajson.ReadOptions(block_size=BLOCK),
-        pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-    )
+    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    with handed(objects) as stream:
+        table = pajson.read_json(stream, pajson.ReadOptions(block_size=BLOCK), parse)
     if table.num_rows != objects.lines:
         raise UnusualError("several objects on a line")
     if any(table[names[name]].null_count for name in columns):

@@ -4,6 +4,7 @@ import codecs
 import gzip
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -82,6 +83,41 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
             raise LongLineError
     if rest:
         yield rest
+
+
+class Handed(io.RawIOBase):
+    """A stream in the hands of a library whose threads must not meet an exception: they might wait for ever.
+
+    problem: what reading raised; the library was told that the text ends there.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.problem: Exception | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self.problem is not None:
+            return b""
+        try:
+            return bytes(self.stream.read(size))
+        except Exception as error:
+            self.problem = error
+            return b""
+
+
+@contextmanager
+def handed(stream: Any) -> Iterator[Handed]:
+    """The stream for a library to read; what reading it raised is raised at the end."""
+    given = Handed(stream)
+    with stream:
+        try:
+            yield given
+        finally:
+            if given.problem is not None:
+                raise given.problem
 
 
 class Looked(io.RawIOBase):
