@@ -8,6 +8,7 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 import zlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ import pyarrow.json as pajson
 from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.base import Source, in_words, with_remarks
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
+from ndcg_ab.sources.noticed import remarks_on_tags
 from ndcg_ab.sources.records import find_lines, open_parquet, read_rows
 from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
 from ndcg_ab.sources.streams import BLOCK, Evened, Handed, Objects, Quoted, UnusualError, handed, is_gzipped, open_bytes
@@ -37,6 +39,8 @@ SUFFIXES = {
     ".pq": "parquet",
 }
 UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
+TAG = "unused_5"  # where a TREC ranking has it
+MOST_TAGS = 100
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it stands on
 
 
@@ -166,19 +170,30 @@ def read_trec(path: Path, layout: Layout) -> pa.Table:
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        table = read_trec_text(open_trec(path), layout, delimiter)
+        table = read_trec_text(path, open_trec(path), layout, delimiter)
     except pa.ArrowInvalid:
         table = None
     if table is None or breaks_a_rule(table, spaces=True):
-        table = read_trec_text(Evened(open_bytes(path)), layout, " ")
+        table = read_trec_text(path, Evened(open_bytes(path)), layout, " ")
     return table
 
 
-def read_trec_text(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
+def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str) -> pa.Table:
     if isinstance(stream, pa.NativeFile):
-        return parse_trec(stream, layout, delimiter)
-    with handed(stream) as given:
-        return parse_trec(given, layout, delimiter)
+        table = parse_trec(stream, layout, delimiter)
+    else:
+        with handed(stream) as given:
+            table = parse_trec(given, layout, delimiter)
+    remarks = remarks_on_tags(path, first_rows(table[TAG])) if layout.kind == "ranking" else []
+    return with_remarks(shaped(table, layout, {name: name for name in layout.schema.names}), remarks)
+
+
+def first_rows(column: pa.ChunkedArray) -> dict[str, int]:
+    """text -> the first row that has it, of a column of dictionaries."""
+    found = {text: None for texts in distinct_texts(column) for text in islice(texts.to_pylist(), MOST_TAGS)}
+    if len(found) < 2:
+        return {}
+    return {text: 1 + pc.index(column.cast(pa.string()), text).as_py() for text in islice(found, MOST_TAGS)}
 
 
 def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
@@ -200,7 +215,7 @@ def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
         raise pa.ArrowInvalid("fields are missing, or there are too many")
     if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
         raise pa.ArrowInvalid("there are comments")
-    return shaped(table, layout, chosen)
+    return table
 
 
 def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
@@ -227,7 +242,7 @@ def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
 
 
 def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]:
-    """For the fast readers of CSV and TSV; raises UnusualError at its end for what the careful one may take otherwise."""
+    """For the fast readers of CSV and TSV; at its end it raises UnusualError for what they may take wrongly."""
     return handed(Quoted(open_bytes(path), delimiter))
 
 

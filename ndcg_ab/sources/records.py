@@ -16,8 +16,10 @@ import pyarrow.parquet as papq
 
 from ndcg_ab.config.hints import to_utf8
 from ndcg_ab.errors import InputError, in_short, shown
+from ndcg_ab.sources.base import with_remarks
 from ndcg_ab.sources.hints import is_header, is_numeric, other_format
 from ndcg_ab.sources.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
+from ndcg_ab.sources.noticed import UnreadRankError, Watched
 from ndcg_ab.sources.schema import Layout, check_types, read_value
 from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, is_gzipped, line_blocks, open_bytes
 
@@ -28,9 +30,22 @@ csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
 
 def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
     """The file's table, or an InputError that names the first line that breaks a rule."""
+    if file_format == "trec" and layout.kind == "ranking":
+        try:
+            return read_watched(path, layout, without_ranks=False)
+        except UnreadRankError:
+            return read_watched(path, layout, without_ranks=True)
     word = "row" if file_format == "parquet" else "line"
     found = records(path, layout, file_format, columns)
     return table_of(((f"{path}, {word} {line}", record) for line, record in found), layout)
+
+
+def read_watched(path: Path, layout: Layout, *, without_ranks: bool) -> pa.Table:
+    """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
+    watched = Watched(path, without_ranks=without_ranks)
+    found = watched.each(trec_records(path, layout))
+    table = table_of(((f"{path}, line {line}", record) for line, record in found), layout)
+    return with_remarks(table, watched.remarks())
 
 
 def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
@@ -120,10 +135,16 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({shown(inner)}),"
                 f" a TREC {layout.kind} has {width} ({shape});"
-                f" {other_format(layout.kind, inner, parts, first)}"
+                f" {(not first and cut_short(line)) or other_format(layout.kind, inner, parts, first)}"
             )
         first = False
-        yield number, {name: parts[place] for name, place in places.items()}
+        record = {name: parts[place] for name, place in places.items()}
+        yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
+
+
+def cut_short(line: str) -> str:
+    """What a line without an end, after lines with one, tells."""
+    return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
 
 def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:

@@ -187,6 +187,10 @@ MOST_COLUMNS = 12  # in a message
 MOST_RANK = 2**53  # the ranks below it are exact in every tool
 
 
+def is_plain_number(text: str) -> bool:
+    return PLAIN_NUMBER.fullmatch(text) is not None
+
+
 def read_value(field: Field, value: object, where: str) -> str | float | int:
     """A value as its field's type; raises InputError with the place, the value and the rule."""
     if field.blank is not None and value in (None, "", b""):

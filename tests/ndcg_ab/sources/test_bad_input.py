@@ -133,6 +133,14 @@ JUDGMENTS: dict[str, Case] = {
         ["q.jsonl, line 1: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
+    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' stands twice in one"]),
+    "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
+    "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
+    "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
+    "a zero byte where nobody looks": ("q.csv", CSV.strip() + ",x\nq1,a,1,\0\n", ["q.csv, line 2: holds a zero byte"]),
+    "a line without end": ("q.csv", CSV + "q" * (1 << 21), ["the line after line 1 is longer than 1,048,576 bytes"]),
+    "a long id": ("q", "q1 0 a 1\nq1 0 " + "b" * 9000 + " good 1\n", ["q, line 2: 5 fields ('q1 0 bbbb", "b… "]),
+    "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
     "a ranking": ("q", RUN, ["q, line 1: 6 fields", "a TREC judgment has 4"]),
 }
 RANKINGS: dict[str, Case] = {
@@ -159,6 +167,7 @@ RANKINGS: dict[str, Case] = {
     ),
     "half a rank": ("a.run", RUN + "q2 Q0 b 2.5 1 t", ["a.run, line 4: rank = '2.5': must be a whole number"]),
     "a rank beyond all": ("a.run", "q1 Q0 a 9007199254740993 1 t", ["line 1: rank = '9007199254740993'", "2^53"]),
+    "a hexadecimal rank": ("a.csv", "query_id,doc_id,rank\nq1,a,0x1F\n", ["line 2: rank = '0x1F': must be a number"]),
     "a document twice": (
         "a.run",
         RUN + "q1 Q0 a 3 1 t",
@@ -217,6 +226,14 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
     "contradiction": (
         {"query_id": ["q", "q"], "doc_id": ["d", "d"], "grade": [1, 2]},
         ["a.pq, rows 1 and 2: document 'd'"],
+    ),
+    "a date": (
+        {"query_id": ["q"], "doc_id": ["d"], "grade": pa.array([1], pa.timestamp("us"))},
+        ["a.pq: column 'grade' is of type timestamp[us]: grade must be a number"],
+    ),
+    "bytes for a number": (
+        {"query_id": ["q"], "doc_id": ["d"], "grade": [b"1"]},
+        ["a.pq: column 'grade' is of type binary: grade must be a number"],
     ),
     "no row": (
         {"query_id": pa.array([], "string"), "doc_id": pa.array([], "string"), "grade": pa.array([], "double")},
