@@ -5,8 +5,14 @@ from importlib.util import find_spec
 SHOWN = 80  # characters of a value in a message
 
 
+LONGEST = 20_000  # characters of a message, whatever is in it
+
+
 class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message, LONGEST))
 
 
 class SilentError(InputError):

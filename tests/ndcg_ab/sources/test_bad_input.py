@@ -139,7 +139,11 @@ JUDGMENTS: dict[str, Case] = {
     "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
     "a zero byte where nobody looks": ("q.csv", CSV.strip() + ",x\nq1,a,1,\0\n", ["q.csv, line 2: holds a zero byte"]),
     "a line without end": ("q.csv", CSV + "q" * (1 << 21), ["the line after line 1 is longer than 1,048,576 bytes"]),
-    "a long id": ("q", "q1 0 a 1\nq1 0 " + "b" * 9000 + " good 1\n", ["q, line 2: 5 fields ('q1 0 bbbb", "b… "]),
+    "a long id": (
+        "q",
+        "q1 0 a 1\nq1 0 " + "b" * 9000 + " good 1\n",
+        ["q, line 2: 5 fields ('q1 0 bbbb", "bb…), a TREC judgment"],
+    ),
     "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
     "a ranking": ("q", RUN, ["q, line 1: 6 fields", "a TREC judgment has 4"]),
 }
