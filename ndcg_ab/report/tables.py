@@ -39,7 +39,7 @@ COLOURS = {
     Verdict.MAY_BE_WORSE: "red",
     Verdict.IDENTICAL: "dim",
 }
-SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim", "ignored": "dim"}
 
 
 def system_cells(system: SystemSummary) -> list[str]:
@@ -189,9 +189,13 @@ def print_details(console: Console, outcome: Outcome) -> None:
             console.print()
 
 
-def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
+    """One line for each finding, with its code; examples: where it was seen, too."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
-        console.print(Text.assemble(severity, f": {finding.message}"), highlight=False)
+        told = Text.assemble(severity, f": {finding.message}", (f" [{finding.code}]", "dim"))
+        console.print(told, highlight=False)
+        for text in finding.examples if examples else ():
+            dim(console, f"  {text}")

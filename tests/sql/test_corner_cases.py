@@ -79,7 +79,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     with DuckDBEngine() as engine:
         pulled = pulled_judgments(judgments)
         pipeline.load(engine, pulled, Queries(), tables, evaluation)
-        check(engine, pulled, tables, evaluation.metric_list)
+        check(engine, pulled, tables, evaluation)
         pipeline.score(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
