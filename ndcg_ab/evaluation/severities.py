@@ -36,7 +36,8 @@ def refuse_errors(
     usually = {(finding.code, finding.message) for finding in findings if finding.severity == "error"}
     if raised := list(dict.fromkeys(row.code for row in errors if (row.code, row.message) not in usually)):
         why = "strict makes warnings errors" if evaluation.strict else "the configuration makes it one"
-        lines.append(f"{why}; to go on all the same, set {raised[0]} to warning under `findings: {{CODE: SEVERITY}}`")
+        how = f"--finding {raised[0]}=warning, or `findings: {{{raised[0]}: warning}}`"
+        lines.append(f"{why}; to go on all the same: {how}")
     raise InputError("\n".join(lines))
 
 

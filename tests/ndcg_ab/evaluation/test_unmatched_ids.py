@@ -107,7 +107,7 @@ def test_whole_numbers_in_a_frame_are_their_digits() -> None:
 
 def test_ids_of_another_collection() -> None:
     message = said(JUDGMENTS, respelt(lambda doc: f"x{sum(map(ord, doc))}y", RANKING))
-    assert message.endswith("its document ids and those of the judgments must be the same")
+    assert message.endswith("its document ids and those of the judgments must be the same [unmatched_document]")
 
 
 def test_a_few_unjudged_results_are_a_warning() -> None:

@@ -168,7 +168,7 @@ def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
     text = printed(turned, 80)
     assert "against tail\\\n" in text
-    assert "note: ends in \\\n" in text
+    assert "note: ends in \\ [x]\n" in text
 
 
 def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
