@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -52,7 +52,11 @@ def check(
 
         systems = dict(map(parse_system, system or ()))
         severities = parse_severities("--finding", finding or ())
-        keys = {"findings": severities, "strict": strict, "metrics": parse_metrics("--metric", metric or ["ndcg@10"])}
+        keys: dict[str, Any] = {
+            "findings": severities,
+            "strict": strict,
+            "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
+        }
         evaluation = None
         if not (judgments or systems) and is_configuration(files):
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict

@@ -18,7 +18,7 @@ from ndcg_core.measures.metric import Metric
 
 LOOKED_AT = 100  # places of every query in which near misses are looked for
 AFFIXED = 500  # queries in which prefixes and endings are looked for
-LEAST_AFFIXED = 2  # ids that bear a prefix or an ending before it is taken for one
+LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
 MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
 
 Pair = tuple[str, str]  # an id of the ranking, an id of the judgments
@@ -67,7 +67,8 @@ def check_documents_alike(
     for name, pulled in rankings.items():
         if name in told:
             continue
-        for words, alike in by_spelling(pairs.get(name, {})).items():
+        seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
+        for words, alike in by_spelling(seen).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -88,7 +89,7 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        for words, alike in by_spelling(pairs_of(left, unmet)).items():
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1)).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -117,8 +118,8 @@ def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
-def by_spelling(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
-    """What makes ids meet -> the pairs that it does so for, each by the simplest way."""
+def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
+    """What makes ids meet -> the pairs that it does so for, each by the simplest way; pairs: how often each is seen."""
     found: dict[str, list[Pair]] = defaultdict(list)
     affixed: dict[str, list[Pair]] = defaultdict(list)
     for own, judged in pairs:
@@ -127,7 +128,7 @@ def by_spelling(pairs: Iterable[Pair]) -> dict[str, list[Pair]]:
             found[words].append((own, judged))
         elif affix := affix_of(own, judged):
             affixed[affix].append((own, judged))
-    numbers = Counter({affix: len(alike) for affix, alike in affixed.items()})
+    numbers = Counter({affix: sum(pairs[pair] for pair in alike) for affix, alike in affixed.items()})
     for affix, number in numbers.most_common(3):
         if number >= LEAST_AFFIXED:
             found[affix] = affixed[affix]

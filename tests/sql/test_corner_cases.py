@@ -263,6 +263,20 @@ def test_condense_takes_the_unjudged_out_before_ranks_are_given() -> None:
     hand(JUDGED, tied, {"ndcg(unjudged=condense, ties=average)@1": 1.5 / 3, "ndcg(ties=average)@1": 1.0 / 3})
 
 
+def test_grades_below_0_can_be_condensed_away() -> None:
+    """As trec_eval -J does, which calls them in the pool and unjudged."""
+    judged = {"q": {"a": 3, "n": -1, "b": 2}}
+    expected = {
+        "ndcg(unjudged=condense)@2": 3 / (3 + 2 * SECOND),
+        "ndcg(unjudged=condense, negative=unjudged)@2": 1.0,
+        "precision(unjudged=condense, negative=unjudged)": 1.0,
+        "precision(unjudged=condense)": 2 / 3,
+    }
+    hand(judged, in_order("a", "n", "x", "b"), expected)
+    with pytest.raises(MetricError, match="negative = unjudged: has no effect with unjudged = zero"):
+        parse("ndcg(negative=unjudged)@10")
+
+
 @pytest.mark.usefixtures("sources")
 def test_negative_error_refuses_and_names_the_grade() -> None:
     judgments = {"q": {"a": 1, "b": -0.5}}

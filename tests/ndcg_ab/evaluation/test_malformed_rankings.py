@@ -1,8 +1,8 @@
 """Rankings with one fault each: none is silent. Clean ones have no findings."""
 
 import itertools
-import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -86,46 +86,66 @@ FAULTS: dict[str, tuple[str, str]] = {
 }
 
 
-def found_in(folder: Path, ranking: str, *options: str) -> tuple[list[dict[str, object]], str]:
-    """The findings, or the error."""
+ERRORS = ("a document twice", "two rankings in one file", "a prefix", "another collection", "other queries")
+ALONE = (*ERRORS, "the same as another", "unjudged results")  # beside other faults they would not be seen
+
+
+def compared(folder: Path, rankings: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The findings about rankings, each beside the clean one, `old`."""
     (folder / "qrels").write_text(JUDGMENTS)
     (folder / "old.run").write_text(text(rows(0)))
-    (folder / "new.run").write_text(ranking)
-    command = ["compare", "--judgments", f"{folder}/qrels", "--system", f"old={folder}/old.run"]
-    found = RUNNER.invoke(app, [*command, "--system", f"new={folder}/new.run", "--json", "-", "--quiet", *options])
-    assert found.exit_code in (0, 2), found.output
-    return (json.loads(found.stdout)["findings"], "") if found.exit_code == 0 else ([], found.stderr)
+    for name, ranking in rankings.items():
+        (folder / f"{name}.run").write_text(ranking)
+    systems = {name: folder / f"{name}.run" for name in ("old", *rankings)}
+    return ndcg_ab.compare(folder / "qrels", systems, preview=True, threads=1).findings
 
 
-@pytest.mark.parametrize("case", FAULTS)
-def test_no_fault_is_silent(case: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Finding]]:
+    """What is wrong -> code -> finding, of all that can stand in one evaluation."""
+    folder = tmp_path_factory.mktemp("faults")
+    told: dict[str, dict[str, Finding]] = {case: {} for case in FAULTS}
+    for finding in compared(folder, {case: FAULTS[case][0] for case in FAULTS if case not in ALONE}):
+        told.setdefault(finding.system or "", {})[finding.code] = finding
+    return told
+
+
+@pytest.mark.parametrize("case", [case for case in FAULTS if case not in ALONE])
+def test_no_fault_is_silent(case: str, found: dict[str, dict[str, Finding]]) -> None:
+    assert FAULTS[case][1] in found[case]
+    assert not found.get("old", {})
+
+
+@pytest.mark.parametrize("case", ALONE[len(ERRORS) :])
+def test_no_fault_beside_another_system_is_silent(case: str, tmp_path: Path) -> None:
     ranking, code = FAULTS[case]
-    findings, error = found_in(tmp_path, ranking, "--resamples", "100")
-    told = [str(finding["code"]) for finding in findings] + (
-        [code] if f"[{code}]" in error or "stands" in error else []
-    )
-    assert code in told, error
+    assert code in {finding.code for finding in compared(tmp_path, {"new": ranking})}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_grave_faults_are_refused(case: str, tmp_path: Path) -> None:
+    ranking, code = FAULTS[case]
+    said = "a ranking holds a document once" if code == "duplicate_document" else f"[{code}]"
+    with pytest.raises(InputError, match=re.escape(said)):
+        compared(tmp_path, {"new": ranking})
 
 
 def test_a_clean_ranking_has_no_findings(tmp_path: Path) -> None:
-    assert found_in(tmp_path, text(rows(1)), "--resamples", "100") == ([], "")
+    assert compared(tmp_path, {"new": text(rows(1))}) == ()
 
 
 @pytest.mark.parametrize(
     ("case", "example"),
     [
-        ("a rank left out", "new.run, line 1: query 'q1'"),
-        ("zeros for some", "new.run, line 12: query 'q1', document 'doc010'"),
-        ("queries nobody judged", "new.run, line 121: query 'q99'"),
+        ("a rank left out", "a rank left out.run, line 1: query 'q1'"),
+        ("zeros for some", "zeros for some.run, line 1: query 'q1', document 'doc011'"),
+        ("queries nobody judged", "queries nobody judged.run, line 121: query 'q99'"),
     ],
 )
-def test_an_example_has_its_line(case: str, example: str, tmp_path: Path) -> None:
-    ranking, code = FAULTS[case]
-    findings, _ = found_in(tmp_path, ranking, "--resamples", "100")
-    (examples,) = [found["examples"] for found in findings if found["code"] == code]
-    assert isinstance(examples, list)
-    assert examples[0] == f"{tmp_path}/{example}"
-    assert len(examples) <= 5
+def test_an_example_has_its_line(case: str, example: str, found: dict[str, dict[str, Finding]]) -> None:
+    examples = found[case][FAULTS[case][1]].examples
+    assert examples[0].endswith(f"/{example}")
+    assert len(examples) == min(found[case][FAULTS[case][1]].count, 5)
 
 
 def dictionary(lines: Iterable[Row]) -> dict[str, dict[str, float]]:
@@ -144,10 +164,11 @@ METRICS += ["ndcg(score_precision=float32)@5"]
 
 def findings_of(metrics: list[str]) -> dict[str, list[Finding]]:
     systems = {"old": dictionary(UNJUDGED), "new": dictionary(TIED)}
-    found = ndcg_ab.compare(GRADES, systems, metrics=metrics, resamples=100, threads=1).findings
+    found = ndcg_ab.compare(GRADES, systems, metrics=metrics, preview=True, threads=1).findings
     return {metric: [finding for finding in found if finding.metric == metric] for metric in metrics}
 
 
+@pytest.mark.slow
 def test_findings_about_a_metric_are_the_same_whatever_the_others_are() -> None:
     alone = {metric: findings_of([metric])[metric] for metric in METRICS}
     assert {finding.code for rows in alone.values() for finding in rows} >= {
@@ -158,7 +179,7 @@ def test_findings_about_a_metric_are_the_same_whatever_the_others_are() -> None:
     }
     assert findings_of(METRICS) == alone
     assert findings_of(METRICS[::-1]) == alone
-    for two in itertools.islice(itertools.combinations(METRICS, 2), 0, None, 5):
+    for two in itertools.islice(itertools.combinations(METRICS, 2), 0, None, 9):
         assert findings_of(list(two)) == {metric: alone[metric] for metric in two}
 
 
