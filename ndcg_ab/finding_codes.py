@@ -181,8 +181,8 @@ CODES: Mapping[str, Code] = {
     "rank_gap": Code(
         "warning",
         "The ranks of a query are not all there: they begin above 1, or some between the first and the last are"
-        " missing. Results may have been lost, or filtered after they were ranked. It is a note where fewer than half"
-        " of the queries have gaps and none begins above 1.",
+        " missing. Results may have been lost, or filtered after they were ranked. It is a note where that is so in fewer"
+        " than half of the queries.",
         "Look whether lines were lost, or only a later page of the results was kept.",
     ),
     "rank_below_one": Code(
@@ -203,6 +203,13 @@ CODES: Mapping[str, Code] = {
         "All results of a query have the same score, so that document ids decide the whole order. It is a note where"
         " that is so in fewer than half of the queries.",
         "Write the scores that the system ranks by, or ranks without scores.",
+    ),
+    "rising_score": Code(
+        "warning",
+        "A ranking without ranks stands from its lowest score to its highest, in 9 of 10 queries with three results or"
+        " more (and at least in three queries). Files usually begin with the best result, so that lower scores may be"
+        " the better ones.",
+        "Nothing, where the highest score is the best. Distances have to be negated.",
     ),
     "tied_places": Code(
         "warning",

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation.examples import examples_of
+from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.finding_codes import CODES
@@ -17,6 +18,8 @@ from ndcg_ab.sources import RANKING, Pulled
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
+NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
+LEAST_RISING = 3  # results of a query, and queries, that are no chance
 HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
 
 
@@ -69,6 +72,7 @@ def check_rankings(
         if name in answers:
             found += check_ranks(name, pulled, noticed, answers[name])
             found += check_constant(name, pulled, noticed, answers[name])
+            found += check_rising(name, pulled)
     return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
 
 
@@ -146,6 +150,28 @@ def check_constant(
     )
     severity = "warning" if row.count >= HALF * answers.several else "note"
     return [finding_of("constant_score", message, row, name, pulled, severity)]
+
+
+def check_rising(name: str, pulled: Pulled) -> list[Finding]:
+    """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
+    table = pulled.table
+    if not table["rank"].null_count or table["score"].null_count:
+        return []
+    ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries().combine_chunks()
+    queries, scores = ids.indices.to_numpy(), table["score"].to_numpy()
+    neighbours = queries[1:] == queries[:-1]
+    pairs = np.bincount(queries[1:][neighbours], minlength=len(ids.dictionary))
+    rising = np.bincount(queries[1:][neighbours & (scores[1:] > scores[:-1])], minlength=len(ids.dictionary))
+    several = pairs >= LEAST_RISING - 1
+    risen = np.flatnonzero(several & (rising == pairs))
+    if len(risen) < max(LEAST_RISING, NEARLY_ALL * several.sum()):
+        return []
+    examples = examples_of(pulled, [(ids.dictionary[int(place)].as_py(), "") for place in risen[:MOST]])
+    message = (
+        f"system {name}: its rows stand from the lowest score to the highest in {queries_text(len(risen))}, and it has"
+        " no ranks: if lower scores are better (distances), negate them"
+    )
+    return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
 
 
 def finding_of(

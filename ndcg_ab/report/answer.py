@@ -81,6 +81,11 @@ def banners(outcome: Outcome) -> list[str]:
     return [*nothing_scored(outcome), *hardly_judged(outcome), *grave(outcome)]
 
 
+def is_clean(outcome: Outcome) -> bool:
+    """Whether there is nothing to report: no finding, and no other warning."""
+    return not outcome.findings and not banners(outcome) and not few_of_weight(outcome)
+
+
 def grave(outcome: Outcome) -> list[str]:
     """Findings that question every number; where several metrics tell one, of the metric that it moves most."""
     most: dict[tuple[str, str | None], Finding] = {}

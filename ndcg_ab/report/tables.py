@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
     change,
@@ -95,7 +96,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = f"{queries_text(outcome.parity_queries)} computed again by the Python core, and equal"
         dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    print_findings(console, outcome.findings)
+    if outcome.findings or is_clean(outcome):
+        print_findings(console, outcome.findings)
     print_details(console, outcome)
 
 

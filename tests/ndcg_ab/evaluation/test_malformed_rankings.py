@@ -194,6 +194,15 @@ def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
     assert not ndcg_ab.compare(GRADES, systems, resamples=100, threads=1).findings
 
 
+def test_distances_without_ranks() -> None:
+    best_last = {query: dict(reversed(documents.items())) for query, documents in dictionary(rows(1)).items()}
+    found = ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
+    assert [(finding.code, finding.count) for finding in found] == [("rising_score", 10)]
+    for query in QUERIES[:2]:  # in 8 of 10 queries it is chance
+        best_last[query] = dict(reversed(best_last[query].items()))
+    assert not ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
+
+
 def test_grades_that_are_no_integers(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(JUDGMENTS.replace("q2 0 doc11 1", "q2 0 doc11 1.5"))
     (tmp_path / "old.run").write_text(text(rows(0)))
