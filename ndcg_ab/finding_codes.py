@@ -181,8 +181,8 @@ CODES: Mapping[str, Code] = {
     "rank_gap": Code(
         "warning",
         "The ranks of a query are not all there: they begin above 1, or some between the first and the last are"
-        " missing. Results may have been lost, or filtered after they were ranked. It is a note where that is so in fewer"
-        " than half of the queries.",
+        " missing. Results may have been lost, or filtered after they were ranked. It is a note where that is so in"
+        " fewer than half of the queries.",
         "Look whether lines were lost, or only a later page of the results was kept.",
     ),
     "rank_below_one": Code(

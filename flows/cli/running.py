@@ -22,9 +22,9 @@ PENDING = 75  # exit code when the results stand on disk and only logging them i
 
 def check(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
-    ],
+    ] = None,
     judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments, where nothing is guessed.")] = None,
     system: Annotated[
         list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; again for more.")
@@ -58,10 +58,13 @@ def check(
             "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
         }
         evaluation = None
-        if not (judgments or systems) and is_configuration(files):
+        given = files or []
+        if not (given or systems):
+            raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
+        if not (judgments or systems) and is_configuration(given):
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
-            evaluation = read_config(files[0], [*(settings or ()), *more])
+            evaluation = read_config(given[0], [*(settings or ()), *more])
             evaluation = at_moment(evaluation, moment_of(at) or datetime.now(UTC))
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
@@ -71,7 +74,7 @@ def check(
                 findings, counts = check_only(evaluation, engine, say)
             else:
                 paths = {name: Path(file) for name, file in systems.items()}
-                findings, counts = check_files(files, judgments, paths, keys, engine, say)
+                findings, counts = check_files(given, judgments, paths, keys, engine, say)
         if not quiet:
             console = output_console()
             console.print(counts, highlight=False, markup=False)

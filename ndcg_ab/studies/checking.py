@@ -1,5 +1,6 @@
 """`ndcg-ab check` over files: which is which is guessed, and judgments need not be among them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,19 @@ CONFIGURATIONS = (".yaml", ".yml")
 
 
 def is_configuration(files: Sequence[Path]) -> bool:
-    """Whether one file alone is meant as a configuration: by its name, or because it is no data."""
+    """Whether one file alone is meant as a configuration: by its name, or because it is no data and begins as YAML."""
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
     try:
         guess(files[0])
     except InputError:
-        return True
+        return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", start_of(files[0])))
     return False
+
+
+def start_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(200).decode("utf-8", errors="replace")
 
 
 def check_files(
