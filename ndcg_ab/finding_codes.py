@@ -143,7 +143,7 @@ CODES: Mapping[str, Code] = {
     ),
     "truncated_last_line": Code(
         "warning",
-        "A file ends in the middle of its last line, or without the line's end where all others have one: it may have"
+        "The last line of a file has no end, and looks cut (its tag is the beginning of the others'): the file may have"
         " been cut while it was written or copied.",
         "Compare its size or its number of lines with where it came from.",
     ),
