@@ -183,10 +183,16 @@ def test_findings_about_a_metric_are_the_same_whatever_the_others_are() -> None:
         assert findings_of(list(two)) == {metric: alone[metric] for metric in two}
 
 
+def by_document(row: Row) -> tuple[str, str]:
+    return row[1], row[0]
+
+
 def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(text(rows(1)))
     head = "query_id,doc_id,score\n"
-    (tmp_path / "b.csv").write_text(head + "".join(f"{r[0]},{r[1]},{r[3]:.2f}\n" for r in reversed(rows(1))))
+    (tmp_path / "b.csv").write_text(
+        head + "".join(f"{r[0]},{r[1]},{r[3]:.2f}\n" for r in sorted(rows(1), key=by_document))
+    )
     systems = {"a": tmp_path / "a.run", "b": tmp_path / "b.csv"}
     found = ndcg_ab.compare(GRADES, systems, resamples=100, threads=1).findings
     assert [finding.code for finding in found] == ["same_ranking"]
