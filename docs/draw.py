@@ -1,13 +1,15 @@
-"""Draws what the documentation shows of the code: docs/pipeline.md, and the packages in docs/architecture.md.
+"""Draws what the documentation shows of the code: docs/pipeline.md, packages in architecture.md, codes in findings.md.
 
-python docs/draw.py          writes both (make docs)
+python docs/draw.py          writes them (make docs)
 """
 
 import ast
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
+from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.pipeline_graph import pipeline_page
 
 DOCS = Path(__file__).resolve().parent
@@ -73,18 +75,29 @@ def drawing() -> str:
     return "\n".join([*lines, "```"])
 
 
-def with_drawing(page: str) -> str:
+def codes() -> str:
+    """An entry for each code of a finding."""
+    entries = []
+    for code, entry in CODES.items():
+        always = ", always" if entry.is_fixed else ""
+        told = textwrap.fill(f"{entry.means} *({entry.severity}{always})*", 120)
+        entries.append(f"### `{code}`\n\n{told}\n\n{textwrap.fill(f'**What to do.** {entry.advice}', 120)}")
+    return "\n\n".join(entries)
+
+
+def with_drawing(page: str, drawn: str) -> str:
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{drawing()}\n\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{drawn}\n\n{END}{tail}"
 
 
 def pages() -> dict[Path, str]:
     """Every page that is drawn, as it should be."""
-    architecture = DOCS / "architecture.md"
+    architecture, findings = DOCS / "architecture.md", DOCS / "findings.md"
     return {
         DOCS / "pipeline.md": pipeline_page(),
-        architecture: with_drawing(architecture.read_text(encoding="utf-8")),
+        architecture: with_drawing(architecture.read_text(encoding="utf-8"), drawing()),
+        findings: with_drawing(findings.read_text(encoding="utf-8"), codes()),
     }
 
 

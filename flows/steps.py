@@ -98,7 +98,7 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
     }
     with opened(evaluation, folder) as engine:
         pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
-        found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation.metric_list))
+        found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation))
         return found
 
 

@@ -3,7 +3,7 @@
 -- reads:  judgment, query, rank_rule, ranking
 -- params: -
 -- kind:   view
--- Condensed rankings hold judged documents only.
+-- Condensed rankings hold judged documents only, or of those the ones that are not below the least grade.
 -- 3.4028234663852886e38 is the largest 32-bit float: scores beyond it are cut to it.
 with judged_query as (
     select query_id,
@@ -46,7 +46,9 @@ condensed_result as (
             ranking.query_id = judgment.query_id
             and ranking.doc_id = judgment.doc_id
     cross join rank_rule
-    where rank_rule.unjudged = 'condense'
+    where
+        rank_rule.unjudged = 'condense'
+        and (rank_rule.least_grade is null or judgment.grade >= rank_rule.least_grade)
 ),
 
 result as (

@@ -5,6 +5,7 @@
 -- A condensed ranking holds judged documents only, perhaps none.
 with condensed_count as (
     select
+        rank_rule.rank_rule,
         ranking.system_id,
         ranking.query_id,
         count(*) as returned,
@@ -13,12 +14,16 @@ with condensed_count as (
         on
             ranking.query_id = judgment.query_id
             and ranking.doc_id = judgment.doc_id
+    cross join rank_rule
     where
         exists (
-            select rank_rule.rank_rule, from rank_rule
-            where rank_rule.unjudged = 'condense'
+            select condensing.rank_rule, from rank_rule as condensing
+            where condensing.unjudged = 'condense'
         )
+        and rank_rule.unjudged = 'condense'
+        and (rank_rule.least_grade is null or judgment.grade >= rank_rule.least_grade)
     group by
+        rank_rule.rank_rule,
         ranking.system_id,
         ranking.query_id
 )
@@ -35,6 +40,7 @@ from answered_query
 cross join rank_rule
 left join condensed_count
     on
-        answered_query.system_id = condensed_count.system_id
+        rank_rule.rank_rule = condensed_count.rank_rule
+        and answered_query.system_id = condensed_count.system_id
         and answered_query.query_id = condensed_count.query_id
 where answered_query.is_judged

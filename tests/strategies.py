@@ -55,6 +55,8 @@ def any_metric(choose: Choose, cutoffs: Sequence[int | None] = CUTOFFS) -> Metri
         fields[policy] = choose(VALUES[policy])
     if measure in ("accuracy", "rr") and fields.get("ties") == "average":
         del fields["ties"]
+    if fields.get("negative") == "unjudged":
+        fields["unjudged"] = "condense"
     return Metric(**fields)
 
 

@@ -1,8 +1,29 @@
-"""The commands about ndcg-ab itself: pipeline."""
+"""The commands about ndcg-ab itself: findings, pipeline."""
 
 from collections.abc import Callable
+from typing import Annotated
 
-from .console import user_errors
+import typer
+
+from .console import output_console, user_errors
+
+
+def findings(
+    code: Annotated[
+        list[str] | None, typer.Argument(metavar="CODE", help="A code to explain; without one, all.")
+    ] = None,
+) -> None:
+    """List what the data check can find, or explain a finding: what it means, what to do."""
+    with user_errors():
+        from ndcg_ab.report.finding_entries import print_codes, print_entry
+
+        console = output_console()
+        if not code:
+            print_codes(console)
+        for place, each in enumerate(code or ()):
+            if place:
+                console.print()
+            print_entry(console, each)
 
 
 def pipeline() -> None:
@@ -13,4 +34,7 @@ def pipeline() -> None:
         print(pipeline_page(), end="")
 
 
-COMMANDS: dict[Callable[..., None], str] = {pipeline: "> pipeline.md"}  # each with an example of its options
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    findings: "few_judged",
+    pipeline: "> pipeline.md",
+}

@@ -16,6 +16,7 @@ from .options import (
     Details,
     DocumentsFile,
     Exploratory,
+    FindingSeverities,
     Guardrails,
     IntervalMethod,
     JsonFile,
@@ -33,6 +34,7 @@ from .options import (
     SliceAttributes,
     SmallestEffects,
     SmallestSlice,
+    Strict,
     SystemFiles,
     Threads,
     of_metrics,
@@ -71,6 +73,8 @@ def compare(
             help="More for the gate: judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; again for more.",
         ),
     ] = None,
+    finding: FindingSeverities = None,
+    strict: Strict = False,
     seed: Seed = None,
     resamples: Resamples = None,
     alpha: Alpha = None,
@@ -113,6 +117,7 @@ def compare(
         statistics["weighted"] = False if unweighted else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
+        plan = dataclasses.replace(plan, findings=finding, strict=strict)
         evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)

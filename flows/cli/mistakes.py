@@ -35,7 +35,7 @@ def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:
     """What is wrong with arguments that no parser has to see."""
     if "--system" not in options:
         return None
-    if args and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
+    if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
         return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
     for option, name, file in zip(args, args[1:], args[2:], strict=False):
         if option == "--system" and "=" not in name and not file.startswith("-"):

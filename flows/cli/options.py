@@ -31,6 +31,11 @@ MetricNames = Annotated[
     list[str] | None,
     of_metrics(metavar="METRIC", help="A metric; again for more. (default ndcg@10)"),
 ]
+FindingSeverities = Annotated[
+    list[str] | None,
+    of_data(metavar="CODE=SEVERITY", help="A finding as error, warning, note or ignore; again for more."),
+]
+Strict = Annotated[bool, of_data("--strict", help="Warnings of the data check are errors.")]
 JudgmentsFormat = Annotated[
     str | None,
     of_data(metavar="FORMAT", help="trec, csv, tsv, jsonl or parquet. (default by the name)"),

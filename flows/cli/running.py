@@ -4,14 +4,14 @@ import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
 from .console import Progress, complain, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
-from .options import At, ConfigFile, Details, JsonFile, Quiet, Settings
+from .options import At, ConfigFile, Details, FindingSeverities, JsonFile, MetricNames, Quiet, Settings, Strict, of_data
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
@@ -20,25 +20,65 @@ if TYPE_CHECKING:
 PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
 
 
-def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Quiet = False) -> None:
-    """Read and check everything that a configuration names, without scoring."""
+def check(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="CONFIG|FILE", help="A configuration; or rankings, with or without judgments."),
+    ] = None,
+    judgments: Annotated[Path | None, of_data(metavar="FILE", help="The judgments, where nothing is guessed.")] = None,
+    system: Annotated[
+        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; again for more.")
+    ] = None,
+    metric: MetricNames = None,
+    finding: FindingSeverities = None,
+    strict: Strict = False,
+    at: At = None,
+    settings: Settings = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read and check everything that a configuration names, or files, without scoring.
+
+    What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
+    """
     with user_errors():
         from ndcg_ab.config.file import read_config
+        from ndcg_ab.config.from_options import parse_metrics, parse_severities, parse_system
         from ndcg_ab.config.moment import at_moment
+        from ndcg_ab.config.operation import Resources
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.report.tables import print_findings
+        from ndcg_ab.studies.checking import check_files, is_configuration
 
-        evaluation = at_moment(read_config(config, settings or ()), moment_of(at) or datetime.now(UTC))
-        with (
-            open_engine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
-            Progress(quiet) as say,
-        ):
-            findings, counts = check_only(evaluation, engine, say)
+        systems = dict(map(parse_system, system or ()))
+        severities = parse_severities("--finding", finding or ())
+        keys: dict[str, Any] = {
+            "findings": severities,
+            "strict": strict,
+            "metrics": parse_metrics("--metric", metric or ["ndcg@10"]),
+        }
+        evaluation = None
+        given = files or []
+        if not (given or systems):
+            raise InputError("names nothing to check: give a configuration, or rankings with or without judgments")
+        if not (judgments or systems) and is_configuration(given):
+            more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
+            more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
+            evaluation = read_config(given[0], [*(settings or ()), *more])
+            evaluation = at_moment(evaluation, moment_of(at) or datetime.now(UTC))
+        elif at or settings:
+            raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
+        resources = evaluation.resources if evaluation else Resources()
+        with open_engine(None, resources.threads, resources.memory_limit) as engine, Progress(quiet) as say:
+            if evaluation:
+                findings, counts = check_only(evaluation, engine, say)
+            else:
+                paths = {name: Path(file) for name, file in systems.items()}
+                findings, counts = check_files(given, judgments, paths, keys, engine, say)
         if not quiet:
             console = output_console()
             console.print(counts, highlight=False, markup=False)
-            print_findings(console, findings)
+            print_findings(console, findings, examples=True)
 
 
 def run(

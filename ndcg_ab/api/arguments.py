@@ -14,7 +14,7 @@ from ndcg_core.measures.metric import Metric
 
 OPTIONAL = ("queries", "documents")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
-MAPPINGS = ("guardrails", "gate", "columns", "judgments_columns", "queries_columns", "documents_columns")
+MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 
 def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:

@@ -50,6 +50,8 @@ def compare(
     all_pairs: bool = False,
     preview: bool = False,
     gate: Mapping[str, Any] | bool | None = None,
+    findings: Mapping[str, str] | None = None,
+    strict: bool = False,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -70,6 +72,7 @@ def compare(
         queries' weights; by default where they have some.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
+    findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.

@@ -13,6 +13,7 @@ from ndcg_ab.config.file import problems
 from ndcg_ab.config.hints import is_number, plain_number, threshold
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import separate
 
 
@@ -40,6 +41,8 @@ class Plan:
     smallest_slice: int | None = None
     gate: Sequence[str] | None = None
     documents: str | None = None
+    findings: Sequence[str] | None = None
+    strict: bool = False
 
 
 # ---- what is written in an option
@@ -115,6 +118,20 @@ def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
                 raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
             found[key] = SINGLE_GATES[key](option, text, value)
     return found | ({"not_worse": parse_margins(option, margins)} if margins else {})
+
+
+def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """code -> severity of ``few_judged=ignore``; what neither is, is refused where all of the evaluation is."""
+    found: dict[str, str] = {}
+    for text in texts:
+        code, equals, severity = text.partition("=")
+        if not equals or not code or not severity:
+            known = f"{text}=ignore" if text in CODES else "few_judged=ignore"
+            raise InputError(f"{option} {text!r}: must be CODE=SEVERITY; such as {known}")
+        if code in found:
+            raise InputError(f"{option}: {code} is named twice")
+        found[code] = severity
+    return found
 
 
 def parse_share(option: str, text: str, number: str) -> float:
@@ -218,6 +235,8 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--unweighted", "weighted", "statistics.weighted"),
     Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
     Option("--preview", "preview", "statistics.preview"),
+    Option("--finding", "findings", "findings", parse_severities),
+    Option("--strict", "strict", "strict"),
     Option("--threads", "threads", "resources.threads"),
 )
 

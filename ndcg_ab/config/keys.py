@@ -9,11 +9,12 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource, TableSource
+from ndcg_ab.config.sources import FileSource, JudgmentSource, TableSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
+FILES = (FileSource, JudgmentSource, TableSource)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "secondary_metrics")  # whose entries may be mappings
 Place = tuple[int | str, ...]
 """Where something stands in a configuration: ("systems", 1, "file")."""
@@ -98,6 +99,6 @@ def takes_text(place: Place) -> bool:
     for kind in inner_types(annotation_of(place)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in (FileSource, TableSource):
+        if is_model(kind) and kind not in FILES:
             return False
     return True

@@ -11,7 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
-from ndcg_ab.config.sources import FileSource, GivenPath, System, TableSource
+from ndcg_ab.config.sources import FileSource, GivenPath, JudgmentSource, System, TableSource
+from ndcg_ab.finding_codes import checked_severities
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -130,7 +131,7 @@ class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
     name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
-    judgments: TableSource = Field(description="The judgments: a file name, or file, format and columns.")
+    judgments: JudgmentSource = Field(description="The judgments: a file name, or file, format and columns.")
     queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
@@ -148,6 +149,10 @@ class Evaluation(Model):
     )
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
+    findings: dict[str, Literal["error", "warning", "note", "ignore"]] = Field(
+        default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
+    )
+    strict: bool = Field(False, strict=True, description="Warnings are errors, unless `findings` says otherwise.")
     output: GivenPath = Field(
         Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
     )
@@ -168,6 +173,11 @@ class Evaluation(Model):
     @classmethod
     def _canonical_guardrails(cls, value: Any) -> Any:
         return margins(value) if isinstance(value, dict) else value
+
+    @field_validator("findings", mode="before")
+    @classmethod
+    def _known_codes(cls, value: Any) -> Any:
+        return checked_severities(value) if isinstance(value, dict) else value
 
     @field_validator("gate", mode="before", json_schema_input_type=Gate | bool | None)
     @classmethod

@@ -150,6 +150,14 @@ class TableSource(Place):
     )
 
 
+class JudgmentSource(TableSource):
+    """The judgments, and what their grades are."""
+
+    grades: Literal["integer"] | None = Field(
+        None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
+    )
+
+
 class System(Place):
     """One version of a ranker, and where its rankings come from: `file` or `python`."""
 

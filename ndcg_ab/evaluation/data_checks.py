@@ -1,19 +1,21 @@
-"""Findings: what the data check noticed, from the tables, as sentences."""
+"""Findings about the judgments and about what scores cannot be made from, as sentences."""
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.metric_tables import EVERYTHING
-from ndcg_ab.evaluation.outcome import SEVERITIES, Finding, SystemSummary
-from ndcg_ab.evaluation.phrases import FEW_JUDGED, percent_below, queries_text
+from ndcg_ab.evaluation.examples import MOST, examples_of
+from ndcg_ab.evaluation.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.ranking_checks import Noticed, check_depths, check_rankings, noticed_of, remarked
+from ndcg_ab.evaluation.severities import refuse_errors
 from ndcg_ab.evaluation.unmatched_ids import check_documents, distinct, query_spelling
+from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import parse
 from ndcg_core.measures.writing import number
 
 SENTENCES = {
@@ -23,48 +25,77 @@ SENTENCES = {
     " {unanswered}",
     "unjudged_query": "system {subject} answers {count} {queries} that nobody judged (such as {example!r}):"
     " {they_are} not scored",
-    "repeated_rank": "system {subject} gives {count} {results} a rank that another result of the query has (such as"
-    " in query {example!r}): {they_are} ordered by document id",
     "no_relevant_query": "{count} judged {queries} {have} no grade above 0 (such as {example!r}): {no_relevant}",
     "negative_grade": "{count} {judgments} {have} a grade below 0 (such as in query {example!r}): {they_gain} nothing",
+    "fractional_grade": "{count} {judgments} {have} a grade with a fraction (such as document {document!r} of query"
+    " {example!r}), and grades = integer",
     "repeated_judgment": "{count} {judgments} {stand} in the file more than once with the same grade (such as in query"
     " {example!r}): each counts once",
 }
+OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
 
 
 def check(
     engine: Engine,
     judgments: Pulled,
     rankings: Mapping[str, Pulled],
-    metrics: Sequence[Metric],
+    evaluation: Evaluation,
     *,
     one_query: bool = False,
 ) -> list[Finding]:
     """What is worth knowing before anything is scored; InputError on what makes scores meaningless.
 
+    Severities are the usual ones (`severities.settled` makes them those of the evaluation).
     one_query: the rankings hold a single query, so that other queries are not missed.
     """
+    metrics = evaluation.metric_list
     refuse_contradictions(engine, judgments)
     refuse_grades(engine, judgments, metrics)
     refuse_missing_ranks(engine, rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
     if one_query:
         return found
-    errors = []
-    columns = ("code", "severity", "subject", "count", "example")
-    for code, severity, subject, count, example in engine.rows("finding", columns, order="code, subject"):
-        own = rankings[subject].table["query_id"][0].as_py() if subject in rankings else None
-        words = numerus(count) | policies(metrics, count)
-        message = SENTENCES[code].format(subject=subject, count=count, example=example, own=own, **words)
-        found.append(Finding(code, severity, message, count, subject if subject in rankings else None))
-        if severity == "error":
-            other = query_spelling(*(distinct(each.table["query_id"]) for each in (rankings[subject], judgments)))
-            errors.append(f"{rankings[subject].origin}: {message}{other}")
-    if errors:
-        raise InputError("\n".join(errors))
-    found += check_documents(engine, judgments, rankings)
-    found += check_copies(rankings)
-    return by_severity([*found, *left_out(found, metrics)])
+    noticed = noticed_of(engine)
+    found += check_table(noticed, judgments, rankings, evaluation)
+    found += check_rankings(engine, noticed, rankings)
+    found += remarked("judgments", judgments)
+    unmatched = [finding for finding in found if finding.code == "no_shared_query"]
+    if not unmatched:
+        found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
+    found += left_out(found, metrics)
+    if any(finding.severity == "error" for finding in found):
+        refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+    found += check_depths(engine, metrics)
+    return [*found, *check_documents_alike(engine, metrics, rankings, found)]
+
+
+def check_table(
+    noticed: Mapping[tuple[str, str], Noticed],
+    judgments: Pulled,
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+) -> list[Finding]:
+    """Findings about the judgments, and about which queries were answered."""
+    found = []
+    for (code, subject), row in noticed.items():
+        if code not in SENTENCES or (code == "fractional_grade" and evaluation.judgments.grades != "integer"):
+            continue
+        example, document = row.places[0]
+        pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
+        own = first_query(pulled)
+        words = numerus(row.count) | policies(evaluation.metric_list, row.count) | {"document": document}
+        message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
+        if code == "no_shared_query":
+            message += query_spelling(*(distinct(each.table["query_id"]) for each in (pulled, judgments)))
+        system = None if code in OF_JUDGMENTS else subject
+        examples = examples_of(pulled, row.places)
+        found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
+    return found
+
+
+def first_query(pulled: Pulled) -> str:
+    found: str = pulled.table["query_id"][0].as_py()
+    return found
 
 
 def numerus(count: int) -> dict[str, str]:
@@ -99,7 +130,8 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                 f"{metric.name}: {queries_text(count)} {numerus(count)['have']} grades above 0, but none that this"
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
-            found.append(Finding("nothing_counted", "note", message, count, metric=metric.name))
+            examples = tuple(f"query {query_id!r}" for query_id in queries[:MOST])
+            found.append(Finding("nothing_counted", "note", message, count, metric=metric.name, examples=examples))
     return found
 
 
@@ -114,11 +146,6 @@ def left_out(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Fin
         " answering what it is bad at; differences are taken over the queries that both answered"
     )
     return [Finding("unanswered_left_out", "warning", message, unanswered)]
-
-
-def by_severity(findings: Sequence[Finding]) -> list[Finding]:
-    """The gravest first, otherwise in the order given."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
@@ -179,7 +206,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
                     f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
                     f" query {query_id!r}): the best placed of them counts (duplicates = first)"
                 )
-                found.append(Finding("duplicate_document", "warning", message, total, system_id))
+                examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
+                found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))
                 continue
             raise InputError(
                 f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
@@ -187,21 +215,6 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             )
     if found:
         engine.use("distinct_result", instead_of="pulled_ranking")
-    return found
-
-
-def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Says so where two systems gave the same rows: often one file was given under two names."""
-    found = []
-    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
-        first, second = pulled.table, copy.table
-        # The documents first: where they differ, they do so early.
-        if first["doc_id"].equals(second["doc_id"]) and first.equals(second):
-            message = (
-                f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
-                " every difference between them is 0"
-            )
-            found.append(Finding("same_ranking", "warning", message, first.num_rows))
     return found
 
 
@@ -237,30 +250,3 @@ def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
             f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
             f" max_grade names); add {number(grade)}:GAIN"
         )
-
-
-def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
-    """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system.
-
-    One finding for each system and each cutoff, of the metric that finds the fewest judged there.
-    """
-    worst: dict[tuple[str, int], SystemSummary] = {}
-    for summary in sorted(systems, key=lambda summary: (summary.judged or 0.0, summary.metric)):
-        if summary.judged is not None and summary.judged < FEW_JUDGED:
-            worst.setdefault((summary.system_id, cutoff_of(summary)), summary)
-    places = list(dict.fromkeys(summary.system_id for summary in systems))
-    found = []
-    for (system_id, _), summary in sorted(worst.items(), key=lambda item: (item[0][1], places.index(item[0][0]))):
-        share = summary.judged or 0.0
-        message = (
-            f"system {system_id}: only {percent_below(share, FEW_JUDGED)} of the results that {summary.metric} looks at"
-            " have a judgment; the others count as not relevant"
-        )
-        count = summary.queries
-        found.append(Finding("few_judged", "warning", message, count, system_id, summary.metric, share))
-    return found
-
-
-def cutoff_of(summary: SystemSummary) -> int:
-    """Down to which rank a system's metric looks."""
-    return parse(summary.metric).cutoff or EVERYTHING

@@ -19,7 +19,9 @@ SCHEMAS = {
         + [("ideal", TEXT), ("recall_depth", WHOLE), ("max_grade", REAL), ("ideal_cut", TEXT)]
         + [("unanswered", TEXT), ("no_relevant", TEXT)]
     ),
-    "pulled_rank_rule": pa.schema([("rank_rule", TEXT), ("ties", TEXT), ("score_precision", TEXT), ("unjudged", TEXT)]),
+    "pulled_rank_rule": pa.schema(
+        [("rank_rule", TEXT), ("ties", TEXT), ("score_precision", TEXT), ("unjudged", TEXT), ("least_grade", REAL)]
+    ),
     "pulled_gain_rule": pa.schema([("gain_rule", TEXT), ("kind", TEXT), ("relevant_from", REAL)]),
     "pulled_gain_entry": pa.schema([("gain_rule", TEXT), ("grade", REAL), ("gain", REAL)]),
     "pulled_discount_rule": pa.schema([("discount_rule", TEXT), ("kind", TEXT), ("base", REAL)]),
@@ -29,7 +31,8 @@ SCHEMAS = {
 
 def rank_rule(metric: Metric) -> str:
     """The name of how documents are ordered: ``doc_id_desc/double/zero``."""
-    return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}"
+    least = ">=0" if metric.negative == "unjudged" else ""
+    return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
 
 
 def gain_rule(metric: Metric) -> str:
@@ -59,7 +62,12 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
     for place, metric in enumerate(metrics):
         rows["pulled_metric"][metric.hash] = metric_row(metric, place)
-        order = {"ties": metric.ties, "score_precision": metric.score_precision, "unjudged": metric.unjudged}
+        order: dict[str, Any] = {
+            "ties": metric.ties,
+            "score_precision": metric.score_precision,
+            "unjudged": metric.unjudged,
+        }
+        order["least_grade"] = 0.0 if metric.negative == "unjudged" else None
         rows["pulled_rank_rule"][rank_rule(metric)] = {"rank_rule": rank_rule(metric)} | order
         rule, factor = gain_rule(metric), discount_rule(metric)
         kind = metric.effective_gain if isinstance(metric.effective_gain, str) else "table"

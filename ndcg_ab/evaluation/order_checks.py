@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.examples import MOST
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
@@ -16,7 +17,6 @@ from ndcg_core.statistics.averages import mean, weighted_mean
 UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
-TRIED = 8  # metrics that ties and ranks are tried on: those that look least deep, then by name
 
 Key = tuple[str, str]  # system_id, query_id
 Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
@@ -24,11 +24,12 @@ Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
 
 @dataclasses.dataclass(frozen=True)
 class _Sensitive:
-    """One system's answer to one query that could have been ordered in another way."""
+    """One system's answer to one query that could have been ordered in another way, by ties or by its own ranks."""
 
     results: list[Result]
     is_tied: bool
     is_disagreeing: bool
+    is_suspicious: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,21 +50,26 @@ class _Judged:
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 
-    Looks as deep as the deepest metric that orders by score. Of ties it states what they do to every metric that they
-    could move, of ranks the metric that they would move most: neither depends on which metric comes first.
-    weights: of the queries, where the means are weighted.
+    Each is about one metric, and what it says does not depend on the others. weights: of the queries, where the means
+    are weighted.
     """
-    scored = [metric for metric in metrics if metric.ties != "given"]
-    if not scored:
-        return []
-    deepest = max(scored, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
-    cutoff = deepest_cutoff(scored)
-    rule = rank_rule(deepest)
-    tried = sorted(scored, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))[:TRIED]
+    groups: dict[tuple[int, str, bool, bool], list[Metric]] = defaultdict(list)
+    for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
+        if metric.ties != "given":
+            is_condensed = metric.unjudged == "condense"
+            groups[deepest_cutoff([metric]), rank_rule(metric), is_condensed, looks_beyond(metric)].append(metric)
+    found = [finding for group in groups.values() for finding in check_group(engine, group, weights)]
+    places = [name for (name,) in engine.rows("system", ("system_id",), order="place")]
+    return sorted(found, key=lambda finding: places.index(finding.system or ""))
+
+
+def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None) -> list[Finding]:
+    """The findings of metrics that order results alike and look at the same places."""
+    first = metrics[0]
+    cutoff, rule = deepest_cutoff([first]), rank_rule(first)
     engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
     # Judged documents may stand anywhere in the ranking that a condensed one is made from.
-    condensed = any(metric.unjudged == "condense" for metric in scored)
-    reach = EVERYTHING - 1 if condensed else cutoff
+    reach = EVERYTHING - 1 if first.unjudged == "condense" else cutoff
     engine.build("suspicious_query", cutoff=reach, rank_rule=rule)
     tied = {(row[0], row[1]): row[2] for row in engine.rows("tied_query", ("system_id", "query_id", "places"))}
     suspicious = engine.count("suspicious_query")
@@ -73,20 +79,21 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     disagreeing = engine.count("disagreeing_query")
     if not tied and not disagreeing:
         return []
-    engine.build("sensitive_doc", everything=any(map(looks_beyond, tried)), places=cutoff)
+    engine.build("sensitive_doc", everything=looks_beyond(first), places=cutoff)
     too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
     judged = judgments_of(engine, weights)
     answers = sensitive_answers(engine, everything=not too_many)
-    values = {metric.name: values_of(engine, metric) for metric in tried}
+    values = {metric.name: values_of(engine, metric) for metric in metrics}
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):
         mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
-        known = {name: of_systems[system_id] for name, of_systems in values.items()}
-        if disagreeing:
-            found += rank_finding(tried, system_id, known, mine, judged)
         places = {query: count for (name, query), count in tied.items() if name == system_id}
-        if places:
-            found += tie_findings(tried, deepest, system_id, known, mine, judged, places)
+        for metric in metrics:
+            known = values[metric.name][system_id]
+            if disagreeing:
+                found += rank_finding(metric, system_id, known, mine, judged)
+            if places:
+                found.append(tie_finding(metric, system_id, known, mine, judged, places))
     return found
 
 
@@ -99,15 +106,14 @@ def values_of(engine: Engine, metric: Metric) -> Values:
 
 
 def sensitive_answers(engine: Engine, *, everything: bool) -> dict[Key, _Sensitive]:
-    """The answers that could have been ordered in another way; without everything only where ranks disagree."""
+    """The answers that could have been ordered in another way; without everything only where ranks may disagree."""
     found: dict[Key, _Sensitive] = {}
-    columns = ("system_id", "query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing")
-    only = None if everything else {"is_disagreeing": True}
-    for system_id, query_id, doc_id, score, rank_given, is_tied, is_disagreeing in engine.rows(
+    columns = ("system_id", "query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing", "is_suspicious")
+    only = None if everything else {"is_suspicious": True}
+    for system_id, query_id, doc_id, score, rank_given, is_tied, *flags in engine.rows(
         "sensitive_doc", columns, where=only
     ):
-        tied = is_tied and everything
-        answer = found.setdefault((system_id, query_id), _Sensitive([], tied, is_disagreeing))
+        answer = found.setdefault((system_id, query_id), _Sensitive([], is_tied and everything, *flags))
         answer.results.append(Result(doc_id, score, rank_given))
     return found
 
@@ -120,74 +126,68 @@ def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged
 
 
 def rank_finding(
-    metrics: Sequence[Metric],
+    metric: Metric,
     system_id: str,
-    known: Mapping[str, Mapping[str, float]],
+    known: Mapping[str, float],
     answers: Mapping[str, _Sensitive],
     judged: _Judged,
 ) -> list[Finding]:
-    """Says where the ranks that came with the scores order the results in another way."""
+    """Says where the ranks that came with the scores order the results in another way.
+
+    Ordered by ranks is every query whose ranks are not seen to be those of its scores: where scores are tied or ranks
+    repeated, too, because the metric that the advice names orders all of them so.
+    """
     queries = sorted(query for query, answer in answers.items() if answer.is_disagreeing)
     if not queries:
         return []
-    moves: list[tuple[float, Metric, float, float]] = []
-    for metric in metrics:
-        by_rank = dataclasses.replace(metric, ties="given")
-        values = known[metric.name]
-        moved = dict(values)
-        for query in queries:
-            if query in moved:
-                moved[query] = score_query(by_rank, answers[query].results, judged.grades[query], judged.highest) or 0.0
-        here, there = judged.mean(values), judged.mean(moved)
-        moves.append((abs(there - here), metric, here, there))
-    moved_by, metric, here, there = max(moves, key=lambda move: move[0])
+    by_rank = dataclasses.replace(metric, ties="given")
+    moved = dict(known)
+    for query, answer in answers.items():
+        if answer.is_suspicious and query in moved:
+            moved[query] = score_query(by_rank, answer.results, judged.grades[query], judged.highest) or 0.0
+    here, there = judged.mean(known), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
         f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
-        f" If the ranks are right, ask for {dataclasses.replace(metric, ties='given').name}"
+        f" If the ranks are right, ask for {by_rank.name}"
     )
-    return [Finding("rank_disagrees", "warning", message, len(queries), system_id, metric.name, moved_by)]
+    examples = tuple(f"query {query!r}" for query in queries[:MOST])
+    row = (len(queries), system_id, metric.name, abs(there - here), examples)
+    return [Finding("rank_disagrees", "warning", message, *row)]
 
 
-def tie_findings(
-    metrics: Sequence[Metric],
-    deepest: Metric,
+def tie_finding(
+    metric: Metric,
     system_id: str,
-    known: Mapping[str, Mapping[str, float]],
+    known: Mapping[str, float],
     answers: Mapping[str, _Sensitive],
     judged: _Judged,
     places: Mapping[str, int],
-) -> list[Finding]:
-    """Says how many places equal scores decide, and between which values their order could move each mean.
+) -> Finding:
+    """Says how many places equal scores decide, and between which values their order could move the mean.
 
-    metrics: those to bound. places: how many of the deepest metric's places ties hold in each query.
+    places: how many of the places that the metric looks at ties hold in each query.
     """
     decided = sum(places.values())
-    where = (f"top-{deepest.cutoff} " if deepest.cutoff else "") + ("place" if decided == 1 else "places")
+    where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
     told = (
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
-        f" {min(places)!r}), ordered here by ties = {deepest.ties}"
+        f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
     tied = {query: answer for query, answer in answers.items() if answer.is_tied}
-    moved = []
-    bounded = [metric for metric in metrics if not metric.has_own_ideal] if tied else []
-    for metric in bounded:
-        low, expected, high = mean_bounds(metric, known[metric.name], tied, judged)
-        if high - low > UNSEEN:
-            middle = "" if expected is None else f", expected {expected:.4f}"
-            message = (
-                f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
-                f" (here {judged.mean(known[metric.name]):.4f})"
-            )
-            severity = "warning" if high - low > WORTH_A_WARNING else "note"
-            moved.append(Finding("tied_places", severity, message, decided, system_id, metric.name, high - low))
-    if moved:
-        return moved
-    if bounded:
-        names = " or ".join(metric.name for metric in bounded)
-        message = f"{told}; their order moves the mean of {names} by less than {UNSEEN:g}"
-        return [Finding("tied_places", "note", message, decided, system_id, value=0.0)]
-    return [Finding("tied_places", "warning", told, decided, system_id)]
+    examples = tuple(f"query {query!r}" for query in sorted(places)[:MOST])
+    if not tied or metric.has_own_ideal:
+        return Finding("tied_places", "warning", told, decided, system_id, metric.name, examples=examples)
+    low, expected, high = mean_bounds(metric, known, tied, judged)
+    middle = "" if expected is None else f", expected {expected:.4f}"
+    message = (
+        f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+        f" (here {judged.mean(known):.4f})"
+    )
+    if high - low <= UNSEEN:
+        message = f"{told}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
+    severity = "warning" if high - low > WORTH_A_WARNING else "note"
+    return Finding("tied_places", severity, message, decided, system_id, metric.name, high - low, examples)
 
 
 def mean_bounds(

@@ -15,16 +15,18 @@ from ndcg_ab.evaluation.phrases import MAIN, PAIRS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
-SEVERITIES = ("error", "warning", "note")
+SEVERITIES = ("error", "warning", "note", "ignored")
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """Something that the data check noticed.
 
-    severity: "error", "warning" or "note". count: how many queries, results or judgments it concerns.
+    code: one of `ndcg_ab.finding_codes.CODES`. severity: "error", "warning", "note", or "ignored" where the
+    configuration says so. count: how many queries, results or judgments it concerns.
     system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
     value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
+    examples: up to five places with what stands there, in order; none in records of version 0.1.0.
     """
 
     code: str
@@ -34,6 +36,7 @@ class Finding:
     system: str | None = None
     metric: str | None = None
     value: float | None = None
+    examples: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)

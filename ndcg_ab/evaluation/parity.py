@@ -45,7 +45,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
             arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
             for metric in metrics:
                 found, grades = results[system_id, query_id], judgments[query_id]
-                rule = (metric.ties, metric.score_precision, metric.unjudged, metric.duplicates)
+                rule = (metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates)
                 if rule not in arranged:
                     arranged[rule] = arrange(metric, found, grades)
                 core = score_query(metric, found, grades, highest, arranged[rule])

@@ -10,20 +10,15 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation.data_checks import (
-    by_severity,
-    check,
-    check_coverage,
-    check_queries,
-    check_scored,
-    refuse_missing_gains,
-)
+from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_slices, families, weights_of
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.score_checks import check_coverage
+from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
@@ -70,7 +65,7 @@ def score_all(
     when_read(read)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
-    findings = check(engine, judgments, rankings, evaluation.metric_list)
+    findings = check(engine, judgments, rankings, evaluation)
     say("scoring")
     score(engine, evaluation.metric_list)
     say("recomputing a sample")
@@ -148,12 +143,13 @@ def conclude(engine: Engine, evaluation: Evaluation, findings: Sequence[Finding]
     compared = families(engine, evaluation, weights)
     noticed = [*findings, *check_queries(engine, evaluation), *check_order(engine, metrics, weights)]
     noticed += [*check_scored(engine, metrics), *check_coverage(systems), *check_slices(compared)]
+    refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
         metrics=tuple(metrics),
         systems=tuple(systems),
         comparisons=tuple(compared),
-        findings=tuple(by_severity(noticed)),
+        findings=tuple(settled(noticed, evaluation)),
         alpha=statistics.alpha,
         seed=statistics.seed,
         resamples=statistics.resamples,
@@ -211,8 +207,9 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
-    findings = check(engine, judgments, rankings, evaluation.metric_list)
-    findings = by_severity([*findings, *check_queries(engine, evaluation)])
+    findings = [*check(engine, judgments, rankings, evaluation), *check_queries(engine, evaluation)]
+    refuse_errors(findings, evaluation)
+    findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
     judged, pairs = len(counts), sum(counts)
     results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
 
 FEW_MEET = 0.1  # below this share of the documents that could be judged, another spelling is looked for
@@ -55,16 +56,16 @@ class Met(NamedTuple):
 
 
 def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
-    """Refuses systems whose document ids are spelt otherwise than those of the judgments.
+    """Finds systems whose document ids are spelt otherwise than those of the judgments.
 
-    InputError where another spelling makes them meet, and where not one of many results is judged; a warning where not
+    An error where another spelling makes them meet, and where not one of many results is judged; a warning where not
     one of a few is.
     """
     rare = [name for name, met in count_met(engine, FIRST_QUERIES).items() if met.met < FEW_MEET * met.could]
     if not rare:
         return []
     everywhere = count_met(engine, EVERY_QUERY)
-    found, errors = [], []
+    found = []
     for name in rare:
         met = everywhere[name]
         if met.met >= FEW_MEET * met.could:
@@ -80,16 +81,17 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
             f" {'is' if met.met < 2 else 'are'} judged (in query {query_id!r} the first is {min(own[query_id])!r},"
             f" the first judged one {min(judged[query_id])!r}): "
         )
+        code = "unmatched_document"
         if spelling:
-            errors.append(f"{rankings[name].origin}: {message}{spelling.words}; spell document ids alike in both")
+            message += f"{spelling.words}; spell document ids alike in both"
         elif met.returned >= LEAST_RESULTS and met.queries >= LEAST_QUERIES:
-            rule = "its document ids and those of the judgments must be the same"
-            errors.append(f"{rankings[name].origin}: {message}{rule}")
+            message += "its document ids and those of the judgments must be the same"
         else:
+            code = "no_judged_result"
             message += "it scores 0 in all of them; are its document ids those of the judgments?"
-            found.append(Finding("no_judged_result", "warning", message, met.returned))
-    if errors:
-        raise InputError("\n".join(errors))
+        places = [(query_id, doc_id) for query_id, ids in own.items() for doc_id in sorted(ids - judged[query_id])[:1]]
+        examples = examples_of(rankings[name], places[:MOST])
+        found.append(Finding(code, CODES[code].severity, message, met.returned, name, examples=examples))
     return found
 
 

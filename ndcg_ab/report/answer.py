@@ -1,5 +1,6 @@
 """The answer in a few lines, the same wherever it is read: what questions it, the decisions, findings in groups."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -77,8 +78,23 @@ def ordered_decisions(outcome: Outcome) -> list[Decision]:
 
 def banners(outcome: Outcome) -> list[str]:
     """What questions every verdict, in sentences; most often nothing."""
-    found = [finding.message for finding in outcome.findings if finding.code in GRAVE or finding.severity == "error"]
-    return [*nothing_scored(outcome), *hardly_judged(outcome), *found]
+    return [*nothing_scored(outcome), *hardly_judged(outcome), *grave(outcome)]
+
+
+def is_clean(outcome: Outcome) -> bool:
+    """Whether there is nothing to report: no finding, and no other warning."""
+    return not outcome.findings and not banners(outcome) and not few_of_weight(outcome)
+
+
+def grave(outcome: Outcome) -> list[str]:
+    """Findings that question every number; where several metrics tell one, of the metric that it moves most."""
+    most: dict[tuple[str, str | None], Finding] = {}
+    for finding in outcome.findings:
+        if finding.code in GRAVE and finding.severity != "ignored":
+            key = (finding.code, finding.system)
+            if key not in most or (finding.value or 0.0) > (most[key].value or 0.0):
+                most[key] = finding
+    return [finding.message for finding in most.values()]
 
 
 def nothing_scored(outcome: Outcome) -> Iterator[str]:
@@ -144,18 +160,42 @@ def finding_lines(outcome: Outcome) -> list[Line]:
     """
     groups: dict[Kind, list[Finding]] = {}
     for finding in outcome.findings:
-        if finding.code not in GRAVE and finding.severity != "error" and not is_silent(finding):
-            about = finding.metric or ""
-            if about and finding.code == "few_judged":
-                about = judged_label(parse(about))
-            groups.setdefault(Kind(finding.severity, finding.code, about), []).append(finding)
+        if finding.code not in GRAVE and finding.severity != "ignored" and not is_silent(finding):
+            about = ABOUT.get(finding.code, str)(finding.metric) if finding.metric else ""
+            group = groups.setdefault(Kind(finding.severity, finding.code, about), [])
+            # Of metrics that look at the same places one speaks for all.
+            if finding.metric is None or finding.system not in {other.system for other in group}:
+                group.append(finding)
     systems = len({row.system_id for row in outcome.systems})
     groups = folded(groups)
-    return [
+    lines = [
         Line(severity, text)
         for (severity, code, about), group in groups.items()
         for text in one(code, about, group, systems)
     ]
+    return [*lines, *(Line("note", text) for text in ignored(outcome.findings))]
+
+
+def judged_at(metric: str) -> str:
+    return judged_label(parse(metric))
+
+
+# code -> what its findings are grouped by, of the metric that each is about
+ABOUT: dict[str, Callable[[str], str]] = {
+    "few_judged": judged_at,
+    "judged_differs": judged_at,
+    "different_depths": lambda metric: "",
+}
+
+
+def ignored(findings: Sequence[Finding]) -> list[str]:
+    """How many findings the configuration says to ignore, by their codes; nothing where there are none."""
+    counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
+    if not counts:
+        return []
+    number = counts.total()
+    each = ", ".join(f"{code} {count}" if count > 1 else code for code, count in counts.items())
+    return [f"{number} finding{'s are' if number > 1 else ' is'} ignored, as the configuration says: {each}"]
 
 
 def folded(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
     change,
@@ -39,7 +40,7 @@ COLOURS = {
     Verdict.MAY_BE_WORSE: "red",
     Verdict.IDENTICAL: "dim",
 }
-SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
+SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim", "ignored": "dim"}
 
 
 def system_cells(system: SystemSummary) -> list[str]:
@@ -95,7 +96,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = f"{queries_text(outcome.parity_queries)} computed again by the Python core, and equal"
         dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
-    print_findings(console, outcome.findings)
+    if outcome.findings or is_clean(outcome):
+        print_findings(console, outcome.findings)
     print_details(console, outcome)
 
 
@@ -189,9 +191,13 @@ def print_details(console: Console, outcome: Outcome) -> None:
             console.print()
 
 
-def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
+    """One line for each finding, with its code; examples: where it was seen, too."""
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
-        console.print(Text.assemble(severity, f": {finding.message}"), highlight=False)
+        told = Text.assemble(severity, f": {finding.message}", (f" [{finding.code}]", "dim"))
+        console.print(told, highlight=False)
+        for text in finding.examples if examples else ():
+            dim(console, f"  {text}")

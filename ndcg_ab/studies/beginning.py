@@ -46,13 +46,13 @@ def write_example(folder: Path) -> list[Path]:
 class Beginning:
     """The files of an evaluation, as they were named or guessed. systems: name -> file, the baseline first."""
 
-    judgments: Guess
+    judgments: Guess | None
     systems: Mapping[str, Guess]
     queries: Guess | None = None
 
     def words(self) -> list[str]:
         """What each file was taken for."""
-        lines = [in_words(self.judgments, "judgments")]
+        lines = [in_words(self.judgments, "judgments")] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
             lines.append(in_words(system, f"ranking of {name}" + (", the baseline" if name == baseline else "")))
@@ -65,7 +65,12 @@ def in_words(found: Guess, what: str) -> str:
 
 
 def beginning_of(
-    files: Sequence[Path], judgments: Path | None, systems: Mapping[str, Path], queries: Path | None
+    files: Sequence[Path],
+    judgments: Path | None,
+    systems: Mapping[str, Path],
+    queries: Path | None,
+    *,
+    needs_judgments: bool = True,
 ) -> Beginning:
     """files: those of which nothing is said; the other ones as they were named by options."""
     named: dict[str, Guess] = {name: guess(path, RANKING) for name, path in systems.items()}
@@ -83,11 +88,11 @@ def beginning_of(
             raise InputError(f"{path}: looks like {found.kind}, as {single[found.kind].path} does; one file is needed")
         else:
             single[found.kind] = found
-    if JUDGMENTS not in single:
+    if needs_judgments and JUDGMENTS not in single:
         raise InputError("no judgments: name them with --judgments FILE")
     if not named:
         raise InputError("no ranking: name one for each system with --system NAME=FILE")
-    return Beginning(single[JUDGMENTS], named, single.get(QUERIES))
+    return Beginning(single.get(JUDGMENTS), named, single.get(QUERIES))
 
 
 def name_for(folder: Path) -> str:
@@ -100,6 +105,7 @@ def configuration(
     found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
     """The text of a configuration that stands in a folder; is_weighted: whether the queries turned out to weigh."""
+    assert found.judgments is not None
     systems = [f"  - name: {scalar(system)}\n" + source(each, folder, "    ") for system, each in found.systems.items()]
     queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
     if found.queries:

@@ -42,7 +42,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     pipeline.load(engine, judgments, queries, rankings, evaluation)
-    check(engine, judgments, rankings, evaluation.metric_list, one_query=True)
+    check(engine, judgments, rankings, evaluation, one_query=True)
     pipeline.score(engine, evaluation.metric_list)
     grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()

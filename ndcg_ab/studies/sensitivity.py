@@ -10,10 +10,10 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import encode
-from ndcg_ab.evaluation.data_checks import by_severity
 from ndcg_ab.evaluation.families import compare_columns, paired_columns
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
@@ -21,6 +21,7 @@ GAINS = ("linear", "exponential", "binary")
 DISCOUNTS = ("log2", "jarvelin_kekalainen", "reciprocal", "none")
 IDEALS = ("global", "local")
 CUTOFFS = (5, 10, 20)
+TRIED = 8  # definitions that ties and ranks are tried on: those that look least deep, then by name
 KINDS = ("improved", "regressed", "identical", "not testable", "undecided")  # of verdicts, as they are counted
 
 
@@ -65,8 +66,11 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Sa
         for row in compare_columns(family, evaluation, f"sensitivity: {metric}"):
             found[row.candidate, metric] = row
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
-    noticed = tuple(by_severity([*findings, *check_order(engine, evaluation.metric_list)]))
-    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, noticed)
+    few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
+    noticed = [*findings, *check_order(engine, few)]
+    refuse_errors(noticed, evaluation)
+    told = tuple(settled(noticed, evaluation))
+    return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
 
 
 def kind(comparison: Comparison) -> str:

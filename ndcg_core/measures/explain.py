@@ -8,6 +8,7 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import Quotient
 from ndcg_core.measures.score import (
     Result,
+    condensed,
     discount,
     document_gain,
     gain,
@@ -90,7 +91,7 @@ def explain(
     """The places, the ideal and the value; arguments and errors as for `ndcg_core.measures.score.score_query`."""
     found = quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    kept = [row for row in results if metric.unjudged == "zero" or row.doc_id in judgments]
+    kept = condensed(metric, results, judgments)
     places = order(kept, metric)
     gains = placed_gains(metric, places, judgments)
     scores = {row.doc_id: row.score for row in kept}

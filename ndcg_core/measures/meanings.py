@@ -71,6 +71,7 @@ VALUE_MEANINGS: dict[str, dict[str, str]] = {
     "negative": {
         "zero": "gains nothing",
         "error": "is refused",
+        "unjudged": "with unjudged = condense its document is taken out as well, as trec_eval -J does",
     },
     "unanswered": {
         "zero": "scores 0",

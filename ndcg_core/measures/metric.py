@@ -25,7 +25,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "ties": ("doc_id_desc", "doc_id_asc", "average", "given"),
     "score_precision": ("double", "float32"),
     "unjudged": ("zero", "condense"),
-    "negative": ("zero", "error"),
+    "negative": ("zero", "error", "unjudged"),
     "unanswered": ("zero", "exclude"),
     "no_relevant": ("exclude", "zero", "one"),
     "duplicates": ("error", "first"),
@@ -66,7 +66,8 @@ class Metric:
         scores ignored.
     score_precision: "float32" compares scores as 32-bit floats, as trec_eval 9 does.
     unjudged: "zero" gains nothing; "condense" is taken out before ranks are given (Sakai 2007).
-    negative: "zero" a grade below 0 gains nothing; "error" it is refused.
+    negative: "zero" a grade below 0 gains nothing; "error" it is refused; "unjudged" condensing takes such documents
+        out, too, as trec_eval -J does.
     unanswered: a judged query that a system returned nothing for: "zero", or "exclude" for that system.
     no_relevant: a query without any gain among its judgments: "exclude" for every system, or the value
         "zero" or "one".
@@ -120,6 +121,11 @@ class Metric:
         self._refuse_idle_choices()
         if self.ties == "average" and not self.traits.is_additive:
             raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
+        if self.negative == "unjudged" and self.unjudged != "condense":
+            raise MetricError(
+                f"negative = unjudged: has no effect with unjudged = {self.unjudged}, where neither gains anything;"
+                " choose unjudged = condense as well, or leave it out"
+            )
         if self.recall_depth is not None and (self.cutoff is None or self.recall_depth < self.cutoff):
             least = "leave it out where there is no cutoff" if self.cutoff is None else f"not below k = {self.cutoff}"
             raise MetricError(f"recall_depth = {self.recall_depth}: {least}, or a value could exceed 1")

@@ -216,7 +216,12 @@ def counted(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, fl
 
 def arrange(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
     """The places of a ranking by a metric's rules for order, without what it takes out."""
-    kept = results
-    if metric.unjudged == "condense":
-        kept = [result for result in results if result.doc_id in judgments]
-    return order(kept, metric)
+    return order(condensed(metric, results, judgments), metric)
+
+
+def condensed(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
+    """The results without those that a metric takes out before ranks are given."""
+    if metric.unjudged == "zero":
+        return results
+    least = 0.0 if metric.negative == "unjudged" else -math.inf
+    return [result for result in results if judgments.get(result.doc_id, math.nan) >= least]

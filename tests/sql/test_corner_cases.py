@@ -79,7 +79,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     with DuckDBEngine() as engine:
         pulled = pulled_judgments(judgments)
         pipeline.load(engine, pulled, Queries(), tables, evaluation)
-        check(engine, pulled, tables, evaluation.metric_list)
+        check(engine, pulled, tables, evaluation)
         pipeline.score(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
@@ -261,6 +261,20 @@ def test_condense_takes_the_unjudged_out_before_ranks_are_given() -> None:
     # of three equal scores one is unjudged: the mean is over two
     tied = [Result("a", 1.0), Result("b", 1.0), Result("x", 1.0)]
     hand(JUDGED, tied, {"ndcg(unjudged=condense, ties=average)@1": 1.5 / 3, "ndcg(ties=average)@1": 1.0 / 3})
+
+
+def test_grades_below_0_can_be_condensed_away() -> None:
+    """As trec_eval -J does, which calls them in the pool and unjudged."""
+    judged = {"q": {"a": 3, "n": -1, "b": 2}}
+    expected = {
+        "ndcg(unjudged=condense)@2": 3 / (3 + 2 * SECOND),
+        "ndcg(unjudged=condense, negative=unjudged)@2": 1.0,
+        "precision(unjudged=condense, negative=unjudged)": 1.0,
+        "precision(unjudged=condense)": 2 / 3,
+    }
+    hand(judged, in_order("a", "n", "x", "b"), expected)
+    with pytest.raises(MetricError, match="negative = unjudged: has no effect with unjudged = zero"):
+        parse("ndcg(negative=unjudged)@10")
 
 
 @pytest.mark.usefixtures("sources")

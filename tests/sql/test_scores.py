@@ -41,7 +41,9 @@ def without_negatives(judgments: Judgments, names: Sequence[str]) -> list[str]:
 def is_bounded(metric: Metric) -> bool:
     """Whether its values lie in [0, 1] (docs/definitions.md names what can exceed 1)."""
     averaged = metric.has_own_ideal and metric.ties == "average"
-    return metric.traits.is_bounded and metric.ideal_cut != "returned" and not averaged
+    gains = [] if isinstance(metric.gain, str) else [gain for _, gain in sorted(metric.gain)]
+    falling = metric.has_endless_ideal and gains != sorted(gains)
+    return metric.traits.is_bounded and metric.ideal_cut != "returned" and not averaged and not falling
 
 
 def assert_agreement(judgments: Judgments, systems: Mapping[str, Ranking], names: Sequence[str]) -> None:

@@ -17,7 +17,8 @@ import yaml
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
 from ndcg_ab.files import replacing
-from ndcg_ab.report.answer import banners, finding_lines, mark
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
@@ -105,6 +106,8 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         **first_screen(outcome),
         "banners": banners(outcome),
         "finding_lines": lines,
+        "codes": CODES,
+        "clean": is_clean(outcome),
         "spans": {metric.name: reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics},
         "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),

@@ -226,7 +226,6 @@ MISTAKES: dict[str, Mistake] = {
     "a ranking of three fields": ranked("r", "q1 a 1.5\n", """awk '{print $1, "Q0", $2, ++n[$1], $3, "run"}' FILE"""),
     "a ranking without a tag": ranked("r", "q1 Q0 a 1 2.5\n", """awk '{print $1, $2, $3, $4, $5, "run"}' FILE"""),
     "a ranking without Q0": ranked("r", "q1 a 1 2.5 t\n", """awk '{print $1, "Q0", $2, $3, $4, $5}' FILE"""),
-    "a comment in TREC": ranked("r", "# made on Monday\nq1 Q0 a 1 2 t\n", "grep -v '^#' FILE > NEW"),
     "UTF-16": judged("j.csv", "query_id,doc_id,grade\n".encode("utf-16"), "iconv -f UTF-16 -t UTF-8 FILE > NEW"),
     "Latin-1": judged("j", b"q1 0 caf\xe9 1\n", "iconv -f LATIN1 -t UTF-8 FILE > NEW"),
     "a ranking for judgments": judged(

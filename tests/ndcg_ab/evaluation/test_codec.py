@@ -95,7 +95,7 @@ def test_rows_are_flat() -> None:
     assert "carriers" not in flat
     assert "descriptive" not in flat
     assert list(table([each], Comparison, ordinal=3).to_pylist()[0]) == ["ordinal", *columns(Comparison)]
-    names = ["ordinal", "code", "severity", "message", "count", "system", "metric", "value"]
+    names = ["ordinal", "code", "severity", "message", "count", "system", "metric", "value", "examples"]
     assert table([], Finding, ordinal=3).schema.names == names
 
 

@@ -175,7 +175,8 @@ def test_the_findings_quote_weighted_means_where_the_table_does(tmp_path: Path) 
     assert system["mean"] == pytest.approx(0.5)  # the ties put b before a
     found = {row["code"]: row["message"] for row in content["findings"]}
     assert "between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found["tied_places"]
-    assert "precision@1 is 0.5000; by its ranks it would be 0.2000" in found["rank_disagrees"]
+    # By ranks a is first in q1, too, where its score is tied.
+    assert "precision@1 is 0.5000; by its ranks it would be 0.7000" in found["rank_disagrees"]
 
 
 def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
@@ -195,23 +196,24 @@ TIED = {"q1": [Result("a", 2.0), Result("b", 2.0), Result("c", 1.0)], "q2": in_o
 
 @pytest.mark.parametrize("metrics", [["ndcg@1", "recall@3"], ["recall@3", "ndcg@1"]])
 def test_findings_depend_on_no_order_and_no_depth(metrics: list[str]) -> None:
-    """The ties move ndcg@1, not the deeper recall@3: told, and not of the metric that they do not move."""
+    """The ties move ndcg@1, not the deeper recall@3: a warning of the one, a note of the other."""
     judgments = {"q1": {"a": 3}, "q2": {"a": 3}}
     outcome = outcome_of(judgments, {"new": TIED}, metrics)
-    (found,) = [one for one in outcome.findings if one.code == "tied_places"]
+    found, other = [one for one in outcome.findings if one.code == "tied_places"]
     assert (found.severity, found.system, found.metric, found.value) == ("warning", "new", "ndcg@1", 0.5)
+    assert (other.severity, other.system, other.metric, other.value) == ("note", "new", "recall@3", 0.0)
     assert "ndcg@1 lies between 0.5000 and 1.0000" in found.message
 
 
 def test_ties_that_move_nothing_name_no_range() -> None:
     ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
     (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
-    assert (found.severity, found.metric, found.value) == ("note", None, 0.0)
+    assert (found.severity, found.metric, found.value) == ("note", "ndcg@3", 0.0)
     assert found.message.endswith("their order moves the mean of ndcg@3 by less than 0.0001")
 
 
 @pytest.mark.parametrize("metrics", [["ndcg@1", "ndcg@4", "recall@4"], ["recall@4", "ndcg@4", "ndcg@1"]])
-def test_few_judged_results_are_told_for_each_cutoff(metrics: list[str]) -> None:
+def test_few_judged_results_are_told_for_each_metric(metrics: list[str]) -> None:
     """Half of the top 4 is unjudged, and nothing of the top 1: one does not hide the other."""
     judgments = {"q": {"a": 1, "b": 1}}
     rankings = {"old": {"q": in_order("x", "a", "b", "y")}, "new": {"q": in_order("a", "b", "x", "y")}}
@@ -220,4 +222,6 @@ def test_few_judged_results_are_told_for_each_cutoff(metrics: list[str]) -> None
         ("old", "ndcg@1", 0.0),
         ("old", "ndcg@4", 0.5),
         ("new", "ndcg@4", 0.5),
+        ("old", "recall@4", 0.5),
+        ("new", "recall@4", 0.5),
     ]

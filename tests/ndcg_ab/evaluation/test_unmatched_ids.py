@@ -98,7 +98,7 @@ def test_whole_numbers_in_a_frame_are_their_digits() -> None:
     rows = [(query, place) for query in QUERIES for place in range(1, 9)]
     numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
     judged = {query: {str(place): place for place in range(1, 9)} for query in QUERIES}
-    ranking = pa.table({**numbers, "score": [float(place) for _, place in rows]})
+    ranking = pa.table({**numbers, "score": [-float(place) for _, place in rows]})
     assert ndcg_ab.compare(judged, {"old": ranking}, threads=1).findings == ()
     padded = {query: {f"{place:04}": place for place in range(1, 9)} for query in QUERIES}
     with pytest.raises(InputError, match="they meet when leading zeros are taken off"):
@@ -107,7 +107,7 @@ def test_whole_numbers_in_a_frame_are_their_digits() -> None:
 
 def test_ids_of_another_collection() -> None:
     message = said(JUDGMENTS, respelt(lambda doc: f"x{sum(map(ord, doc))}y", RANKING))
-    assert message.endswith("its document ids and those of the judgments must be the same")
+    assert message.endswith("its document ids and those of the judgments must be the same [unmatched_document]")
 
 
 def test_a_few_unjudged_results_are_a_warning() -> None:

@@ -168,7 +168,7 @@ def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
     turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
     text = printed(turned, 80)
     assert "against tail\\\n" in text
-    assert "note: ends in \\\n" in text
+    assert "note: ends in \\ [x]\n" in text
 
 
 def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
@@ -224,3 +224,12 @@ def test_names_that_would_look_alike_are_written_out() -> None:
 def test_lines_break_between_items() -> None:
     assert list(lines_of(["a 1", "b 2", "c … 3"], 9)) == ["a 1, b 2,", "c … 3"]
     assert list(lines_of([], 9)) == []
+
+
+def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
+    judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
+    unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)
+    clean = replace(outcome, findings=(), systems=judged, comparisons=unweighted)
+    assert "data check: nothing to report" in printed(clean, 100)
+    warned = replace(clean, systems=tuple(replace(row, judged=0.01) for row in judged))
+    assert "nothing to report" not in printed(warned, 100)

@@ -1,0 +1,148 @@
+"""Some ids of a ranking that would meet those of the judgments if they were spelt otherwise.
+
+Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as where two indexes were joined.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.examples import MOST, examples_of
+from ndcg_ab.evaluation.metric_tables import EVERYTHING, rank_rule
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.unmatched_ids import distinct, is_seam
+from ndcg_ab.sources import Pulled
+from ndcg_core.measures.metric import Metric
+
+LOOKED_AT = 100  # places of every query in which near misses are looked for
+AFFIXED = 500  # queries in which prefixes and endings are looked for
+LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
+MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
+
+Pair = tuple[str, str]  # an id of the ranking, an id of the judgments
+
+
+def without_zeros(text: str) -> str:
+    return re.sub(r"(?<!\d)0+(?=\d)", "", text)
+
+
+def unquoted(text: str) -> str:
+    return text.strip().strip("\"'").strip()
+
+
+ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("surrounding spaces and quotes are taken off", unquoted),
+    ("letters are compared without case", str.casefold),
+    ("zeros in front of numbers are taken off", without_zeros),
+    ("spaces, quotes, case and zeros are ignored", lambda text: without_zeros(unquoted(text).casefold())),
+)
+
+
+def check_documents_alike(
+    engine: Engine, metrics: Sequence[Metric], rankings: Mapping[str, Pulled], known: Sequence[Finding]
+) -> list[Finding]:
+    """Says which systems return unjudged documents near the top that would be judged in another spelling.
+
+    known: findings so far; where hardly any id meets, that is told.
+    """
+    whole = [metric for metric in metrics if metric.unjudged == "zero"]
+    if not whole:
+        return []
+    deepest = max(whole, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name))
+    pairs: dict[str, dict[Pair, list[str]]] = defaultdict(lambda: defaultdict(list))
+    columns = ("system_id", "query_id", "doc_id", "judged_id")
+    for system_id, query_id, own, judged in engine.rows(
+        "near_document",
+        columns,
+        order="query_id, doc_id",
+        places=LOOKED_AT,
+        queries=AFFIXED,
+        rank_rule=rank_rule(deepest),
+    ):
+        pairs[system_id][own, judged].append(query_id)
+    told = {finding.system for finding in known if finding.code in ("unmatched_document", "no_judged_result")}
+    found = []
+    for name, pulled in rankings.items():
+        if name in told:
+            continue
+        seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
+        for words, alike in by_spelling(seen).items():
+            places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
+            own, judged = alike[0]
+            message = (
+                f"system {name}: {len(places)} of its unjudged results would be judged if {words} (such as {own!r} in"
+                f" query {places[0][0]!r}, where {judged!r} is judged)"
+            )
+            examples = examples_of(pulled, places[:MOST])
+            found.append(Finding("near_document", "warning", message, len(places), name, examples=examples))
+    return found
+
+
+def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says which systems leave judged queries unanswered that they answer in another spelling."""
+    judged = set(distinct(judgments.table["query_id"]))
+    found = []
+    for name, pulled in rankings.items():
+        own = set(distinct(pulled.table["query_id"]))
+        left, unmet = own - judged, judged - own
+        if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
+            continue
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1)).items():
+            message = (
+                f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
+                f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
+            )
+            examples = examples_of(pulled, [(query_id, "") for query_id, _ in alike[:MOST]])
+            found.append(Finding("near_query", "warning", message, len(alike), name, examples=examples))
+    return found
+
+
+def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
+    """Ids that could be one: alike without case, zeros, quotes and spaces, or one is where another ends or begins."""
+    by_key: dict[str, list[str]] = defaultdict(list)
+    for other in judged:
+        by_key[plain(other)].append(other)
+    found = [(each, other) for each in sorted(own) for other in sorted(by_key.get(plain(each), ()))]
+    for longer, shorter, is_own in ((sorted(own), set(judged), True), (sorted(judged), set(own), False)):
+        for text in longer:
+            for place in range(1, len(text)):
+                found += [
+                    (text, part) if is_own else (part, text) for part in (text[place:], text[:place]) if part in shorter
+                ]
+    return found
+
+
+def plain(text: str) -> str:
+    return re.sub("[0\"']", "", text.strip().casefold())
+
+
+def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
+    """What makes ids meet -> the pairs that it does so for, each by the simplest way; pairs: how often each is seen."""
+    found: dict[str, list[Pair]] = defaultdict(list)
+    affixed: dict[str, list[Pair]] = defaultdict(list)
+    for own, judged in pairs:
+        words = next((words for words, respell in ALIKE if respell(own) == respell(judged)), None)
+        if words:
+            found[words].append((own, judged))
+        elif affix := affix_of(own, judged):
+            affixed[affix].append((own, judged))
+    numbers = Counter({affix: sum(pairs[pair] for pair in alike) for affix, alike in affixed.items()})
+    for affix, number in numbers.most_common(3):
+        if number >= LEAST_AFFIXED:
+            found[affix] = affixed[affix]
+    return found
+
+
+def affix_of(own: str, judged: str) -> str | None:
+    """What to take off one id to have the other, in words; None where that is not all."""
+    for longer, shorter, whose in ((own, judged, "its"), (judged, own, "the judgments'")):
+        place = len(longer) - len(shorter)
+        if place <= 0 or not shorter:
+            continue
+        if longer.endswith(shorter) and is_seam(longer[place - 1], longer[place]):
+            return f"the prefix {longer[:place]!r} is taken off {whose} ids"
+        if longer.startswith(shorter) and not longer[len(shorter)].isalnum():
+            return f"the ending {longer[len(shorter) :]!r} is taken off {whose} ids"
+    return None

@@ -1,0 +1,248 @@
+"""Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.examples import MOST, examples_of
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.sources import RANKING, Pulled
+from ndcg_core.measures.metric import Metric
+
+FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
+NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
+LEAST_RISING = 3  # results of a query, and queries, that are no chance
+HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What the tables notice of one code and one subject: a system, or the judgments.
+
+    count: how many queries, results or judgments. queries: in how many queries. places: the first of them, (query_id,
+    doc_id), where the document is empty if it is about a query.
+    """
+
+    count: int
+    queries: int
+    places: list[tuple[str, str]]
+
+
+class Answering(NamedTuple):
+    """One system: how many queries it answers and how deep (of the judged ones), how many with more than one result."""
+
+    queries: int
+    depth: float
+    several: int
+    answered: int
+
+
+def noticed_of(engine: Engine) -> dict[tuple[str, str], Noticed]:
+    """(code, subject) -> what was noticed, in the order of the codes."""
+    found: dict[tuple[str, str], Noticed] = {}
+    columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
+    for code, subject, query_id, doc_id, count, queries in engine.rows(
+        "finding", columns, order="code, subject, place"
+    ):
+        found.setdefault((code, subject), Noticed(count, queries, [])).places.append((query_id, doc_id))
+    return found
+
+
+def answering(engine: Engine) -> dict[str, Answering]:
+    columns = ("system_id", "queries", "depth", "several", "answered")
+    return {name: Answering(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
+
+
+def check_rankings(
+    engine: Engine, noticed: Mapping[tuple[str, str], Noticed], rankings: Mapping[str, Pulled]
+) -> list[Finding]:
+    """Everything that can be told of rankings alone, but for depths, which a metric must look at."""
+    answers = answering(engine)
+    found: list[Finding] = []
+    for name, pulled in rankings.items():
+        found += remarked(name, pulled, name)
+        if name in answers:
+            found += check_ranks(name, pulled, noticed, answers[name])
+            found += check_constant(name, pulled, noticed, answers[name])
+            found += check_rising(name, pulled)
+    return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
+
+
+def remarked(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
+    """What the source noticed while it read."""
+    about = f"system {what}" if system else what
+    found = []
+    for remark in pulled.remarks:
+        message = f"{about}: {REMARKS[remark.code].format(count=remark.count)}"
+        if remark.examples:
+            message += f" (such as {remark.examples[0]})"
+        severity = CODES[remark.code].severity
+        found.append(Finding(remark.code, severity, message, remark.count, system, examples=remark.examples))
+    return found
+
+
+REMARKS = {
+    "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
+    "truncated_last_line": "its last line may be cut",
+    "unread_rank": "{count} of its ranks cannot be read, and are not used",
+    "failed_query": "its place failed on {count} queries, which count as unanswered",
+}
+
+
+def check_ranks(
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+) -> list[Finding]:
+    """Its own ranks: repeated, missing, or not counted from 1."""
+    found = []
+    if row := noticed.get(("repeated_rank", name)):
+        query_id = row.places[0][0]
+        if pulled.table["score"].null_count:
+            message = (
+                f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
+                f" query has (such as in query {query_id!r}): {'it is' if row.count == 1 else 'they are'} ordered by"
+                " document id"
+            )
+        else:
+            message = (
+                f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
+                " the order, but two rankings may stand in one file"
+            )
+        found.append(finding_of("repeated_rank", message, row, name, pulled))
+    if row := noticed.get(("rank_gap", name)):
+        message = (
+            f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
+            " first result or between two: results may have been lost"
+        )
+        severity = "warning" if row.count >= HALF * answers.answered else "note"
+        found.append(finding_of("rank_gap", message, row, name, pulled, severity))
+    if row := noticed.get(("rank_below_one", name)):
+        below = row.count > row.queries
+        start = "below 0" if below else "at 0"
+        message = (
+            f"system {name}: ranks begin {start} in {queries_text(row.queries)} (such as {row.places[0][0]!r});"
+            " their order alone counts"
+        )
+        if not below and row.queries < answers.answered:
+            message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
+        severity = "warning" if below or row.queries < answers.answered else "note"
+        found.append(finding_of("rank_below_one", message, row, name, pulled, severity))
+    return found
+
+
+def check_constant(
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+) -> list[Finding]:
+    """Scores that are all the same order nothing."""
+    row = noticed.get(("constant_score", name))
+    if row is None:
+        return []
+    message = (
+        f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
+        f" several results (such as {row.places[0][0]!r}): scores do not order them"
+    )
+    severity = "warning" if row.count >= HALF * answers.several else "note"
+    return [finding_of("constant_score", message, row, name, pulled, severity)]
+
+
+def check_rising(name: str, pulled: Pulled) -> list[Finding]:
+    """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
+    table = pulled.table
+    if not table["rank"].null_count or table["score"].null_count:
+        return []
+    ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries().combine_chunks()
+    queries, scores = ids.indices.to_numpy(), table["score"].to_numpy()
+    neighbours = queries[1:] == queries[:-1]
+    pairs = np.bincount(queries[1:][neighbours], minlength=len(ids.dictionary))
+    rising = np.bincount(queries[1:][neighbours & (scores[1:] > scores[:-1])], minlength=len(ids.dictionary))
+    several = pairs >= LEAST_RISING - 1
+    risen = np.flatnonzero(several & (rising == pairs))
+    if len(risen) < max(LEAST_RISING, NEARLY_ALL * several.sum()):
+        return []
+    examples = examples_of(pulled, [(ids.dictionary[int(place)].as_py(), "") for place in risen[:MOST]])
+    message = (
+        f"system {name}: its rows stand from the lowest score to the highest in {queries_text(len(risen))}, and it has"
+        " no ranks: if lower scores are better (distances), negate them"
+    )
+    return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
+
+
+def finding_of(
+    code: str, message: str, row: Noticed, system: str, pulled: Pulled, severity: str | None = None
+) -> Finding:
+    examples = examples_of(pulled, row.places)
+    return Finding(code, severity or CODES[code].severity, message, row.count, system, examples=examples)
+
+
+def check_numbers(answers: Mapping[str, Answering], rankings: Iterable[str]) -> list[Finding]:
+    """Says which systems answer far fewer queries than another one."""
+    found = []
+    most = max(answers, key=lambda name: answers[name].queries, default="")
+    for name in rankings:
+        if name in answers and answers[name].queries < FAR_FEWER * answers[most].queries:
+            own, other = answers[name].queries, answers[most].queries
+            message = f"system {name} answers {queries_text(own)}, and {most} {other}: was its ranking cut?"
+            found.append(Finding("few_queries", "warning", message, other - own, name, value=own / other))
+    return found
+
+
+def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
+    """Says, of each metric, which systems typically return far fewer of the results that it looks at than another."""
+    answers = answering(engine)
+    found = []
+    for metric in metrics:
+        reach = metric.depth if metric.unjudged == "zero" else None
+        looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
+        deepest = max(looked_at, key=lambda name: looked_at[name], default="")
+        for (name,) in engine.rows("system", ("system_id",), order="place"):
+            if name in answers and looked_at[name] < FAR_FEWER * looked_at[deepest]:
+                own, other = answers[name].depth, answers[deepest].depth
+                message = (
+                    f"system {name} typically returns {own:g} result{'s' * (own != 1)} for a query, and {deepest}"
+                    f" {other:g}, where {metric.name} looks at {reach or 'all of them'}: it compares depths as well"
+                )
+                count = answers[name].queries
+                found.append(Finding("different_depths", "warning", message, count, name, metric.name, float(own)))
+    return found
+
+
+def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says so where two systems have the same content: often one file was given under two names."""
+    found = []
+    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
+        if is_copy(pulled.table, copy.table):
+            message = (
+                f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
+                " every difference between them is 0"
+            )
+            found.append(Finding("same_ranking", "warning", message, pulled.table.num_rows))
+    return found
+
+
+def is_copy(table: pa.Table, other: pa.Table) -> bool:
+    """Whether two rankings hold the same documents with the same scores, or ranks without scores, in any order.
+
+    A look at one query spares nearly all pairs of tables the comparison of all.
+    """
+    if table.num_rows != other.num_rows:
+        return False
+    columns = ["query_id", "doc_id"] + ["score"] * (table["score"].null_count == 0)
+    if not (table["rank"].null_count or other["rank"].null_count) or len(columns) == 2:
+        columns.append("rank")
+    chosen = pa.array([table["query_id"][0].as_py()], pa.string())
+    first, second = (each.filter(pc.is_in(each["query_id"], value_set=chosen)) for each in (table, other))
+    return same_rows(first, second, columns) and same_rows(table, other, columns)
+
+
+def same_rows(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> bool:
+    kinds = pa.schema([RANKING.schema.field(name) for name in columns])
+    keys = [(name, "ascending") for name in columns]
+    first, second = (each.select(columns).cast(kinds).sort_by(keys) for each in (table, other))
+    return bool(first.equals(second))

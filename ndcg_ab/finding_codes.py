@@ -1,0 +1,266 @@
+"""Every code that a finding can have: its usual severity, what it means, what to do (docs/findings.md).
+
+The one list of them: the checks name a code of it, the configuration refuses any other, the documentation has an entry
+for each, and `ndcg-ab findings` prints them.
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+SEVERITIES = ("error", "warning", "note", "ignore")
+
+
+class Code(NamedTuple):
+    """One kind of finding.
+
+    severity: what it usually is; some are less where they can change little, and each entry says when. means: what was
+    seen. advice: what to do. is_fixed: nothing could be computed in spite of it, so that it stays an error.
+    """
+
+    severity: str
+    means: str
+    advice: str
+    is_fixed: bool = False
+
+
+CODES: Mapping[str, Code] = {
+    # ---- judgments
+    "contradicting_judgment": Code(
+        "error",
+        "A document of one query is judged twice, with different grades.",
+        "Decide which grade holds, and take the other line out of the judgments.",
+        is_fixed=True,
+    ),
+    "refused_grade": Code(
+        "error",
+        "A grade is below 0 where a metric says negative = error, or above the max_grade that a metric names.",
+        "Correct the grade, or choose another value of that choice.",
+        is_fixed=True,
+    ),
+    "unknown_gain": Code(
+        "error",
+        "A gain table has no entry for a grade that occurs, or the gain of a grade is too large to add up.",
+        "Add the grade to the table, or choose another gain.",
+        is_fixed=True,
+    ),
+    "fractional_grade": Code(
+        "error",
+        "The configuration says that grades are integers (judgments: {grades: integer}), and some are not.",
+        "Correct the grades, or take the key away where fractions are meant.",
+    ),
+    "negative_grade": Code(
+        "note",
+        "Some grades are below 0. They gain nothing; in condensed rankings they count as judged, unless a metric says"
+        " negative = unjudged.",
+        "Nothing, where such grades mark spam or what is not relevant; trec_eval without -J reads them alike.",
+    ),
+    "repeated_judgment": Code(
+        "note",
+        "A judgment stands in the file more than once, with the same grade. It counts once.",
+        "Look for the step that writes it twice, if the judgments are not pooled from several files.",
+    ),
+    "no_relevant_query": Code(
+        "note",
+        "A judged query has no grade above 0. no_relevant says what it scores; by default it is left out.",
+        "Nothing; where there are many, judge deeper, because they can tell no system from another.",
+    ),
+    "nothing_counted": Code(
+        "note",
+        "A query has grades above 0, but none that the metric counts, because relevant_from or the gain leaves them"
+        " out.",
+        "Check relevant_from and the gain table against the scale of the grades.",
+    ),
+    # ---- ids
+    "no_shared_query": Code(
+        "error",
+        "A system answers none of the judged queries: the query ids of the two files are different.",
+        "Spell query ids alike in both; the message says what would make them meet, where that can be seen.",
+    ),
+    "near_query": Code(
+        "warning",
+        "Some queries of a ranking meet none of the judgments as they are spelt, and would if white space, case,"
+        " leading zeros, a prefix or an ending were taken off.",
+        "Spell them alike in both files. Until then the queries count as unanswered.",
+    ),
+    "unmatched_document": Code(
+        "error",
+        "Hardly any document that a system returns is judged, and another spelling of its ids would make them meet; or"
+        " not one of many is judged.",
+        "Spell document ids alike in the ranking and in the judgments. Where the two are right, and the system simply"
+        " returns what nobody judged, set the code to warning.",
+    ),
+    "no_judged_result": Code(
+        "warning",
+        "Not one of a system's few results is judged, so that it scores 0 everywhere.",
+        "Check the document ids. If they are right, judge some of its results.",
+    ),
+    "near_document": Code(
+        "warning",
+        "Some results near the top are unjudged as they are spelt, and would be judged if white space, quotes, case,"
+        " zeros in front of a number, a prefix or an ending were taken off.",
+        "Spell document ids alike in both files. A part of a collection that was indexed in another way, or a passage"
+        " id in the place of a document id, is the usual cause.",
+    ),
+    "queries_unmatched": Code(
+        "warning",
+        "The file of queries names none of the judged queries, although slices or weights need it.",
+        "Spell query ids alike in it and in the judgments.",
+    ),
+    "unjudged_query": Code(
+        "note",
+        "A system answers queries that nobody judged. They are not scored.",
+        "Nothing, where only a part of the queries was judged.",
+    ),
+    # ---- which queries, how deep
+    "unanswered_query": Code(
+        "warning",
+        "A system returned nothing for a judged query. unanswered says what that scores; by default 0.",
+        "Find out whether it found nothing, or failed. A failed request is no answer of the ranker.",
+    ),
+    "unanswered_left_out": Code(
+        "warning",
+        "A metric says unanswered = exclude, and a system left queries unanswered: it gains by not answering what it is"
+        " bad at.",
+        "Compare with unanswered = zero as well, and look at the queries that both answered.",
+    ),
+    "failed_query": Code(
+        "warning",
+        "The place that a ranking comes from failed on a query, and allow_failed_queries let it pass. The query counts"
+        " as unanswered.",
+        "Look at the failure that the message quotes, and pull again.",
+    ),
+    "few_queries": Code(
+        "warning",
+        "A system answers far fewer queries than another one: less than 80 % as many.",
+        "Look whether its file was cut, or its run ended early.",
+    ),
+    "different_depths": Code(
+        "warning",
+        "A system typically returns far fewer results for a query than another one (less than 80 % of the places that"
+        " a metric looks at), so that the metric compares depths, not orders.",
+        "Pull the same number of results from all systems, or choose a cutoff that all of them reach.",
+    ),
+    "truncated_last_line": Code(
+        "warning",
+        "The last line of a file has no end, and looks cut (its tag is the beginning of the others'): the file may have"
+        " been cut while it was written or copied.",
+        "Compare its size or its number of lines with where it came from.",
+    ),
+    # ---- what a ranking says of its order
+    "duplicate_document": Code(
+        "error",
+        "A document stands twice in the ranking of one query, where it would gain twice. With duplicates = first in"
+        " every metric the best placed of them counts, and it is a warning.",
+        "Take the copies out where the ranking is made; two rankings written into one file are the usual cause.",
+    ),
+    "missing_rank": Code(
+        "error",
+        "A metric says ties = given, and a ranking has no ranks.",
+        "Add the ranks, or choose another rule for ties.",
+        is_fixed=True,
+    ),
+    "several_tags": Code(
+        "warning",
+        "A TREC file has more than one tag (its last column), although it should hold one system's ranking: two"
+        " rankings may stand in it, one after the other.",
+        "Give each ranking a file and a system of its own.",
+    ),
+    "unread_rank": Code(
+        "note",
+        "A rank is no number. It is not used, because the scores decide.",
+        "Nothing, where the ranks are not meant to decide.",
+    ),
+    "repeated_rank": Code(
+        "warning",
+        "Two results of a query have the same rank. Without scores their document ids decide the order; beside scores"
+        " the ranks decide nothing, and repeated ones tell of two rankings in one file or of ranks that were never"
+        " written.",
+        "Number the results of each query 1, 2, 3 …, or leave the column of ranks out.",
+    ),
+    "rank_gap": Code(
+        "warning",
+        "The ranks of a query are not all there: they begin above 1, or some between the first and the last are"
+        " missing. Results may have been lost, or filtered after they were ranked. It is a note where that is so in"
+        " fewer than half of the queries.",
+        "Look whether lines were lost, or only a later page of the results was kept.",
+    ),
+    "rank_below_one": Code(
+        "note",
+        "Ranks begin at 0, or below. Their order alone counts, so that nothing changes; it is a warning where some"
+        " queries begin there and others at 1, or where a rank is below 0.",
+        "Nothing, where the system counts from 0; else look at how the ranks are written.",
+    ),
+    "rank_disagrees": Code(
+        "warning",
+        "The rank column orders results otherwise than the scores do, within the places that a metric looks at. Scores"
+        " decide; the message says what the metric would be by the ranks.",
+        "Find out which of the two is right. Distances, of which the smallest is the best, are a usual cause: negate"
+        " them. If the ranks are right, ask for the metric with ties = given.",
+    ),
+    "constant_score": Code(
+        "warning",
+        "All results of a query have the same score, so that document ids decide the whole order. It is a note where"
+        " that is so in fewer than half of the queries.",
+        "Write the scores that the system ranks by, or ranks without scores.",
+    ),
+    "rising_score": Code(
+        "warning",
+        "A ranking without ranks stands from its lowest score to its highest, in 9 of 10 queries with three results or"
+        " more (and at least in three queries). Files usually begin with the best result, so that lower scores may be"
+        " the better ones.",
+        "Nothing, where the highest score is the best. Distances have to be negated.",
+    ),
+    "tied_places": Code(
+        "warning",
+        "Equal scores decide places that a metric looks at. The message says between which values their order could"
+        " move the mean; where that is not more than 0.001 it is a note.",
+        "Write scores with more digits, or ask for the expected value with ties = average.",
+    ),
+    # ---- systems beside each other
+    "same_ranking": Code(
+        "warning",
+        "Two systems have the same content: the same documents with the same scores, in any order of rows and any file"
+        " format. Every difference between them is 0.",
+        "Look whether one file was given twice.",
+    ),
+    "few_judged": Code(
+        "warning",
+        "Less than 80 % of the results that a metric looks at have a judgment. The others count as not relevant, which"
+        " may be untrue.",
+        "Judge more of what the system returns, or ask for unjudged = condense beside it, and see whether the verdict"
+        " holds.",
+    ),
+    "judged_differs": Code(
+        "warning",
+        "The share of judged results differs between two systems by 10 points or more. Unjudged results count as not"
+        " relevant, so that the less judged system is at a disadvantage. One of ten results is where that can be as"
+        " large as what is measured: if half of the unjudged were relevant, precision would move by 0.05.",
+        "Judge what only the less judged system returns, or ask for unjudged = condense beside it, and see whether the"
+        " verdict holds.",
+    ),
+    "slices_disagree": Code(
+        "warning",
+        "The verdict over all queries and those of all tested slices contradict each other.",
+        "Look at the slices before deciding.",
+    ),
+}
+
+
+def unknown_code(code: str, known: Iterable[str] = CODES) -> str:
+    """What is wrong with a code that nobody knows, with the nearest that there is."""
+    near = get_close_matches(code, list(known), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "`ndcg-ab findings` prints them all"
+    return f"{code!r}: is no code of a finding; {hint}"
+
+
+def checked_severities(given: Mapping[str, str]) -> dict[str, str]:
+    """code -> severity, as a configuration sets them; ValueError names what cannot be set."""
+    for code, severity in given.items():
+        if code not in CODES:
+            raise ValueError(unknown_code(code))
+        if severity not in SEVERITIES:
+            raise ValueError(f"{code} = {severity!r}: must be one of {', '.join(SEVERITIES)}")
+        if CODES[code].is_fixed and severity != "error":
+            raise ValueError(f"{code} = {severity!r}: is always an error: nothing can be computed in spite of it")
+    return dict(given)

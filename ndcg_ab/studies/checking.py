@@ -1,0 +1,64 @@
+"""`ndcg-ab check` over files: which is which is guessed, and judgments need not be among them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.from_options import checked
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.pipeline import Say, check_only
+from ndcg_ab.evaluation.unjudged_checks import check_rankings_alone
+from ndcg_ab.sources.guessing import Guess, guess
+from ndcg_ab.studies.beginning import beginning_of
+
+CONFIGURATIONS = (".yaml", ".yml")
+
+
+def is_configuration(files: Sequence[Path]) -> bool:
+    """Whether one file alone is meant as a configuration: by its name, or because it is no data and begins as YAML."""
+    if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
+        return len(files) == 1
+    try:
+        guess(files[0])
+    except InputError:
+        return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", start_of(files[0])))
+    return False
+
+
+def start_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(200).decode("utf-8", errors="replace")
+
+
+def check_files(
+    files: Sequence[Path],
+    judgments: Path | None,
+    systems: Mapping[str, Path],
+    keys: Mapping[str, Any],
+    engine: Engine,
+    say: Say,
+) -> tuple[list[Finding], str]:
+    """The findings about judgments and rankings, or rankings alone, and what was read in words.
+
+    keys: of the evaluation beside its sources: metrics, findings, strict.
+    """
+    found = beginning_of(files, judgments, systems, None, needs_judgments=False)
+    content: dict[str, Any] = {"name": "check", "judgments": source(found.judgments), **keys}
+    content["systems"] = [{"name": name, **source(each)} for name, each in found.systems.items()]
+    if found.queries:
+        content["queries"] = source(found.queries)
+    evaluation: Evaluation = checked(content, str)
+    check = check_only if found.judgments else check_rankings_alone
+    findings, counts = check(evaluation, engine, say)
+    return findings, "\n".join([*found.words(), counts])
+
+
+def source(found: Guess | None) -> dict[str, Any]:
+    """What a configuration says of a file; of none at all a path that is not read."""
+    if found is None:
+        return {"file": "no judgments"}
+    return {"file": str(found.path), "format": found.format, "columns": found.columns}
