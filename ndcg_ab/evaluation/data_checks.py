@@ -214,9 +214,10 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     ids = [query_id for query_id, is_judged, *_ in rows if is_judged]
     if not (evaluation.slices.by or weighed) or not ids or any(judged and named for _, judged, named, _ in rows):
         return []
+    state = "scored" if evaluation.scores else "judged"
     judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
-        f"queries: {evaluation.queries.source.shown} names none of the {judged} judged {numerus(judged)['queries']}"
+        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state} {numerus(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
         + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )
