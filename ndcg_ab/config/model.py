@@ -141,11 +141,11 @@ class Evaluation(Model):
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
     systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
+    baseline: str | None = Field(None, description="The system that the others are compared with.")
     scores: list[ScoresSource] = Field(
         default_factory=list,
         description="Values per query that another tool computed, in the place of judgments and rankings.",
     )
-    baseline: str | None = Field(None, description="The system that the others are compared with.")
     metrics: list[str] = Field(
         default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
     )

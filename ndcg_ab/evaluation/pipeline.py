@@ -245,7 +245,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         evaluation, findings = take_scores(evaluation, engine, say)
         findings = by_severity([*findings, *check_queries(engine, evaluation)])
         systems = ", ".join(system.name for system in evaluation.systems)
-        counted = f"{queries_text(engine.count('shown_query'), 'scored')}; systems {systems}"
+        counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
         return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
