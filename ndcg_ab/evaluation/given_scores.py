@@ -46,7 +46,8 @@ def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
     table = together(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
     refuse_two_definitions(table, origins)
-    names, metrics = (pc.unique(table[name]).to_pylist() for name in ("system_id", "metric"))
+    single = table.filter(pc.invert(table["is_mean"]))
+    names, metrics = (pc.unique(single[name]).to_pylist() for name in ("system_id", "metric"))
     for name in [system.name for system in evaluation.systems] + [evaluation.baseline or names[0]]:
         if name not in names:
             key = "baseline" if name == evaluation.baseline else "systems"

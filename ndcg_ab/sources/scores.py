@@ -184,12 +184,11 @@ def refuse_twice(where: str, system: str, query: str, metric: str) -> None:
 
 
 def refuse_large(table: pa.Table, origin: str) -> None:
-    for system, query, metric, value, *_ in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        if abs(value) > LARGEST:
-            raise InputError(
-                f"{origin}: {shown(metric)} of system {shown(system)} on query {shown(query)} is {value:g}; must be"
-                f" from {-LARGEST:g} to {LARGEST:g}"
-            )
+    for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
+        raise InputError(
+            f"{origin}: {shown(row['metric'])} of system {shown(row['system_id'])} on query {shown(row['query_id'])} is"
+            f" {row['value']:g}; must be from {-LARGEST:g} to {LARGEST:g}"
+        )
 
 
 # ---- formats
