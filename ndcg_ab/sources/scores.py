@@ -16,7 +16,7 @@ from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
 from ndcg_ab.sources.hints import in_options
 from ndcg_ab.sources.records import open_bytes, open_parquet, records, text_lines
-from ndcg_ab.sources.schema import Field, Layout, SayColumns, read_value, shown
+from ndcg_ab.sources.schema import Field, Layout, SayColumns, few, read_value, shown
 from ndcg_ab.sources.tables import arrow_table, read_table
 from ndcg_core.measures.given import canonical
 
@@ -34,7 +34,7 @@ class ScoresLayout(Layout):
         missing = [column for column in wanted.values() if column not in found]
         if missing:
             raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
+                f"{where}: there is no column {missing[0]!r} (columns: {few(found)}); per-query values"
                 f" have {', '.join([*wanted][:-1])} and {[*wanted][-1]}, as `ndcg-ab compare --per-query FILE` writes"
                 " them"
             )
