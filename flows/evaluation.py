@@ -120,8 +120,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     moment = at or datetime.now(UTC)
     try:
         evaluation = at_moment(evaluation, moment)
-        count = len(evaluation.systems) + len(steps.STEPS) - 1
-        with progress(f"{slug(evaluation.name)}-progress", count) as bar:
+        with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation)) as bar:
             say = both(watch.say, bar.begins)
             call = steps.announced(say, by_task(evaluation), bar.ended)
             performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)

@@ -17,7 +17,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.gates import check_gates
@@ -27,6 +27,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
+from ndcg_ab.sources.scores import PULLED as SCORES
 
 Inputs = list[dict[str, Any]]
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
@@ -71,8 +72,8 @@ class Performed:
 
 
 def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
-    pulled = pull(evaluation.judgments.source, JUDGMENT, evaluation.directory)
-    return kept(pulled, evaluation.judgments.source.shown, "judgments", folder / PULLED / "judgments.parquet")
+    pulled = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
+    return kept(pulled, evaluation.judgments_source.shown, "judgments", folder / PULLED / "judgments.parquet")
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
@@ -90,8 +91,37 @@ def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, A
     return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
 
 
+def pull_scores(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
+    place = named_scores(evaluation).index(name)
+    described = evaluation.scores[place]
+    pulled = pull(described, SCORES, evaluation.directory)
+    return kept(pulled, described.shown, "scores", folder / PULLED / f"scores{place}.parquet")
+
+
+def named_scores(evaluation: Evaluation) -> list[str]:
+    """What the places of scores are called: by their systems or files, with a number where a name comes again."""
+    names = [each.shown for each in evaluation.scores]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+    ]
+
+
+def scores_from(evaluation: Evaluation, folder: Path) -> list[Pulled]:
+    """The scores of another tool as they were pulled."""
+    return [
+        Pulled(
+            read_kept(folder / PULLED / f"scores{place}.parquet", SCORES),
+            SCORES,
+            source_of(each, evaluation.directory),
+        )
+        for place, each in enumerate(evaluation.scores)
+    ]
+
+
 def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments.source, evaluation)
+    if evaluation.scores:
+        return load_scores(evaluation, folder)
+    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
     rankings = {
         system.name: pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation)
         for place, system in enumerate(evaluation.systems)
@@ -99,6 +129,15 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
     with opened(evaluation, folder) as engine:
         pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
         found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation))
+        return found
+
+
+def load_scores(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
+    """The scores of another tool in the tables of ours."""
+    with opened(evaluation, folder) as engine:
+        pulled, queries = scores_from(evaluation, folder), queries_from(evaluation, folder)
+        found: list[dict[str, Any]] = encode(given_scores.load_scores(engine, evaluation, pulled, queries))
+        pipeline.write_query_scores(engine, folder / bundles.SCORES)
         return found
 
 
@@ -114,7 +153,7 @@ def verify_sample(evaluation: Evaluation, folder: Path) -> int:
 
 
 def test_differences(
-    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int
+    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int | None
 ) -> list[dict[str, Any]]:
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
@@ -147,6 +186,7 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
 PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True)
+PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
 FIND_SAME = Step("look for an evaluation of the same inputs", bundles.find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
 SCORE = Step("score", score)
@@ -161,6 +201,7 @@ STEPS = (
     PULL_JUDGMENTS,
     PULL_QUERIES,
     PULL_RANKING,
+    PULL_SCORES,
     FIND_SAME,
     LOAD_AND_CHECK,
     SCORE,
@@ -170,6 +211,13 @@ STEPS = (
     DRAW_PAGE,
     PUBLISH,
 )
+
+
+def count_of(evaluation: Evaluation) -> int:
+    """How many steps a run takes whose result no earlier one has."""
+    if evaluation.scores:
+        return len(evaluation.scores) + len(STEPS) - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
+    return len(evaluation.systems) + len(STEPS) - len((PULL_RANKING, PULL_SCORES))
 
 
 # ---- the run
@@ -210,15 +258,22 @@ def perform(
     evaluation = at_moment(evaluation, moment)
     with bundles.working(evaluation, moment) as folder:
         (folder / PULLED).mkdir()
-        judgments = call(PULL_JUDGMENTS, evaluation, folder)
-        queries = call(PULL_QUERIES, evaluation, folder)
-        rankings = [call(PULL_RANKING, evaluation, system.name, folder) for system in evaluation.systems]
-        inputs = [judgments, *rankings, *queries]
+        if evaluation.scores:
+            scores = [call(PULL_SCORES, evaluation, name, folder) for name in named_scores(evaluation)]
+            inputs = [*scores, *call(PULL_QUERIES, evaluation, folder)]
+            evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
+        else:
+            judgments = call(PULL_JUDGMENTS, evaluation, folder)
+            queries = call(PULL_QUERIES, evaluation, folder)
+            rankings = [call(PULL_RANKING, evaluation, system.name, folder) for system in evaluation.systems]
+            inputs = [judgments, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder)
-            call(SCORE, evaluation, folder)
-            parity_queries = call(VERIFY, evaluation, folder)
+            parity_queries = None
+            if not evaluation.scores:
+                call(SCORE, evaluation, folder)
+                parity_queries = call(VERIFY, evaluation, folder)
             extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries)
             bundle = call(KEEP, evaluation, folder, inputs, extremes)
         else:

@@ -244,6 +244,35 @@ CODES: Mapping[str, Code] = {
         "The verdict over all queries and those of all tested slices contradict each other.",
         "Look at the slices before deciding.",
     ),
+    # ---- scores of another tool
+    "scores_given": Code(
+        "note",
+        "Another tool computed the values. The documents behind them, the order of ties and what is judged are not"
+        " known here, and a higher value counts as better.",
+        "Nothing. Where a lower value is better, write -METRIC.",
+    ),
+    "negated_scores": Code(
+        "note",
+        "The signs of a metric's values were turned, because -METRIC says that lower is better.",
+        "Nothing.",
+    ),
+    "missing_score": Code(
+        "warning",
+        "A system has no value for a query that another one has a value for. Differences are taken over the queries"
+        " that both have, and a system may gain by what it leaves out.",
+        "Find out why it is missing; where the system found nothing, its value is 0 and belongs in the file.",
+    ),
+    "mean_disagrees": Code(
+        "warning",
+        "The mean that a file gives for all queries is not that of its values per query.",
+        "Look whether queries are missing in the file; trec_eval -c counts those that a ranking does not answer.",
+    ),
+    "rounded_scores": Code(
+        "note",
+        "Values were rounded before they were written, so that small differences are lost and a query may count as a"
+        " tie.",
+        "Have the tool write all digits.",
+    ),
 }
 
 

@@ -29,6 +29,7 @@ from .options import (
     RankingsColumns,
     RankingsFormat,
     Resamples,
+    ScoresFiles,
     SecondaryMetrics,
     Seed,
     SliceAttributes,
@@ -37,6 +38,7 @@ from .options import (
     Strict,
     SystemFiles,
     Threads,
+    of_data,
     of_metrics,
     of_output,
     of_statistics,
@@ -45,8 +47,12 @@ from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_f
 
 
 def compare(
-    judgments: JudgmentsFile,
-    system: SystemFiles,
+    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
+    system: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
+    ] = None,
+    scores: ScoresFiles = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
     json: JsonFile = None,
@@ -111,7 +117,8 @@ def compare(
         from ndcg_ab.evaluation.gates import check_gates
         from ndcg_ab.evaluation.pipeline import Read, extremes, run_pipeline, write_query_scores
 
-        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
+        refuse_nothing_given(judgments, system, scores)
+        files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
@@ -159,6 +166,13 @@ def compare(
 
             print_outcome(output_console(), outcome, details=details)
         end_where_a_gate_failed(outcome)
+
+
+def refuse_nothing_given(judgments: str | None, systems: list[str] | None, scores: list[str] | None) -> None:
+    """A comparison is of rankings, which need judgments, or of scores."""
+    for option, value in (("--judgments", judgments), ("--system", systems)):
+        if not value and not scores:
+            raise InputError(f"{option}: is missing: give --judgments FILE and --system NAME=FILE, or --scores FILE")
 
 
 def explain(

@@ -26,6 +26,13 @@ SystemFiles = Annotated[
     list[str],
     of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
 ]
+ScoresFiles = Annotated[
+    list[str] | None,
+    of_data(
+        metavar="[NAME=]FILE",
+        help="Values per query that another tool computed, without judgments; again for more systems.",
+    ),
+]
 BaselineName = Annotated[str | None, of_data(metavar="NAME", help="Compare with this system instead.")]
 MetricNames = Annotated[
     list[str] | None,

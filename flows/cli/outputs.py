@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
-    places = (evaluation.judgments, evaluation.queries, evaluation.documents, *evaluation.systems)
+    places = (evaluation.judgments, evaluation.queries, evaluation.documents, *evaluation.systems, *evaluation.scores)
     return [place.file for place in places if place and place.file]
 
 

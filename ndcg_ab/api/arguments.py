@@ -19,23 +19,65 @@ MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "q
 
 def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
+    if arguments.get("scores") is not None:
+        return evaluation_of_scores(arguments)
     plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("judgments", "systems")}
     plain["judgments"], judgments = place_of("judgments", arguments["judgments"])
     entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
     held = {"judgments": judgments}
+    held |= optional_places(plain)
+    for name, given in held.items():
+        refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
+    evaluation = evaluation_from(plain | {"systems": entries})
+    hold(evaluation, held)
+    for system, given in zip(evaluation.systems, rankings, strict=True):
+        system.hold(given)
+    return evaluation
+
+
+def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
+    """Puts queries and documents into `plain` as a configuration has them; of each what it was given in memory."""
+    held = {}
     for name in OPTIONAL:
         columns = plain.pop(f"{name}_columns", None)
         if plain.get(name) is not None:
             file, held[name] = place_of(name, plain[name])
             plain[name] = {"file": file, "columns": columns or {}}
-    for name, given in held.items():
-        refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
-    evaluation = evaluation_from(plain | {"systems": entries})
+    return held
+
+
+def hold(evaluation: Evaluation, held: Mapping[str, Given | None]) -> None:
     for name, given in held.items():
         getattr(evaluation, name).hold(given)
-    for system, given in zip(evaluation.systems, rankings, strict=True):
-        system.hold(given)
+
+
+def evaluation_of_scores(arguments: Mapping[str, Any]) -> Evaluation:
+    """The evaluation of scores that another tool computed; InputError names the argument."""
+    for name in ("judgments", "systems", "documents"):
+        if arguments.get(name) is not None:
+            raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
+    plain = {name: as_key(name, value) for name, value in arguments.items() if name != "scores"}
+    entries, givens = scores_of(arguments["scores"])
+    held = optional_places(plain)
+    for name, given in held.items():
+        refuse_for_data(name, given, arguments.get(f"{name}_columns"), None)
+    evaluation = evaluation_from(plain | {"scores": entries})
+    hold(evaluation, held)
+    for source, given in zip(evaluation.scores, givens, strict=True):
+        source.hold(given)
     return evaluation
+
+
+def scores_of(scores: Any) -> tuple[list[dict[str, Any]], list[Given | None]]:
+    """The entries of a configuration, and of each what it was given in memory."""
+    if not isinstance(scores, Mapping):
+        path, given = place_of("scores", scores)
+        return [{"file": path}], [given]
+    if not scores:
+        raise InputError("scores: is empty: at least one system is needed")
+    places = [place_of(f"scores[{name!r}]", data) for name, data in scores.items()]
+    entries = [{"system": name, "file": path} for name, (path, _) in zip(scores, places, strict=True)]
+    return entries, [given for _, given in places]
 
 
 def as_key(name: str, value: Any) -> Any:

@@ -29,10 +29,11 @@ DIGESTED = 1_000_000  # rows of an input; beyond, its digest for a page that nob
 
 
 def compare(
-    judgments: Data,
-    systems: Mapping[str, Data],
+    judgments: Data | None = None,
+    systems: Mapping[str, Data] | None = None,
     *,
-    metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+    scores: Data | Mapping[str, Data] | None = None,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     baseline: str | None = None,
     secondary_metrics: str | Metric | Sequence[str | Metric] = (),
     guardrails: Mapping[Any, float] | None = None,
@@ -64,9 +65,12 @@ def compare(
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
 
     judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
+    scores: in the place of both, values per query that another tool computed: a path or a table with system_id,
+        query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     documents: likewise, doc_id with title and url, for `report`; they change no result.
-    metrics, secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric -> how much worse
-        no candidate may be.  smallest_effect: the difference > 0 that matters, of every metric or metric -> difference.
+    metrics (default ndcg@10), secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric
+        -> how much worse no candidate may be.  smallest_effect: the difference > 0 that matters, of every metric or
+        metric -> difference.
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.

@@ -13,9 +13,10 @@ from ndcg_ab.api.options import as_arguments
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.scores import SCORE
 from ndcg_ab.sources.tables import read_given, unboxed
 from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
-from ndcg_ab.studies.query_scores import LAYOUT, Scores, scores_of
+from ndcg_ab.studies.query_scores import Scores, scores_of
 from ndcg_core.measures.metric import Metric
 
 
@@ -116,4 +117,4 @@ def scores_in(given: Data | CompareResult | None) -> Path | Scores | None:
     _, held = place_of("scores", given.query_scores if isinstance(given, CompareResult) else given)
     if held is None or isinstance(held.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
-    return scores_of(read_given(held, LAYOUT, {}), Path(held.name))
+    return scores_of(read_given(held, SCORE, {}), Path(held.name))

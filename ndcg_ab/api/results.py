@@ -14,7 +14,7 @@ from ndcg_ab.evaluation import codec
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_ab.report.page.data import PageData, paired_rows
-from ndcg_ab.studies.query_scores import canonical
+from ndcg_core.measures.given import canonical
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 

@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -19,14 +20,15 @@ from ndcg_core.measures.notation import separate
 
 @dataclasses.dataclass(frozen=True)
 class Files:
-    """The options that name judgments and rankings, as they were given."""
+    """The options that name judgments and rankings, or scores, as they were given."""
 
-    judgments: str
+    judgments: str | None
     systems: Sequence[str]
     judgments_format: str | None = None
     format: str | None = None
     judgments_columns: str | None = None
     columns: str | None = None
+    scores: Sequence[str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,16 @@ def parse_system(text: str) -> tuple[str, str]:
 
 def parse_systems(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
     return [{"name": name, "file": file} for name, file in map(parse_system, texts)]
+
+
+def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Each as FILE or NAME=FILE; a file of the very name is a file."""
+    found = []
+    for text in texts:
+        name, equals, file = text.partition("=")
+        is_named = bool(equals and name and file) and not Path(text).exists()
+        found.append({"system": name, "file": file} if is_named else {"file": text})
+    return found
 
 
 def parse_columns(option: str, text: str | None) -> dict[str, str]:
@@ -215,8 +227,9 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments-format", "judgments_format", "judgments.format"),
     Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
     Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
-    Option("--format", "format", "systems[].format"),
-    Option("--columns", "columns", "systems[].columns", parse_columns),
+    Option("--scores", "scores", "scores", parse_scores),
+    Option("--format", "format", "systems[].format", near=("scores[].format",)),
+    Option("--columns", "columns", "systems[].columns", parse_columns, near=("scores[].columns",)),
     Option("--baseline", "baseline", "baseline"),
     Option("--metric", "metrics", "metrics", parse_metrics),
     Option("--secondary", "secondary_metrics", "secondary_metrics", parse_metrics),
@@ -254,7 +267,9 @@ def evaluation_of(
 
     statistics: the values of options under `statistics`, None where one was not given.
     """
-    if len(files.systems) < least_systems:
+    if files.scores:
+        refuse_with_scores(files)
+    elif len(files.systems) < least_systems:
         raise InputError(
             f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed;"
             " add --system NAME=FILE"
@@ -266,8 +281,19 @@ def evaluation_of(
     for option in OPTIONS:
         value = given.get(option.given)
         if value is not None and (value not in ([], ()) or option.given == "gate"):
-            put(content, option.key, option.read(option.name, value))
+            put(content, key_of(option, content), option.read(option.name, value))
     return checked(content, by_option)
+
+
+def key_of(option: Option, content: Mapping[str, Any]) -> str:
+    """Where an evaluation has the option; formats and columns are those of the scores, where there are some."""
+    return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
+
+
+def refuse_with_scores(files: Files) -> None:
+    for option, value in (("--judgments", files.judgments), ("--system", files.systems)):
+        if value:
+            raise InputError(f"{option}: goes with rankings, and --scores hold none: take one of the two out")
 
 
 def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
@@ -278,7 +304,7 @@ def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.given)) is not None:
-            put(content, option.key, value)
+            put(content, key_of(option, content), value)
     return checked(content, by_argument)
 
 

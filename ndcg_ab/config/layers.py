@@ -140,16 +140,19 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         return str(folder / value) if is_relative else value
 
     found = dict(content)
-    for key in ("judgments", "queries", "documents", "output"):
+    for key in ("judgments", "queries", "documents", "scores", "output"):
         if isinstance(found.get(key), dict):
             found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
         elif key in found:
             found[key] = absolute(found[key])
-    if isinstance(found.get("systems"), list):
-        found["systems"] = [
-            system | {"file": absolute(system["file"])} if isinstance(system, dict) and "file" in system else system
-            for system in found["systems"]
-        ]
+    for key in ("systems", "scores"):
+        if isinstance(found.get(key), list):
+            found[key] = [
+                each | {"file": absolute(each["file"])} if isinstance(each, dict) and "file" in each else each
+                for each in found[key]
+            ]
+    if isinstance(scores := found.get("scores"), list):
+        found["scores"] = [absolute(each) for each in scores]
     return found
 
 

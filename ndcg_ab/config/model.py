@@ -7,12 +7,15 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
-from ndcg_ab.config.sources import FileSource, GivenPath, JudgmentSource, System, TableSource
+from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
+from ndcg_ab.config.sources import READING_SCORES, FileSource, GivenPath, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
+from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
@@ -98,6 +101,8 @@ def read_source(value: Any) -> Any:
 
 
 def read_metric(value: Any) -> str:
+    if READING_SCORES.get():
+        return other_metric(value)
     if isinstance(value, str):
         return parse(value).name
     if isinstance(value, dict):
@@ -131,13 +136,21 @@ class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
     name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
-    judgments: JudgmentSource = Field(description="The judgments: a file name, or file, format and columns.")
+    judgments: JudgmentSource | None = Field(
+        None, description="The judgments: a file name, or file, format and columns."
+    )
+        None, description="The judgments: a file name, or file, format and columns."
+    )
     queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
-    systems: list[System] = Field(min_length=1, description="The systems compared; the first is the baseline.")
+    systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
     baseline: str | None = Field(None, description="The system that the others are compared with.")
+    scores: list[ScoresSource] = Field(
+        default_factory=list,
+        description="Values per query that another tool computed, in the place of judgments and rankings.",
+    )
     metrics: list[str] = Field(
         default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
     )
@@ -163,6 +176,24 @@ class Evaluation(Model):
     retention: Retention = Retention()
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _knows_what_it_reads(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
+        """With scores the names of metrics are those of another tool, wherever they stand."""
+        before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
+        try:
+            found = handler(value)
+        finally:
+            READING_SCORES.reset(before)
+        if missing := found.missing_places(value):
+            raise ValidationError.from_exception_data("Evaluation", missing)
+        return found
+
+    @field_validator("scores", mode="before")
+    @classmethod
+    def _scores_alone(cls, value: Any) -> Any:
+        return read_scores_key(value)
 
     @field_validator("judgments", "queries", "documents", mode="before")
     @classmethod
@@ -193,25 +224,54 @@ class Evaluation(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Evaluation":
+        self._check_places()
         names = [system.name for system in self.systems]
         is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
             if names.count(name) > 1 and not is_open:
                 raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
-        if self.baseline is not None and self.baseline not in names and not is_open:
+        if self.baseline is not None and names and self.baseline not in names and not is_open:
             hint = closest(self.baseline, names)
             raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
-        self._check_metrics()
+        if not self.scores or self.names_metrics:
+            self._check_metrics()
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
             raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
             raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
-        if self.queries is None:
+        if self.queries is None and not self.scores:
             for system in self.systems:
                 if system.source.needs_queries:
                     raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
         return self
+
+    def missing_places(self, value: Any) -> list[InitErrorDetails]:
+        """Judgments and systems that are not given, and must be where there are no scores."""
+        if self.scores:
+            return []
+        keys = [key for key in ("judgments", "systems") if not getattr(self, key)]
+        lacking = [InitErrorDetails(type="missing", loc=(key,), input=value) for key in keys]
+        if "systems" in keys and "systems" in self.model_fields_set:
+            length = {"field_type": "List", "min_length": 1, "actual_length": 0}
+            lacking[-1] = InitErrorDetails(type="too_short", loc=("systems",), input=[], ctx=length)
+        return lacking
+
+    def _check_places(self) -> None:
+        """Rankings are scored by judgments, and scores need neither."""
+        if not self.scores:
+            return
+        for key in ("judgments", "documents"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
+        for key in ("judged", "unanswered"):
+            if self.gate is not None and getattr(self.gate, key) is not None:
+                raise ValueError(f"gate.{key}: is not known of scores that another tool computed; take it out")
+
+    @property
+    def names_metrics(self) -> bool:
+        """Whether the primary metrics are named; of scores they need not be, where there is one metric alone."""
+        return "metrics" in self.model_fields_set
 
     def _check_metrics(self) -> None:
         """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
@@ -255,12 +315,21 @@ class Evaluation(Model):
 
     @property
     def primary_metrics(self) -> list[Metric]:
-        return [parse(metric) for metric in self.metrics]
+        return [self._metric(name) for name in self.metrics]
 
     @property
     def metric_list(self) -> list[Metric]:
         """Every metric to score: the primary ones, the secondary ones, the guardrails."""
-        return [parse(metric) for metric in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
+        return [self._metric(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
+
+    def _metric(self, name: str) -> Metric:
+        return GivenMetric(given=name) if self.scores else parse(name)
+
+    @property
+    def judgments_source(self) -> Source:
+        """Where the judgments are; for an evaluation of rankings."""
+        assert self.judgments is not None
+        return self.judgments.source
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given

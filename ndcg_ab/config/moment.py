@@ -40,6 +40,14 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
         for at, given in enumerate(evaluation.systems)
         for system in systems_of(evaluation, dated_system(given, local), f"systems[{at}].file")
     ]
+    changes["scores"] = [
+        each.model_copy(
+            update={"file": one_file(evaluation, dated_path(each.file, local), f"scores[{at}].file")}
+            if each.given is None
+            else {}
+        )
+        for at, each in enumerate(evaluation.scores)
+    ]
     settled = evaluation.model_copy(update=changes)
     if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
@@ -54,7 +62,7 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
             raise InputError(
                 f"{evaluation.name}: systems: the name {name!r} comes from two entries; every system needs its own"
             )
-    if evaluation.baseline is not None and evaluation.baseline not in names:
+    if evaluation.baseline is not None and names and evaluation.baseline not in names:
         known = ", ".join(names)
         raise InputError(f"{evaluation.name}: baseline = {evaluation.baseline!r}: must be one of the systems ({known})")
     return evaluation
@@ -69,6 +77,8 @@ def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
         source = getattr(evaluation, name)
         if source is not None and source.file is not None:
             yield (name, "file"), str(source.file)
+    for at, scores in enumerate(evaluation.scores):
+        yield ("scores", at, "file"), str(scores.file)
     for at, system in enumerate(evaluation.systems):
         if system.file is not None:
             yield ("systems", at, "file"), str(system.file)

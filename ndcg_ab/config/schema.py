@@ -31,18 +31,29 @@ def json_schema() -> Schema:
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
-    keys["judgments"]["anyOf"] = [TEXT, {"$ref": keys["judgments"].pop("$ref")}]
-    for name in ("queries", "documents"):
+    for name in ("judgments", "queries", "documents"):
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
+    scores = keys["scores"]
+    scores["anyOf"] = [TEXT, scores["items"], {"type": "array", "items": {"anyOf": [TEXT, scores.pop("items")]}}]
+    del scores["type"]
+    places = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
+    nowhere = {"properties": {name: {"type": "null"} for name in ("file", "python")}}
+    parts["System"]["oneOf"] = [*places, nowhere]
     parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
         "description": "Files whose keys hold where this one does not give them, each above those before it.",
     }
     needed = made["required"]
+    ranked = [*needed, "judgments", "systems"]
+    somewhere = {"items": {"anyOf": [{"required": [name]} for name in ("file", "python")]}}
+    ways = [
+        {"required": ranked},
+        {"required": [*needed, "scores"]},
+        {"required": [EXTENDS]},
+    ]
     return {
         "$schema": DIALECT,
         "title": "ndcg-ab",
@@ -50,10 +61,12 @@ def json_schema() -> Schema:
         "type": "object",
         "properties": {
             EXTENDS: extends,
-            **loosened({"type": "object", "properties": keys, "required": needed})["properties"],
+            **loosened({"type": "object", "properties": keys, "required": ranked})["properties"],
         },
         "additionalProperties": False,
-        "anyOf": [{"required": needed}, {"required": [EXTENDS]}],
+        "anyOf": ways,
+        "if": {"required": ["judgments"]},
+        "then": {"properties": {"systems": somewhere}},
         "$defs": {**parts, "Variable": VARIABLE},
     }
 

@@ -4,6 +4,7 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 """
 
 import re
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -12,6 +13,8 @@ from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_
 from ndcg_ab.config.operation import Model
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+# Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
+READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
 STEM = "{stem}"  # in a system's name: the name of its file, without endings
 
 
@@ -162,6 +165,14 @@ class System(Place):
     """One version of a ranker, and where its rankings come from: `file` or `python`."""
 
     contents: ClassVar[str] = "rankings"
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "System":
+        if not READING_SCORES.get():
+            _ = self.source
+        elif given := [key for key in KINDS if getattr(self, key, None) is not None]:
+            raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
+        return self
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
     version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")

@@ -52,6 +52,14 @@ class Engine(ABC):
         """Puts the rows of one table in the place of a pulled one."""
         self.put(instead_of, self.read(name))
 
+    def give(self, name: str, table: pa.Table) -> None:
+        """Takes in what a SQL file would make: the file is not run, nor what it reads.
+
+        What was made or given of tables that read it is made anew, so that these are given later.
+        """
+        self.put(name, table)
+        self.made[name] = {}
+
     def build(self, *targets: str, **parameters: Value) -> None:
         """Makes the targets and whatever they need, as far as that is not there already.
 

@@ -77,8 +77,9 @@ def check_table(
 ) -> list[Finding]:
     """Findings about the judgments, and about which queries were answered."""
     found = []
+    wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
     for (code, subject), row in noticed.items():
-        if code not in SENTENCES or (code == "fractional_grade" and evaluation.judgments.grades != "integer"):
+        if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
             continue
         example, document = row.places[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
@@ -227,9 +228,10 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     ids = [query_id for query_id, is_judged, *_ in rows if is_judged]
     if not (evaluation.slices.by or weighed) or not ids or any(judged and named for _, judged, named, _ in rows):
         return []
+    state = "scored" if evaluation.scores else "judged"
     judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
-        f"queries: {evaluation.queries.source.shown} names none of the {judged} judged {numerus(judged)['queries']}"
+        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state} {numerus(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
         + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )

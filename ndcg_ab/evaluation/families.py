@@ -93,10 +93,11 @@ def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | Non
     lacking = engine.rows("unweighed_query", order="query_id")
     if lacking:
         count, matched = len(lacking), any(judged and weight is not None for _, weight, judged in known)
+        state = "scored" if evaluation.scores else "judged"
         ids = "" if matched or not weights else f"; the first of the file's own is {min(weights)!r}"
         raise InputError(
-            f"queries: {queries_text(count, 'judged')} {'has' if count == 1 else 'have'} no weight"
-            f" (such as {lacking[0][0]!r}{ids}): give every judged query one, or set statistics.weighted to false"
+            f"queries: {queries_text(count, state)} {'has' if count == 1 else 'have'} no weight"
+            f" (such as {lacking[0][0]!r}{ids}): give every {state} query one, or set statistics.weighted to false"
             " (compare: --unweighted; in Python: weighted=False)"
         )
     return weights

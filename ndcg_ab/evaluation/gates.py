@@ -39,7 +39,8 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         shown = f"no slice regressed by more than {limit:g}"
         yield result("slice regression", messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
-        left = {row.system_id: row.unanswered for row in outcome.systems if row.unanswered > gate.unanswered}
+        counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
+        left = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
         silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
         shown = f"no system leaves more than {gate.unanswered} queries unanswered"

@@ -85,7 +85,8 @@ class SystemSummary:
 
     mean, median: over the scored queries, in the metric's range; None when there are none. The mean is weighted where
         the queries have weights, and unweighted_mean the plain one; else that is None.
-    queries: the scored queries. unanswered: those that the system returned nothing for (they score 0).
+    queries: the scored queries. unanswered: those that the system returned nothing for (they score 0); None where
+        another tool computed the scores.
     judged: mean share of its results within the cutoff that have a judgment, 0 to 1, over the queries that it
         answered; None when it answered none.
     """
@@ -95,14 +96,17 @@ class SystemSummary:
     mean: float | None
     median: float | None
     queries: int
-    unanswered: int
+    unanswered: int | None
     judged: float | None
     unweighted_mean: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them."""
+    """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
+
+    parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
+    """
 
     baseline: str
     metrics: tuple[Metric, ...]
@@ -112,8 +116,13 @@ class Outcome:
     alpha: float
     seed: int
     resamples: int
-    parity_queries: int
+    parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+
+    @property
+    def is_given(self) -> bool:
+        """Whether another tool computed the scores: of rankings and judgments nothing is known then."""
+        return self.parity_queries is None
 
     @property
     def gate(self) -> str | None:
@@ -172,7 +181,7 @@ class Outcome:
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),
-            "parity": {"queries": self.parity_queries, "tolerance": 1e-9},
+            "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
     def to_json(self) -> str:
@@ -190,7 +199,7 @@ class Outcome:
             alpha=content["alpha"],
             seed=content["seed"],
             resamples=content["resamples"],
-            parity_queries=content["parity"]["queries"],
+            parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
         )
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_slices, families, weights_of
+from ndcg_ab.evaluation.given_scores import SYSTEM_SCHEMA, load_scores, settled_by
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
@@ -22,6 +24,7 @@ from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.scores import PULLED
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -29,11 +32,15 @@ Say = Callable[[str], None]
 
 
 class Read(NamedTuple):
-    """The inputs of an evaluation as they were read; rankings: by the names of the systems."""
+    """The inputs of an evaluation as they were read.
 
-    judgments: Pulled
+    judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
+    """
+
+    judgments: Pulled | None
     queries: Queries
     rankings: dict[str, Pulled]
+    scores: tuple[Pulled, ...] = ()
 
 
 WhenRead = Callable[[Read], None]
@@ -49,8 +56,29 @@ def run_pipeline(
 
     say: told what begins.  when_read: given the inputs as they were read.  Raises InputError, ParityError.
     """
+    if evaluation.scores:
+        settled, findings = take_scores(evaluation, engine, say, when_read)
+        return conclude(engine, settled, findings, None)
     findings, parity_queries = score_all(evaluation, engine, say, when_read)
     return conclude(engine, evaluation, findings, parity_queries)
+
+
+def take_scores(
+    evaluation: Evaluation,
+    engine: Engine,
+    say: Say,
+    when_read: WhenRead = lambda read: None,
+) -> tuple[Evaluation, list[Finding]]:
+    """Scores of another tool in the tables of `engine`: the evaluation with what they settle, and the findings."""
+    say("reading scores")
+    pulled = tuple(pull(each, PULLED, evaluation.directory) for each in evaluation.scores)
+    queries = pull_queries(evaluation)
+    when_read(Read(None, queries, {}, pulled))
+    say("checking the data")
+    settled = settled_by(evaluation, pulled)
+    findings = load_scores(engine, settled, pulled, queries)
+    say("testing the differences")
+    return settled, findings
 
 
 def score_all(
@@ -60,9 +88,8 @@ def score_all(
     when_read: WhenRead = lambda read: None,
 ) -> tuple[list[Finding], int]:
     """Everything before the tests: the data check's findings, and how many queries were computed twice."""
-    read = pull_all(evaluation, say)
-    judgments, queries, rankings = read
-    when_read(read)
+    judgments, queries, rankings = pull_all(evaluation, say)
+    when_read(Read(judgments, queries, rankings))
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
     findings = check(engine, judgments, rankings, evaluation)
@@ -74,16 +101,16 @@ def score_all(
     return findings, parity_queries
 
 
-def pull_all(evaluation: Evaluation, say: Say) -> Read:
+def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[str, Pulled]]:
     """Judgments, queries and every system's ranking, in that order."""
     say("reading judgments")
-    judgments = pull(evaluation.judgments.source, JUDGMENT, evaluation.directory)
+    judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:
         say(f"reading {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
-    return Read(judgments, queries, rankings)
+    return judgments, queries, rankings
 
 
 def load(
@@ -109,9 +136,6 @@ def load(
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
-SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
-
-
 def named(system_id: str, pulled: Pulled) -> pa.Table:
     """A system's ranking with its name in every row (kept once)."""
     table = pulled.table
@@ -134,15 +158,24 @@ def score(engine: Engine, metrics: Sequence[Metric]) -> None:
     engine.build("query_score", "coverage", "system_summary", "paired_difference")
 
 
-def conclude(engine: Engine, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int) -> Outcome:
-    """Summaries and tests (ndcg_core) over the tables of sql/5x."""
+def conclude(
+    engine: Engine, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int | None
+) -> Outcome:
+    """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
+
+    parity_queries: None where another tool computed the scores.
+    """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
     weights = weights_of(engine, evaluation)
     systems = summaries(engine, weights)
     compared = families(engine, evaluation, weights)
-    noticed = [*findings, *check_queries(engine, evaluation), *check_order(engine, metrics, weights)]
-    noticed += [*check_scored(engine, metrics), *check_coverage(systems), *check_slices(compared)]
+    noticed = [*findings, *check_queries(engine, evaluation)]
+    if evaluation.scores:
+        systems = [replace(row, unanswered=None) for row in systems]
+    else:
+        noticed += [*check_order(engine, metrics, weights), *check_scored(engine, metrics), *check_coverage(systems)]
+    noticed += check_slices(compared)
     refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
@@ -204,6 +237,14 @@ def write_query_scores(engine: Engine, path: Path) -> None:
 
 def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
+    if evaluation.scores:
+        evaluation, findings = take_scores(evaluation, engine, say)
+        findings = [*findings, *check_queries(engine, evaluation)]
+        refuse_errors(findings, evaluation)
+        findings = settled(findings, evaluation)
+        systems = ", ".join(system.name for system in evaluation.systems)
+        counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
+        return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)

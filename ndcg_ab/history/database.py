@@ -160,15 +160,18 @@ def configuration_key(evaluation: Evaluation) -> str:
     content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "queries"):
+    for name in ("judgments", "queries", "scores"):
         content.pop(name)
+    if evaluation.scores:
+        content["scores"] = True
     return digest_of(content)
 
 
 def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> str:
     """Digest of the configuration and of every input's content: the same key, the same result."""
     digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
-    return digest_of([configuration_key(evaluation), digests, __version__])
+    scores = sorted(row["digest"] for row in inputs if row["kind"] == "scores")
+    return digest_of([configuration_key(evaluation), digests | {"scores ": scores} if scores else digests, __version__])
 
 
 def query_set(tables: Path) -> str:

@@ -11,7 +11,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.history import bundles, database
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.given import canonical
 from ndcg_core.statistics.verdict import Verdict
 
 
@@ -139,7 +139,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
-        past = Past(known_metric(tables, metric or evaluation.metrics[0], path), rows)
+        past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path), rows)
         named = {"metric": past.metric}
         for row in database.timeline(tables).to_pylist():
             if row["metric"] == past.metric:
@@ -149,7 +149,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
                         row["difference"], row["verdict"], Verdict(row["conclusion"])
                     )
         for ordinal, kind, name, digest in tables.rows("input", ("ordinal", "kind", "name", "digest")):
-            past.states[ordinal][f"{kind} {name}" if kind == "ranking" else kind] = digest
+            past.states[ordinal][f"{kind} {name}" if kind in ("ranking", "scores") else kind] = digest
         for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
             past.states[ordinal]["definition"] = digest
         for ordinal, candidate, decision, why in tables.rows(
@@ -180,13 +180,21 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             found[prefix] = value
 
-    apart = database.ELSEWHERE | {"systems", "judgments", "queries", "baseline", "name"}
+    apart = database.ELSEWHERE | {"systems", "judgments", "scores", "queries", "baseline", "name"}
     put("", {key: value for key, value in configuration.items() if key not in apart})
     return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 
 
+def primary_of(evaluation: Evaluation, past: Any) -> str:
+    """The first primary metric; of scores that need not name it, the one that was compared last."""
+    if evaluation.scores and not evaluation.names_metrics:
+        ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
+        return str(metric)
+    return evaluation.metrics[0]
+
+
 def known_metric(past: Any, metric: str, path: Path) -> str:
-    name = parse(metric).name
+    name = canonical(metric)
     known = sorted({found for (found,) in past.rows("system_summary", ("metric",))})
     if name not in known:
         raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")

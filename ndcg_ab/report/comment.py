@@ -22,7 +22,7 @@ from ndcg_ab.report.answer import (
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.text import level, ordered, plain, rows_of
+from ndcg_ab.report.text import level, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
@@ -53,7 +53,7 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
         parts.append(folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
-        f" {queries_text(outcome.parity_queries)} recomputed in Python, equal; ndcg-ab {__version__}</sub>"
+        f" {recomputed(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
     )
     return "\n\n".join(parts) + "\n"
 

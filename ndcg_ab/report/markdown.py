@@ -52,16 +52,15 @@ def note(outcome: Outcome) -> str:
     lines = answer_lines(outcome)
     lines += [f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
-        lines += [f"#### {metric.name}", ""]
-        lines += [
-            f"| system | verdict | mean | difference | interval | adjusted p | queries | {judged_label(metric)} |"
-        ]
-        lines += ["|---|---|---|---|---|---|---|---|"]
+        lines += [f"#### {cell_text(metric.name)}", ""]
+        last = [] if outcome.is_given else [judged_label(metric)]
+        head = ["system", "verdict", "mean", "difference", "interval", "adjusted p", "queries", *last]
+        lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         for system, row in rows_of(outcome, metric):
             cells = [cell_text(system.system_id), f"{mark(row)} {verdict_text(row)}" if row else "baseline"]
             cells += [plain(system.mean)]
             cells += [signed(row.difference), interval(row), probability(row.p_adjusted)] if row else [""] * 3
-            cells += [str(system.queries), percent(system.judged)]
+            cells += [str(system.queries), *([] if outcome.is_given else [percent(system.judged)])]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += slice_lines(outcome)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
@@ -16,9 +16,11 @@ from ndcg_ab.report.text import (
     interval,
     judged_label,
     level,
+    origin_of,
     percent,
     plain,
     probability,
+    recomputed,
     rows_of,
     shared_text,
     together,
@@ -48,8 +50,7 @@ def system_cells(system: SystemSummary) -> list[str]:
         plain(system.mean),
         plain(system.median),
         str(system.queries),
-        str(system.unanswered),
-        percent(system.judged),
+        *([] if system.unanswered is None else [str(system.unanswered), percent(system.judged)]),
     ]
 
 
@@ -94,7 +95,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
             dim(console, weighting)
         preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
-        again = f"{queries_text(outcome.parity_queries)} computed again by the Python core, and equal"
+        again = recomputed(outcome, "{} computed again by the Python core, and equal")
         dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
     if outcome.findings or is_clean(outcome):
         print_findings(console, outcome.findings)
@@ -103,11 +104,12 @@ def print_tables(console: Console, outcome: Outcome) -> None:
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """The systems on one metric, and each candidate against the baseline: in one table, or in two that are narrower."""
-    system_head = ["mean", "median", "queries", "unanswered", judged_label(metric)]
+    system_head = ["mean", "median", "queries"]
+    system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
     pairs = list(rows_of(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
     role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
-    title = title_of(metric.name, f" definition {metric.hash}{role}")
+    title = title_of(metric.name, f" {origin_of(metric)}{role}")
     p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
     test_head = ["difference", f"{level(outcome.alpha)} interval", *p, "wins/ties/losses"]
     verdicts = {row.candidate: verdict_cell(row, shared_text(outcome, row)) for _, row in pairs if row}

@@ -27,7 +27,7 @@ from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
-from ndcg_ab.report.text import ordered, plain, rows_of
+from ndcg_ab.report.text import ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def footing(outcome: Outcome) -> str:
     """How it was tested, in a line."""
     count = sum(row.p_adjusted is not None for row in outcome.main)
     tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
-    return f"\n{tested}; {queries_text(outcome.parity_queries)} recomputed in Python, equal"
+    return f"\n{tested}; {recomputed(outcome, '{} recomputed in Python, equal')}"
 
 
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:

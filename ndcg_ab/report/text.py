@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import LARGE, queries_text, signed
+from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.descriptive import Descriptive
@@ -39,6 +40,18 @@ def wins_ties_losses(comparison: Comparison) -> str:
 
 def judged_label(metric: Metric) -> str:
     return f"judged@{metric.cutoff}" if metric.cutoff else "judged"
+
+
+def origin_of(metric: Metric) -> str:
+    """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none."""
+    return "computed by another tool" if isinstance(metric, GivenMetric) else f"definition {metric.hash}"
+
+
+def recomputed(outcome: Outcome, text: str) -> str:
+    """The text with how many queries the Python core computed again, or that another tool computed the scores."""
+    if outcome.parity_queries is None:
+        return "scores computed by another tool"
+    return text.format(queries_text(outcome.parity_queries))
 
 
 def level(alpha: float) -> str:

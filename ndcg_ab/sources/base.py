@@ -84,7 +84,7 @@ class Pulled:
     @property
     def digest(self) -> str:
         """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format."""
-        keys = [(name, "ascending") for name in ("query_id", "doc_id") if name in self.table.column_names]
+        keys = [(name, "ascending") for name in self.layout.order if name in self.table.column_names]
         plain = self.table.replace_schema_metadata().cast(self.layout.schema).sort_by(keys)
         text = io.BytesIO()
         pacsv.write_csv(plain, text, pacsv.WriteOptions(include_header=True))

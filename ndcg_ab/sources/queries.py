@@ -67,7 +67,7 @@ def layout_of(evaluation: Evaluation) -> Layout:
     """The columns that the evaluation needs of its queries."""
     return query_layout(
         evaluation.slices.by,
-        needs_text=any(system.source.needs_queries for system in evaluation.systems),
+        needs_text=not evaluation.scores and any(system.source.needs_queries for system in evaluation.systems),
         needs_weight=bool(evaluation.statistics.weighted),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.config.sources import FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Pulled, Source
@@ -23,16 +24,28 @@ def function(described: PythonSource, directory: Path) -> Source:
     return Function(described, directory)
 
 
+def scores(described: ScoresSource, directory: Path) -> Source:
+    from ndcg_ab.sources.scores import Scores
+
+    return Scores(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
-SOURCES: dict[type, Callable[[Any, Path], Source]] = {FileSource: file_or_table, PythonSource: function}
+SOURCES: dict[type, Callable[[Any, Path], Source]] = {
+    FileSource: file_or_table,
+    PythonSource: function,
+    ScoresSource: scores,
+}
 
 
-def source_of(described: Described, directory: Path) -> Source:
+def source_of(described: Described | ScoresSource, directory: Path) -> Source:
     """The source that a configuration describes; directory: what relative paths start from."""
     return SOURCES[type(described)](described, directory)
 
 
-def pull(described: Described, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None) -> Pulled:
+def pull(
+    described: Described | ScoresSource, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None
+) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.

@@ -35,11 +35,13 @@ class Layout:
     fields: its columns.
     trec: the place of each field in a line of the TREC format, and the number of fields in such a line;
         None where TREC has no such file.
+    order: the columns by which rows are put in order before their content is digested.
     """
 
     kind: str
     fields: tuple[Field, ...]
     trec: tuple[dict[str, int], int] | None = None
+    order: tuple[str, ...] = ("query_id", "doc_id")
 
     @property
     def schema(self) -> pa.Schema:

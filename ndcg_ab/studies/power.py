@@ -15,7 +15,9 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.sources.queries import pull_weights
 from ndcg_ab.sources.schema import shown
-from ndcg_ab.studies.query_scores import LARGEST, Scores, canonical, read_scores
+from ndcg_ab.sources.scores import LARGEST
+from ndcg_ab.studies.query_scores import Scores, read_scores
+from ndcg_core.measures.given import canonical
 from ndcg_core.statistics.estimates import effective_number, moments
 from ndcg_core.statistics.flips import TIE_TOLERANCE
 from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_needed

@@ -7,37 +7,9 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of, read_file
-from ndcg_ab.sources.hints import in_options
-from ndcg_ab.sources.schema import Field, Layout, SayColumns, few, shown
-from ndcg_core.measures.metric import MetricError
-from ndcg_core.measures.notation import parse
-
-LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
-
-
-class ScoresLayout(Layout):
-    """The columns of per-query values; they have no other names."""
-
-    def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
-    ) -> dict[str, str]:
-        missing = [field.name for field in self.fields if field.required and field.name not in found]
-        if missing:
-            raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {few(found)}); per-query values"
-                " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
-            )
-        return super().check_columns(where, found, columns, say)
-
-
-LAYOUT = ScoresLayout(
-    "value",
-    (
-        *(Field(name, pa.string()) for name in ("system_id", "query_id", "metric")),
-        Field("value", pa.float64()),
-        Field("metric_hash", pa.string(), required=False),
-    ),
-)
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.scores import LARGEST, SCORE
+from ndcg_core.measures.given import canonical
 
 
 class Scores(NamedTuple):
@@ -61,12 +33,12 @@ class Scores(NamedTuple):
 
 def read_scores(path: Path) -> Scores:
     """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
-    return scores_of(read_file(path, LAYOUT, "parquet" if format_of(path) == "parquet" else "csv", {}), path)
+    return scores_of(read_file(path, SCORE, "parquet" if format_of(path) == "parquet" else "csv", {}), path)
 
 
 def scores_of(table: pa.Table, path: Path) -> Scores:
-    """The values in a table of LAYOUT; InputError as for `read_scores`."""
-    columns = [table[field.name].to_pylist() for field in LAYOUT.fields]
+    """The values in a table of SCORE; InputError as for `read_scores`."""
+    columns = [table[field.name].to_pylist() for field in SCORE.fields]
     spelt = {text: canonical(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}
     hashes: dict[str, str | None] = {}
@@ -85,11 +57,3 @@ def scores_of(table: pa.Table, path: Path) -> Scores:
             raise InputError(f"{where}: {metric} of system {shown(system)} on query {shown(query)} {problem}")
         queries[query] = value
     return Scores(path, values)
-
-
-def canonical(text: str) -> str:
-    """The metric's canonical name; a file may hold measures that are not ours, and they keep their names."""
-    try:
-        return parse(text).name
-    except MetricError:
-        return text

@@ -13,7 +13,7 @@ from ndcg_ab.config.hints import closest
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.sources.schema import shown
-from ndcg_ab.studies.query_scores import canonical
+from ndcg_core.measures.given import canonical
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict

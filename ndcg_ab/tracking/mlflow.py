@@ -217,7 +217,7 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
     run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
     values = system_values(outcome, name)
-    digest = next(row["digest"] for row in bundle.inputs if row["name"] == name and row["kind"] == "ranking")
+    digest = digest_of(bundle, name)
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.main if row.candidate == name]
@@ -229,6 +229,13 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
     client.set_terminated(run_id, system_status(outcome, name), ended)
     return str(run_id)
+
+
+def digest_of(bundle: Bundle, system: str) -> str:
+    """The digest of a system's ranking; of scores that of its own file, or of the first where it has none."""
+    rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
+    own = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
+    return str(own[0])
 
 
 def log_version(

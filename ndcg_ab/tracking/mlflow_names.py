@@ -2,13 +2,13 @@
 
 import re
 
+from ndcg_core.measures.given import metric_named
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import parse
 
 
 def metric_name(metric: Metric | str) -> str:
     """``ndcg_at_10``."""
-    return (parse(metric) if isinstance(metric, str) else metric).tracker_name
+    return (metric_named(metric) if isinstance(metric, str) else metric).tracker_name
 
 
 def judged_name(metric: Metric) -> str:

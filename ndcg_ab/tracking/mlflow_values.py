@@ -10,8 +10,8 @@ from ndcg_ab.report.answer import mark
 from ndcg_ab.report.markdown import decision_text, note, system_note
 from ndcg_ab.report.text import plain, rows_of
 from ndcg_ab.tracking.mlflow_names import judged_name, metric_name, tag_name
+from ndcg_core.measures.given import metric_named
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -116,7 +116,7 @@ def system_values(outcome: Outcome, name: str) -> dict[str, float]:
     values: dict[str, float | None] = {}
     for row in outcome.systems:
         if row.system_id == name:
-            metric = parse(row.metric)
+            metric = metric_named(row.metric)
             values[metric_name(metric)] = row.mean
             values.setdefault(judged_name(metric), row.judged)
     for test in outcome.main:

@@ -46,8 +46,8 @@ class Descriptive:
 
     effect_size: d_z = mean / deviation of the `Moments`, without unit; None where the differences do not vary.
     changed: share of the queries that differ, in [0, 1].
-    relative: mean difference / mean of the baseline's values; relative_low, relative_high: its interval (delta method,
-        t distribution). None without baseline values and where their mean is 0.
+    relative: mean difference / |mean of the baseline's values|; relative_low, relative_high: its interval (delta
+        method, t distribution). None without baseline values and where their mean is 0.
     p_t, p_wilcoxon, p_sign: two-sided, in [0, 1], of the t test, `wilcoxon` and `sign_test`; the latter two unweighted.
     skewness: of the differences, or with weights of the residuals: m3 / m2^1.5; None where they do not vary.
     above, within, below: `ndcg_core.statistics.estimates.chances` with the smallest effect; None without one.
@@ -156,7 +156,7 @@ def _relative(
     share: NDArray[np.float64] | None,
     level: float,
 ) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Mean difference / mean of the baseline and its interval; the error from the residuals d - relative * b."""
+    """Mean difference / size of the baseline's mean and its interval; the error from the residuals d - relative * b."""
     if baseline_values is None:
         return None, None, None
     baseline = np.asarray(baseline_values, dtype=np.float64)
@@ -165,8 +165,10 @@ def _relative(
     mean = float((baseline if share is None else share * baseline).mean())
     if abs(mean) <= TIE_TOLERANCE:
         return None, None, None
+    if mean < 0:  # so that more is better in the change, too
+        baseline, mean = -baseline, -mean
     relative = of.mean / mean
-    deviation = moments(values - relative * baseline, share).deviation / abs(mean)
+    deviation = moments(values - relative * baseline, share).deviation / mean
     return relative, *interval(of._replace(mean=relative, deviation=deviation), level)
 
 

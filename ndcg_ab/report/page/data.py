@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.config.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -28,6 +29,10 @@ DOC_IDS = pa.schema({"doc_id": pa.string()})
 MISSED = pa.schema(
     {"system_id": pa.string(), "query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()}
     | {"rank": pa.int64(), "missed": pa.int64()}
+)
+SHOWN_RESULTS = pa.schema(
+    {"system_id": pa.string(), "query_id": pa.string(), "rank": pa.int64(), "doc_id": pa.string()}
+    | {"grade": pa.float64(), "gain": pa.float64()}
 )
 FULL = 2000  # queries that are drawn one by one; beyond, the figures draw groups of them
 GROUPS = 1000  # bars that more queries are drawn with, about
@@ -82,9 +87,11 @@ def gather(
 
     can_do_without: a page without titles is better than none, because the evaluation is kept already.
     """
-    engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
-    rankings = engine.read("shown_result", order="query_id, system_id, rank")
-    missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
+    rankings, missed = SHOWN_RESULTS.empty_table(), MISSED.empty_table()
+    if not outcome.is_given:
+        engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
+        rankings = engine.read("shown_result", order="query_id, system_id, rank")
+        missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
     known, trouble = None, None
     if documents:
         shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
@@ -113,15 +120,25 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     digested: rows of an input beyond which its digest is left out.
     """
 
-    def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
+    def counted(pulled: Pulled) -> dict[str, Any]:
         count = pulled.table.num_rows
-        digest = pulled.digest if digested is None or count <= digested else None
+        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None}
+
+    def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:
+        origin = f"{kind_of(source.given.data)} in memory" if source.given else source.origin
+        return {"name": source.shown, "kind": "scores", "version": None, "origin": origin} | counted(pulled)
+
+    def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
         version = source.version if isinstance(source, System) else None
         found = {"name": name, "kind": kind, "version": version, "origin": origin_of(source)}
-        return found | {"rows": count, "digest": digest}
+        return found | counted(pulled)
 
-    inputs = [row(evaluation.judgments.source.shown, "judgments", evaluation.judgments, read.judgments)]
-    inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in evaluation.systems]
+    inputs = []
+    if evaluation.judgments and read.judgments:
+        inputs.append(row(evaluation.judgments.source.shown, "judgments", evaluation.judgments, read.judgments))
+    inputs += [scores_row(each, pulled) for each, pulled in zip(evaluation.scores, read.scores, strict=True)]
+    ranked = [system for system in evaluation.systems if system.name in read.rankings]
+    inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
     if evaluation.queries and read.queries.pulled:
         inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
     finished = datetime.now(UTC).isoformat(timespec="seconds")

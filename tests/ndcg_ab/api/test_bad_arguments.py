@@ -49,7 +49,7 @@ RANKINGS: dict[str, tuple[Any, str]] = {
     ),
     "texts for scores": (R.assign(score=["1", "x", "2"]), "systems['new'], row 2: score = 'x': must be a number"),
     "yes and no": (R.assign(score=[True, False, True]), "systems['new']: column 'score' is of type bool: score must"),
-    "dates": (R.assign(score=pd.Timestamp("2026-01-01")), "systems['new'], row 1: score = datetime.datetime(2026"),
+    "dates": (R.assign(score=pd.Timestamp("2026-01-01")), "systems['new']: column 'score' is of type timestamp"),
     "texts and numbers": (
         R.assign(doc_id=["a", 1, "b"]),
         "systems['new']: its pandas.DataFrame cannot be read as an Arrow table: Expected bytes, got a 'int' object",

@@ -42,7 +42,18 @@ def resolved(schema: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "place", [(), ("judgments",), ("queries",), ("systems",), ("statistics",), ("gate",), ("schedule",), ("prefect",)]
+    "place",
+    [
+        (),
+        ("judgments",),
+        ("queries",),
+        ("systems",),
+        ("scores",),
+        ("statistics",),
+        ("gate",),
+        ("schedule",),
+        ("prefect",),
+    ],
 )
 def test_it_has_the_keys_of_the_model(place: tuple[str, ...]) -> None:
     schema = SCHEMA
@@ -74,6 +85,9 @@ GOOD = [
     LEAST + "metrics: [{measure: null, cutoff: null, gain: null, preset: null}]\nguardrails: null\nmlflow: null",
     LEAST + "secondary_metrics: null\nretention: null\nslices: null\nstatistics: {alpha: null, interval: null}",
     "extends: guarded.yaml\nguardrails: {recall@5: null}",
+    "name: t\nscores: a.csv",
+    "name: t\nscores: {file: a.csv, columns: {query_id: qid}}\nmetrics: [map, -latency]\nguardrails: {P_10: 0.1}",
+    "name: t\nscores: [a.csv, {file: b, system: B, format: trec_eval}]\nsystems: [{name: B, version: '2'}]",
 ]
 
 
@@ -100,6 +114,7 @@ BAD = {
     "a choice": LEAST + "statistics: {interval: z}",
     "nothing to read": "name: t\njudgments: q\nsystems: [{name: a}]",
     "two places": "name: t\njudgments: q\nsystems: [{name: a, file: b, python: 'c:d'}]",
+    "scores of no kind": "name: t\nscores: [{file: a, format: trec}]",
     "too little": "name: t\njudgments: q",
     "directory": LEAST + "directory: /",
 }

@@ -242,12 +242,13 @@ def test_the_level_is_that_of_the_relative_change() -> None:
         assert (found.relative_low, found.relative_high) == pytest.approx(t_interval(DIFFERENCES, level))
 
 
-def test_a_negative_mean_of_the_baseline_keeps_the_interval_in_order() -> None:
+def test_over_a_negative_mean_of_the_baseline_more_is_still_a_rise() -> None:
+    """Values that should fall are compared with their signs turned: from -4 to -3 is a rise by a quarter."""
     found = described(DIFFERENCES, baseline_values=[-value for value in BASELINE])
-    assert found.relative == pytest.approx(-0.25)
+    assert found.relative == pytest.approx(0.25)
     assert found.relative_low is not None
     assert found.relative_high is not None
-    assert found.relative_low < -0.25 < found.relative_high
+    assert found.relative_low < 0.25 < found.relative_high
 
 
 @pytest.mark.slow

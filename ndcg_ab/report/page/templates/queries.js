@@ -71,6 +71,7 @@ function detail(row) {
   const close = element("button", { type: "button", class: "close" }, "Close");
   const made = element("div", { id: "detail", class: "detail", role: "region", "aria-labelledby": "detail-title" }, title,
     element("p", { id: "detail-values" }, values), element("p", { class: "links" }, link, copy, close));
+  if (data.given) return made;
   const known = data.rankings[row.place];
   if (!known) {
     made.append(element("p", { class: "soft" }, "This query’s rankings were left out to keep the page small: ",

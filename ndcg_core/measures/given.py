@@ -1,0 +1,93 @@
+"""A metric whose values another tool computed: a name and a direction, no definition."""
+
+import dataclasses
+import re
+from typing import Any
+
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.registry import Counted, Measure, Quotient
+
+NEGATED = "-"  # before a name: lower values are better, and every value is taken with its sign turned
+LONGEST = 200  # letters of a name
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenMetric(Metric):
+    """A metric as the other tool calls it; of ours it has nothing but what every metric shows of itself.
+
+    given: its name; with a leading ``-`` the values of the name behind it with their signs turned, so that more is
+        better, as everywhere.
+
+    Raises MetricError on a name that cannot be shown on one line.
+    """
+
+    given: str = ""
+
+    def __post_init__(self) -> None:
+        bare = self.given.removeprefix(NEGATED)
+        if not bare or not bare.isprintable() or bare != bare.strip() or len(bare) > LONGEST:
+            rule = f"must be printable text on one line, of 1 to {LONGEST} letters"
+            raise MetricError(f"metric {self.given!r}: {rule}")
+
+    @property
+    def source_name(self) -> str:
+        """The name under which the values stand in the scores."""
+        return self.given.removeprefix(NEGATED)
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether lower values are better, and the signs are turned."""
+        return self.given.startswith(NEGATED)
+
+    @property
+    def name(self) -> str:
+        return self.given
+
+    def choices(self) -> tuple[str, ...]:
+        """None: what another tool chose is not known."""
+        return ()
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """All that is known: the name, who computed it, and whether lower is better."""
+        return {"measure": self.source_name, "computed": "elsewhere", "lower_is_better": self.is_negated}
+
+    @property
+    def traits(self) -> Measure:
+        """Values lie in [0, 1] where ours of this name do; of other names no bounds are known."""
+        ours = ours_of(self.given)
+        return Measure(self.given, unknown_quotient, is_bounded=ours is not None and ours.traits.is_bounded)
+
+    @property
+    def tracker_name(self) -> str:
+        """Its name in letters, digits, ``_ - .``; with a digest of it where other signs had to go."""
+        ours = ours_of(self.given)
+        if ours is not None:
+            return ours.tracker_name
+        plain = re.sub(r"[^A-Za-z0-9_.\-]+", "_", self.given)
+        return plain if plain == self.given else f"{plain}_{self.hash}"
+
+
+def unknown_quotient(counted: Counted) -> Quotient:
+    raise MetricError("a metric that another tool computed cannot be computed here")
+
+
+def ours_of(name: str) -> Metric | None:
+    """The metric of ours that a name means; None where it means none."""
+    try:
+        return parse(name)
+    except MetricError:
+        return None
+
+
+def canonical(name: str) -> str:
+    """The name as ours are written, where it is one of ours (``nDCG@10`` is ``ndcg@10``); any other as it stands."""
+    sign = NEGATED if name.startswith(NEGATED) else ""
+    ours = ours_of(name.removeprefix(NEGATED))
+    return name if ours is None else sign + ours.name
+
+
+def metric_named(name: str) -> Metric:
+    """Ours, where the name means one, else one that another tool computed."""
+    return ours_of(name) or GivenMetric(given=name)
