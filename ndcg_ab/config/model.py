@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.sources import FileSource, GivenPath, System, TableSource
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
@@ -158,6 +159,11 @@ class Evaluation(Model):
     retention: Retention = Retention()
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_plain_secrets(cls, content: Any) -> Any:
+        return with_marks(content) if isinstance(content, dict) else content
 
     @field_validator("judgments", "queries", "documents", mode="before")
     @classmethod

@@ -17,8 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_ab.config.secrets import redacted, revealed
 from ndcg_ab.config.sources import PythonSource
-from ndcg_ab.config.values import filled_everywhere
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.schema import Layout, shown
@@ -49,7 +49,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 class Function(Source):
@@ -63,7 +63,7 @@ class Function(Source):
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
         function = load_function(self.origin, self.directory)
-        arguments = filled_everywhere(self.arguments, f"python = {self.origin!r}, arguments")
+        arguments = revealed(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
         try:
             rows = checked_rows(self.origin, function(dict(queries), **arguments))
         except InputError:

@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading, without_password
+from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.secrets import redacted, without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
@@ -99,7 +100,8 @@ def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> 
 
 def first_sentence(error: Exception) -> str:
     """Of SQLAlchemy's several lines the one that says what happened."""
-    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("(raised as a result")]
+    text = redacted(str(error))
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
