@@ -15,14 +15,16 @@ import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.redaction import redacted
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import decode, encode
-from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.evaluation.data_checks import by_severity, check
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
@@ -98,7 +100,8 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
     }
     with opened(evaluation, folder) as engine:
         pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
-        found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation.metric_list))
+        findings = [*check_secrets(evaluation), *check(engine, judgments, rankings, evaluation.metric_list)]
+        found: list[dict[str, Any]] = encode(by_severity(findings))
         return found
 
 
@@ -235,7 +238,7 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
         published = {"pending": None, **call(PUBLISH, evaluation, bundle)}
     except Exception as error:  # whatever the tracker does, the work is done
         reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
-        published = {"pending": reason, "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+        published = {"pending": redacted(reason), "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
     bundles.retain(evaluation)
     return Performed(bundle, reused, published)
 

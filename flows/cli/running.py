@@ -23,6 +23,7 @@ PENDING = 75  # exit code when the results stand on disk and only logging them i
 def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Quiet = False) -> None:
     """Read and check everything that a configuration names, without scoring."""
     with user_errors():
+        from ndcg_ab.config.environment import prepare
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.moment import at_moment
         from ndcg_ab.engines import open_engine
@@ -30,6 +31,7 @@ def check(config: ConfigFile, at: At = None, settings: Settings = None, quiet: Q
         from ndcg_ab.report.tables import print_findings
 
         evaluation = at_moment(read_config(config, settings or ()), moment_of(at) or datetime.now(UTC))
+        prepare(evaluation)
         with (
             open_engine(None, evaluation.resources.threads, evaluation.resources.memory_limit) as engine,
             Progress(quiet) as say,
@@ -80,7 +82,9 @@ def run(
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
-            complain(f"the results are safe; the next run delivers them, or: {program()} publish {finished.bundle}")
+            changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
+            command = f"{program()} publish {shlex.quote(str(config))}{changes}"
+            complain(f"the results are safe; the next run delivers them, or: {command}")
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)

@@ -35,6 +35,19 @@ def with_marks(content: Any, key: str = "", name: object = "") -> Any:
     return content
 
 
+def without_plain_secrets(content: Any, name: object = "") -> Any:
+    """What is kept of a configuration: nothing that looks like a secret, wherever it stands."""
+    if isinstance(content, dict):
+        return {part: without_plain_secrets(value, part) for part, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_plain_secrets(value, name) for value in content]
+    if not isinstance(content, str):
+        return content
+    for secret in dict.fromkeys(secrets_in(name, content)):
+        content = content.replace(secret, HIDDEN)
+    return content
+
+
 def mark_of(secret: str, key: str) -> str:
     """What stands for a plain secret; another one at the same key has another number."""
     name = re.sub(r"[^\w.-]+", ".", key).strip(".")  # an address with it stays an address

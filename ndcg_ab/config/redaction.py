@@ -5,6 +5,7 @@ whatever has the shape of one.
 import base64
 import html
 import json
+import logging
 import re
 import traceback
 from collections.abc import Iterator
@@ -98,7 +99,7 @@ def redacted_everywhere(content: Any) -> Any:
     return redacted(content) if isinstance(content, str) else content
 
 
-def discreet(error: Exception) -> Exception:
+def discreet(error: BaseException) -> BaseException:
     """An error that can be logged with its causes: itself, or, where it tells a secret, one of its kind that does not.
 
     What has no kind of ours is told as ``RuntimeError: KeyError: …``.
@@ -111,3 +112,28 @@ def discreet(error: Exception) -> Exception:
     if kind.__module__.startswith("ndcg_"):
         return kind(message)
     return RuntimeError(f"{kind.__name__}: {message}")
+
+
+class Censor(logging.Filter):
+    """Takes secrets out of what is logged, whoever said it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            told = record.getMessage()
+        except (TypeError, ValueError):  # the arguments do not fit; the handler says so
+            return True
+        if record.exc_info and record.exc_info[1] is not None:
+            told = "\n".join((told, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))
+        if redacted(told) != told:
+            record.msg, record.args, record.exc_info, record.exc_text = redacted(told), (), None, None
+        return True
+
+
+CENSOR = Censor()
+
+
+def censor_logs(*loggers: str) -> None:
+    """Takes secrets out of what the handlers of these loggers pass on; asking twice changes nothing."""
+    for name in loggers:
+        for handler in logging.getLogger(name).handlers:
+            handler.addFilter(CENSOR)

@@ -24,6 +24,7 @@ from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
@@ -212,7 +213,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
     findings = check(engine, judgments, rankings, evaluation.metric_list)
-    findings = by_severity([*findings, *check_queries(engine, evaluation)])
+    findings = by_severity([*check_secrets(evaluation), *findings, *check_queries(engine, evaluation)])
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
     judged, pairs = len(counts), sum(counts)
     results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
