@@ -14,13 +14,17 @@ NO_SECRETS = re.compile(  # what stands at such a key, and is none
     r"|[~.]{0,2}/\S*\.\w{1,6}|env|file|prompt",
     flags=re.IGNORECASE,
 )
-# A password may hold what an address should have encoded: an @, a slash.  A port is none (``host:80/a@b``).
-USERINFO = re.compile(r"(?<=://)[^\s/@:'\"<>]*:(?!\d+(?:[/?#]|$))(?P<secret>[^\s/'\"<>]+|[^\s@'\"<>]+)@(?=[^\s@/])")
+# A password may hold what an address should have encoded: an @, a slash.  A port is none (``host:80/a@b``).  A path
+# that was an address has one slash less.
+USERINFO = re.compile(
+    r"(?<=[A-Za-z0-9]:/)(?P<slash>/?)(?P<user>[^\s/@:'\"<>]*):(?!\d+(?:[/?#]|$))"
+    r"(?P<secret>[^\s/'\"<>]+|[^\s@'\"<>]+)@(?=[^\s@/])"
+)
 FORMATS = re.compile(
     r"(?P<secret>(?<![A-Za-z0-9])(?:"
     r"(?:AKIA|ASIA)[0-9A-Z]{16}"  # AWS
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"  # GitHub, GitLab
-    r"|sk-[A-Za-z0-9_-]{16,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"  # OpenAI, Anthropic; Stripe
+    r"|sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"  # OpenAI, Anthropic; Stripe
     r"|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|dapi[0-9a-f]{32}"
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|pn[ubs]_[A-Za-z0-9]{30,}"  # Prefect

@@ -71,8 +71,7 @@ def revealed_address(content: Any, where: str, directory: Path) -> str:
 def remembered_address(text: str) -> str:
     """The same; its user and password are secret, and what is named like a secret in its query."""
     for found in USERINFO.finditer(text):
-        password = found["secret"]
-        user = text[text.rfind("://", 0, found.start("secret")) + 3 : found.start("secret") - 1]
+        user, password = found["user"], found["secret"]
         for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
             remembered(each)
     for found in ASSIGNED.finditer(text):
@@ -101,8 +100,7 @@ def parted_address(text: str) -> tuple[str, str | None]:
 
 def without_password(uri: str) -> str:
     """An address as it can be shown and kept: without the name and password that it may hold."""
-    bare = re.sub(rf"(?<=://){USERINFO.pattern.removeprefix('(?<=://)')}", "", uri)
-    return re.sub(r"(?<=://)[^\s/@?#]*@", "", bare)
+    return re.sub(r"(?<=://)[^\s/@?#]*@", "", USERINFO.sub(r"\g<slash>", uri))
 
 
 def remember_environment(variables: Mapping[str, str] | None = None) -> None:

@@ -205,8 +205,7 @@ def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Pa
     with database.opened(database.path_of(evaluation)) as past:
         adopt(past, parent)
         found = database.same_content(past, database.content_key(evaluation, inputs))
-    limit = evaluation.retention.bundles
-    staying = bundles(parent)[-limit:] if limit else bundles(parent)
+    staying = bundles(parent)[-(evaluation.retention.bundles or 0) :]
     folders = [parent / key.rpartition("/")[2] for key in found]
     return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
 
