@@ -27,7 +27,7 @@ from prefect.artifacts import (
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 from prefect.events import emit_event
-from prefect.settings import PREFECT_API_URL
+from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_EXTRA_LOGGERS
 from prefect.states import Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
@@ -139,7 +139,7 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     """
     watch = WATCH.get(Watch())
     moment = at or datetime.now(UTC)
-    censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs")
+    censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     try:
         evaluation = at_moment(watch.evaluation or evaluation, moment)
         count = len(evaluation.systems) + len(steps.STEPS) - 1

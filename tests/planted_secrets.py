@@ -35,11 +35,11 @@ def search(queries, **given):
     logging.getLogger("prefect.task_runs").error("searching with %s", told)
     print("searching with", told)
     print("searching with", told, file=sys.stderr)
-    if given.get("mood"):
+    if given.get("is_silent"):
         try:
             raise KeyError(told)
         except KeyError as error:
-            raise {"silent": ConnectionError, "broken": RuntimeError}[given["mood"]](f"refused: {told}") from error
+            raise ConnectionError(f"refused: {told}") from error
     return {query: [(f"{query}-guide", 2.0), (f"{query}-story", 1.0)] for query in queries}
 """
 CONFIG = """

@@ -186,10 +186,12 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
         return [path], None
+    from ndcg_ab.config.environment import prepare
     from ndcg_ab.config.file import read_config
     from ndcg_ab.history.bundles import unpublished
 
     evaluation = read_config(path, settings)
+    prepare(evaluation)
     return unpublished(evaluation), evaluation
 
 

@@ -39,6 +39,8 @@ DEFAULTS = {
 }
 
 
+_parted: dict[str, str] = {}  # Prefect's addresses of this process, and who speaks there
+
 UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
 
 
@@ -73,11 +75,14 @@ def prepare(evaluation: Evaluation | None = None) -> None:
 def part_prefect_address() -> None:
     """Takes user and password out of Prefect's address, which Prefect logs and names in errors.
 
-    They go where Prefect looks for them: PREFECT_API_AUTH_STRING.
+    They go where Prefect looks for them, PREFECT_API_AUTH_STRING, and are taken away from there with the address.
     """
     url, held = parted_address(os.environ.get("PREFECT_API_URL", ""))
     if held:
         os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remembered(held)
+        _parted[url] = held
+    elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
+        del os.environ["PREFECT_API_AUTH_STRING"]
 
 
 def tracking_uri(evaluation: Evaluation) -> str:

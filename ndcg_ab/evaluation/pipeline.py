@@ -71,7 +71,7 @@ def score_all(
     when_read(read)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
-    findings = check(engine, judgments, rankings, evaluation.metric_list)
+    findings = by_severity([*check_secrets(evaluation), *check(engine, judgments, rankings, evaluation.metric_list)])
     say("scoring")
     score(engine, evaluation.metric_list)
     say("recomputing a sample")

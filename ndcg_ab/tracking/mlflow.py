@@ -107,7 +107,7 @@ def first_sentence(error: Exception) -> str:
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
-    uri = without_password(uri)
+    uri = redacted(without_password(uri))
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"

@@ -269,10 +269,8 @@ def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypat
     invoke(0, "publish", str(folder))
     arguments = json.loads((folder / "bundle.json").read_text())["evaluation"]["systems"][1]["arguments"]
     assert arguments["headers"]["X-Key"] == {"env": "PLANTED_ENV"}
-    assert "refused" in invoke(2, "run", str(config), "--set", "systems.new.arguments.mood=silent")
-    assert "refused" in invoke(2, "run", str(config), "--set", "systems.new.arguments.mood=broken")
-    invoke(2, "run", str(config), "--set", "prefect.api_url=http://me:h-2Mn6Bv3Cx8@127.0.0.1:9/api", "--set", "x=1")
-    files = everything_below(output) | {str(path): path.read_text() for path in output.glob("**/*.html")}
+    assert "refused" in invoke(2, "run", str(config), "--set", "systems.new.arguments.is_silent=true")
+    files = everything_below(output)
     databases = everything_below(prefect)
     assert any("searching with" in text for text in databases.values()), "what was logged is in Prefect's database"
     assert any("mlruns" in place and place.endswith("bundle.json") for place in files)

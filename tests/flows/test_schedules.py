@@ -146,6 +146,14 @@ def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> 
     )
 
 
+def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
+    from ndcg_ab.flows.evaluation import silence
+
+    said = str(silence("http://me:pl4in-w0rd@127.0.0.1:9/api?api_key=a1b2c3d4"))
+    assert said.startswith("http://127.0.0.1:9/api?api_key=••• does not answer: ")
+    assert "pl4in" not in said
+
+
 def test_when_it_is_due_next() -> None:
     from ndcg_ab.flows.schedules import next_time
 

@@ -216,6 +216,11 @@ def test_prefect_s_address_is_handed_on_without_its_password(monkeypatch: pytest
     assert environment.os.environ["PREFECT_API_URL"] == "https://prefect.example/api"
     assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
     assert without_known("pr3f3ct-w0rd k3y-of-the-environment") == "••• •••"
+    environment.prepare()
+    assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
+    monkeypatch.setenv("PREFECT_API_URL", "https://another.example/api")
+    environment.prepare()
+    assert "PREFECT_API_AUTH_STRING" not in environment.os.environ, "another server is not told"
 
 
 @pytest.mark.parametrize(
