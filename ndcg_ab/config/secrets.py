@@ -25,6 +25,7 @@ from ndcg_ab.errors import InputError
 __all__ = ["SecretText", "is_reference", "redacted", "remembered", "revealed", "revealed_address"]
 
 LEAST = 8  # letters of a variable's value that is no reference and counts as a secret for its looks
+CLIENTS = ("MLFLOW_", "PREFECT_")
 FOLDERS = ("PWD", "OLDPWD")  # of the shell: no passwords
 WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}/\S*|[\w.-]+:\d+|\w+://\S+")
 
@@ -108,7 +109,8 @@ def remember_environment(variables: Mapping[str, str] | None = None) -> None:
     """Remembers what the environment holds for clients of servers: values of variables named like a secret."""
     for name, value in (os.environ if variables is None else variables).items():
         if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
-            remembered(value)
+            if name.startswith(CLIENTS) or not WORDS.fullmatch(value):
+                remembered(value)
         elif name.endswith(("_URI", "_URL")):
             remembered_address(value)
 

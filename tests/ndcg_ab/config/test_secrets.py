@@ -212,11 +212,14 @@ def test_prefect_s_address_is_handed_on_without_its_password(monkeypatch: pytest
     monkeypatch.setenv("PREFECT_API_URL", "https://me:pr3f3ct-w0rd@prefect.example/api")
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "")
     monkeypatch.setenv("SOME_API_KEY", "k3y-of-the-environment")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correcthorse")
     monkeypatch.setenv("PWD", "/srv/evaluations")
+    monkeypatch.setenv("DEPLOY_TOKEN", "production")
     environment.prepare()
     assert environment.os.environ["PREFECT_API_URL"] == "https://prefect.example/api"
     assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
-    assert without_known("pr3f3ct-w0rd k3y-of-the-environment /srv/evaluations") == "••• ••• /srv/evaluations"
+    shown = without_known("pr3f3ct-w0rd k3y-of-the-environment correcthorse /srv/evaluations production")
+    assert shown == "••• ••• ••• /srv/evaluations production"
     environment.prepare()
     assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
     monkeypatch.setenv("PREFECT_API_URL", "https://another.example/api")
