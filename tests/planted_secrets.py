@@ -3,7 +3,9 @@
 import base64
 import html
 import json
+import re
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -99,9 +101,18 @@ def found_in(texts: Mapping[str, str], secrets: Mapping[str, str]) -> list[str]:
     ]
 
 
+PACKED = re.compile(r"H4sI[A-Za-z0-9+/]{20,}={0,2}|(?<=deflate;)[A-Za-z0-9+/]{20,}={0,2}")
+
+
+def unpacked(text: str) -> str:
+    """The text, and what it holds packed: the data of a page, the views in MLflow."""
+    found = (base64.b64decode(packed) for packed in PACKED.findall(text))
+    return text + "".join(zlib.decompress(content, wbits=47).decode() for content in found)
+
+
 def everything_below(*folders: Path) -> dict[str, str]:
     return {
-        place: text
+        place: unpacked(text)
         for folder in folders
         for path in sorted(folder.rglob("*"))
         if path.is_file()
