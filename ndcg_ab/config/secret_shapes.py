@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 # The last words of a key's name, written without anything between: api_key, X-Api-Key and apiKey alike.
 NAMES = re.compile(
-    r"(password|passwd|passphrase|pwd|secret|apikey|accesskey|secretkey|privatekey|accountkey|authkey|sharedkey"
+    r"(password|passwd|passphrase|pwd|secret|apikey|accesskey|secretkey|privatekey|accountkey|authkey|sharedkey|^sig|(amz|goog|access)signature"
     r"|subscriptionkey|signingkey|encryptionkey|adminkey|masterkey|authstring|authorization|credentials?|cookie"
     r"|(?<!eos)(?<!bos)(?<!sep)(?<!pad)(?<!cls)(?<!unk)(?<!mask)(?<!stop)(?<!start)(?<!end)(?<!special)token)$"
 )
@@ -17,18 +17,18 @@ NO_SECRETS = re.compile(  # what stands at such a key, and is none
 # A password may hold what an address should have encoded: an @, a slash.  A port is none (``host:80/a@b``).  A path
 # that was an address has one slash less.
 USERINFO = re.compile(
-    r"(?<=[A-Za-z0-9]:/)(?P<slash>/?)(?P<user>[^\s/@:'\"<>]*):(?!\d+(?:[/?#]|$))"
-    r"(?P<secret>[^\s/'\"<>]+|[^\s@'\"<>]+)@(?=[^\s@/])"
+    r"(?<=[A-Za-z0-9]:/)(?P<slash>/?)(?P<user>[^\s/@:'\"<>\[]{0,256}):(?!\d+(?:[/?#]|$))"
+    r"(?P<secret>[^\s/'\"<>]{1,512}|[^\s@'\"<>]{1,512})@(?=[^\s@])"
 )
 FORMATS = re.compile(
     r"(?P<secret>(?<![A-Za-z0-9])(?:"
     r"(?:AKIA|ASIA)[0-9A-Z]{16}"  # AWS
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"  # GitHub, GitLab
-    r"|sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"  # OpenAI, Anthropic; Stripe
+    r"|sk-(?=[A-Za-z_-]{0,64}[0-9])[A-Za-z0-9_-]{16,}|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"  # OpenAI, Anthropic; Stripe
     r"|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|dapi[0-9a-f]{32}"
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|pn[ubs]_[A-Za-z0-9]{30,}"  # Prefect
-    r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"  # JSON Web Tokens
+    r"|eyJ[\w-]{8,1024}\.eyJ[\w-]{8,1024}\.[\w-]*"  # JSON Web Tokens
     r")|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))"
 )
 SCHEMES = re.compile(r"\b(?:Bearer|Basic|ApiKey|Token)\s+(?P<secret>[A-Za-z0-9+/._~-]{12,}=*)")

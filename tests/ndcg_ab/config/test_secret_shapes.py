@@ -1,11 +1,12 @@
 """What looks like a secret in a configuration, and what does not."""
 
+import time
 from typing import Any
 
 import pytest
 
 from ndcg_ab.config.plain_secrets import plain_secrets
-from ndcg_ab.config.secret_shapes import has_secret_name
+from ndcg_ab.config.secret_shapes import has_secret_name, secrets_in
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.dozjgNryP4J3jVmNHl0w"
 
@@ -31,6 +32,9 @@ SECRETS: list[dict[str, Any]] = [
     {"url": "https://me:p@ss@search.example/"},
     {"url": "mysql+pymysql://me:pa/ss@db/mlflow"},
     {"url": "https://search.example/find?q=x&api_key=12345678"},
+    {"url": "postgresql://me:pw@/judgments?host=/run/postgresql"},
+    {"url": "redis://:pa55@cache:6379"},
+    {"url": "az://container?sv=2020&sig=abcdEFGH%2F1234&se=2"},
     {"dsn": "host=db user=me password=hunter2"},
     {"connection": "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=c2VjcmV0c2VjcmV0"},
 ]
@@ -65,6 +69,8 @@ NO_SECRETS: list[dict[str, Any]] = [
     {"url": "https://search.example:9200/index/_search?size=100&sort=key"},
     {"url": "https://search.example:80/a@b"},
     {"url": "https://me@search.example/"},
+    {"url": "http://[::1]:80/x@y"},
+    {"config": "standard-config"},
     {"url": "postgresql://reader@db/judgments"},
     {"model": "sentence-transformers/all-MiniLM-L6-v2"},
     {"model": "sk-learn-ranker"},
@@ -87,6 +93,14 @@ def test_what_is_none_is_left_alone(content: dict[str, Any]) -> None:
 def test_the_key_is_named() -> None:
     content = {"systems": [{"name": "a"}, {"arguments": {"inner": [{"api_key": "a1b2c3d4"}]}}]}
     assert list(plain_secrets(content)) == ["systems[1].arguments.inner[0].api_key"]
+
+
+@pytest.mark.parametrize("part", ["a:/", "http://a:", "x=", "-eyJ", "-sk-", "Basic ", "password=", "@:/", "http://a:@"])
+def test_long_texts_take_no_longer_than_they_must(part: str) -> None:
+    text = part * 10_000
+    began = time.monotonic()
+    list(secrets_in("x", text))
+    assert time.monotonic() - began < 2
 
 
 def test_names_of_variables() -> None:
