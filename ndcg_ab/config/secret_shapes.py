@@ -28,7 +28,7 @@ FORMATS = re.compile(
     r"|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{30,}|dapi[0-9a-f]{32}"
     r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|pn[ubs]_[A-Za-z0-9]{30,}"  # Prefect
-    r"|eyJ[\w-]{8,1024}\.eyJ[\w-]{8,1024}\.[\w-]*"  # JSON Web Tokens
+    r"|eyJ[\w-]{8,1024}\.eyJ[\w-]{8,8192}\.[\w-]*"  # JSON Web Tokens
     r")|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))"
 )
 SCHEMES = re.compile(r"\b(?:Bearer|Basic|ApiKey|Token)\s+(?P<secret>[A-Za-z0-9+/._~-]{12,}=*)")

@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.redaction import censor_logs, discreet, redacted, remembered, without_known
 from ndcg_ab.config.secrets import parted_address, revealed, revealed_address
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.evaluation.secret_checks import check_secrets
+from ndcg_ab.sources import RANKING, pull
 
 HERE = Path()
 
@@ -183,6 +186,19 @@ def test_a_plain_secret_is_used_and_never_kept(tmp_path: Path) -> None:
     other = read(tmp_path, {"api_key": "another-secret"})
     assert revealed(other.systems[1].arguments, "x", tmp_path) == {"api_key": "another-secret"}
     assert revealed(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+
+
+def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "k3y-of-the-engine")
+    (tmp_path / "engine_that_tells.py").write_text(
+        "def search(queries, key):\n    try:\n        raise KeyError(key)\n"
+        "    except KeyError as error:\n        raise ConnectionError(f'refused: {key}') from error\n"
+    )
+    source = PythonSource(python="engine_that_tells:search", arguments={"key": {"env": "KEY"}})
+    with pytest.raises(SilentError) as caught:
+        pull(source, RANKING, tmp_path, {"q": "text"})
+    assert str(caught.value) == "python = 'engine_that_tells:search' failed: ConnectionError: refused: •••"
+    assert "k3y" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_mark_of_another_process_is_no_secret() -> None:
