@@ -243,6 +243,7 @@ def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
     assert "no detectable difference" in text
 
 
+@pytest.mark.filterwarnings("ignore:Logger 'prefect.task_runs'")  # `check` is no flow
 def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in a file, in MLflow's store, in Prefect's database, on a stream; those are named by reference, or plain."""
     from prefect.blocks.system import Secret
