@@ -6,6 +6,7 @@ The work and its order stand in `ndcg_ab.flows.steps`.  Tasks pass paths and sma
 
 import contextlib
 import dataclasses
+import functools
 import re
 import urllib.error
 import urllib.request
@@ -26,12 +27,15 @@ from prefect.artifacts import (
 from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext
 from prefect.events import emit_event
-from prefect.settings import PREFECT_API_URL
+from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_EXTRA_LOGGERS
 from prefect.states import Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.plain_secrets import without_plain_secrets
+from ndcg_ab.config.redaction import censor_logs, discreet, redacted
+from ndcg_ab.config.secrets import remembered_address, without_password
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import Finished, read_bundle
@@ -49,16 +53,17 @@ OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 class Watch:
     """What the caller of a flow in this process must know, whatever becomes of Prefect.
 
-    say: told what begins.  bundle, reused: as soon as the evaluation is safe on disk.  performed: when all is
-    done.
+    say: told what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
+    told.  bundle, reused: as soon as the evaluation is safe on disk.  performed: when all is done.
     error: what a step raised.
     """
 
     say: Callable[[str], None] = lambda step: None
+    evaluation: Evaluation | None = None
     bundle: Path | None = None
     reused: bool = False
     performed: steps.Performed | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
     def kept(self, bundle: Path, reused: bool) -> None:
         self.bundle, self.reused = bundle, reused
@@ -86,7 +91,23 @@ def as_task(step: steps.Step, evaluation: Evaluation) -> Any:
         }
     name = step.name.replace("{name}", "ranking")
     made: Any = task(name=name, task_run_name=step.name, cache_policy=NO_CACHE, persist_result=False, **settings)
-    return made(step.work)
+    return made(discreetly(step.work))
+
+
+def discreetly(work: Callable[..., Any]) -> Callable[..., Any]:
+    """The same work, whose errors tell no secret: Prefect keeps their words, and logs them with their causes."""
+
+    @functools.wraps(work)
+    def working(*arguments: Any) -> Any:
+        try:
+            return work(*arguments)
+        except Exception as error:
+            told = discreet(error)
+            if told is error:
+                raise
+            raise told from None
+
+    return working
 
 
 def by_task(evaluation: Evaluation) -> steps.Call:
@@ -118,15 +139,18 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     """
     watch = WATCH.get(Watch())
     moment = at or datetime.now(UTC)
+    censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
     try:
-        evaluation = at_moment(evaluation, moment)
+        evaluation = at_moment(watch.evaluation or evaluation, moment)
         with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation)) as bar:
             say = both(watch.say, bar.begins)
             call = steps.announced(say, by_task(evaluation), bar.ended)
             performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
     except Exception as error:
-        watch.error = error
-        raise
+        watch.error = discreet(error)
+        if watch.error is error:
+            raise
+        raise watch.error from None
     watch.performed = performed
     outcome = read_bundle(performed.bundle).outcome
     show(evaluation, performed, outcome)
@@ -231,12 +255,12 @@ def run_evaluation(
 
     A Prefect server that is away, or goes away on the way, does not stop the run: it goes on without.
     """
-    watch = Watch(say)
+    watch = Watch(say, evaluation)
     WATCH.set(watch)
     trouble = silence(PREFECT_API_URL.value())
     if trouble is None:
         try:
-            state: Any = evaluation_flow(evaluation, force, at, return_state=True)
+            state: Any = evaluation_flow(told_to_prefect(evaluation), force, at, return_state=True)
             if watch.performed is None:
                 state.result()
         except Exception as error:
@@ -247,7 +271,7 @@ def run_evaluation(
                 raise InputError(f"prefect.timeout_seconds = {limit:g}: a pull took longer and was given up") from None
             if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
                 raise
-            trouble = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            trouble = redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
     performed = watch.performed
     if performed is None and watch.bundle is not None:
         performed = steps.finish(evaluation, watch.bundle, watch.reused)
@@ -257,17 +281,25 @@ def run_evaluation(
     return finished(performed, trouble)
 
 
+def told_to_prefect(evaluation: Evaluation) -> Evaluation:
+    """The evaluation as a parameter that Prefect keeps and shows: itself where no secret stands in it."""
+    content = evaluation.model_dump(mode="json")
+    kept = without_plain_secrets(content)
+    return evaluation if kept == content else Evaluation.model_validate(kept)
+
+
 def silence(api_url: str | None) -> str | None:
     """Why the Prefect server does not answer; None where it does, or where none is named (then one is started)."""
     if not api_url:
         return None
+    shown = without_password(remembered_address(api_url))
     try:
-        with urllib.request.urlopen(f"{api_url.rstrip('/')}/health", timeout=PATIENCE):
+        with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE):
             return None
     except urllib.error.HTTPError as error:
-        return f"{api_url} answers {error.code}" if error.code >= 500 else None
+        return f"{redacted(shown)} answers {error.code}" if error.code >= 500 else None
     except (OSError, ValueError) as error:
-        return f"{api_url} does not answer: {getattr(error, 'reason', error)}"
+        return redacted(f"{shown} does not answer: {getattr(error, 'reason', error)}")
 
 
 def is_prefects(error: BaseException) -> bool:

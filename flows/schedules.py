@@ -20,6 +20,9 @@ from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.plain_secrets import plain_secrets
+from ndcg_ab.config.redaction import redacted
+from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError
 
 from .evaluation import evaluation_flow, is_prefects, silence
@@ -36,13 +39,19 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
 
     pool: the work pool whose workers run it; None where this process does.
     """
+    content = evaluation.model_dump(mode="json")
+    if plain := next(plain_secrets(content), None):
+        raise InputError(
+            f"{evaluation.name}: {plain}: holds what looks like a secret in plain text, which Prefect would keep and"
+            " show: name it by reference, as {env: NAME}, {file: PATH} or {prefect: BLOCK}"
+        )
     settings: dict[str, Any] = {}
     if evaluation.schedule is not None:
         cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
         settings["schedule"] = Cron(cron, timezone=zone, slug=SLUG)
     made = evaluation_flow.to_deployment(
         name=evaluation.name,
-        parameters={"evaluation": evaluation.model_dump(mode="json")},
+        parameters={"evaluation": content},
         description=described(evaluation),
         tags=["ndcg-ab", f"baseline:{evaluation.baseline_name}"],
         concurrency_limit=ONE_AT_A_TIME,
@@ -108,7 +117,8 @@ def server() -> Iterator[str]:
     except Exception as error:
         if not is_prefects(error):
             raise
-        raise InputError(f"Prefect server {url}: {' '.join(str(error).split())[:300]}") from None
+        said = redacted(" ".join(str(error).split()))[:300]
+        raise InputError(f"Prefect server {without_password(url)}: {said}") from None
 
 
 def say_at_once(text: str) -> None:
@@ -131,7 +141,7 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at
                 say(f"serving {name}: {cron} ({zone}), next on {time:%A %Y-%m-%d at %H:%M}")
         for line in outdated():
             say(line)
-        say(f"for the Prefect server {url}; Ctrl-C ends it")
+        say(f"for the Prefect server {without_password(url)}; Ctrl-C ends it")
         asyncio.run(until_stopped(runner, say))
 
 
@@ -175,7 +185,7 @@ def cause(error: BaseException | None) -> str:
     """The first error of a group of groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 def outdated() -> list[str]:

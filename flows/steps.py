@@ -15,6 +15,7 @@ import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.redaction import redacted
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
@@ -290,7 +291,7 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
         published = {"pending": None, **call(PUBLISH, evaluation, bundle)}
     except Exception as error:  # whatever the tracker does, the work is done
         reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
-        published = {"pending": reason, "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+        published = {"pending": redacted(reason), "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
     bundles.retain(evaluation)
     return Performed(bundle, reused, published)
 

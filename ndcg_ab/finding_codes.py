@@ -244,6 +244,14 @@ CODES: Mapping[str, Code] = {
         "The verdict over all queries and those of all tested slices contradict each other.",
         "Look at the slices before deciding.",
     ),
+    # ---- the configuration
+    "plain_secret": Code(
+        "warning",
+        "The configuration holds what looks like a password, a token or a key in plain text. It is taken out of"
+        " everything that is kept or shown.",
+        "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. Where it has been in a repository,"
+        " replace it.",
+    ),
     # ---- scores of another tool
     "scores_given": Code(
         "note",

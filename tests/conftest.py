@@ -11,7 +11,7 @@ from tests.references import Collection, collections
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 # Nothing in the tests may reach for a server or a store of the developer's own.
-SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY")
+SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 for name in SERVERS:
     os.environ.pop(name, None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ndcg_ab.config.redaction import redacted
 from ndcg_ab.errors import InputError, ParityError, SqlError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def end_where_a_gate_failed(outcome: "Outcome") -> None:
 
 
 def complain(text: str) -> None:
-    print(f"ndcg-ab: {text}", file=sys.stderr)
+    print(f"ndcg-ab: {redacted(text)}", file=sys.stderr)
 
 
 def is_metric_error(error: Exception) -> bool:

@@ -41,6 +41,7 @@ def check(
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
     with user_errors():
+        from ndcg_ab.config.environment import prepare
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.from_options import parse_metrics, parse_severities, parse_system
         from ndcg_ab.config.moment import at_moment
@@ -68,6 +69,8 @@ def check(
             evaluation = at_moment(evaluation, moment_of(at) or datetime.now(UTC))
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
+        if evaluation:
+            prepare(evaluation)
         resources = evaluation.resources if evaluation else Resources()
         with open_engine(None, resources.threads, resources.memory_limit) as engine, Progress(quiet) as say:
             if evaluation:
@@ -120,7 +123,9 @@ def run(
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
-            complain(f"the results are safe; the next run delivers them, or: {program()} publish {finished.bundle}")
+            changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
+            command = f"{program()} publish {shlex.quote(str(config))}{changes}"
+            complain(f"the results are safe; the next run delivers them, or: {command}")
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
@@ -222,10 +227,12 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
         return [path], None
+    from ndcg_ab.config.environment import prepare
     from ndcg_ab.config.file import read_config
     from ndcg_ab.history.bundles import unpublished
 
     evaluation = read_config(path, settings)
+    prepare(evaluation)
     return unpublished(evaluation), evaluation
 
 

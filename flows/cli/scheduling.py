@@ -54,7 +54,7 @@ def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evalua
     for config, name in zip(configs, names, strict=True):
         if names.count(name) > 1:
             raise InputError(f"{config}: name = {name!r}: another configuration has it too; a deployment has its own")
-    servers = {evaluation.prefect.api_url for evaluation in evaluations}
+    servers = {str(evaluation.prefect.api_url) for evaluation in evaluations}
     if len(servers) > 1:
         raise InputError(f"{configs[0]}: prefect.api_url: the configurations name different servers; take them apart")
     prepare(evaluations[0])

@@ -6,6 +6,8 @@ import sys
 import unicodedata
 from typing import Any, TextIO
 
+from ndcg_ab.config.redaction import without_known
+
 PLAIN = {  # one character for one, so that columns stay where they are
     **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
     **dict(zip("─┃╭╮╰╯├┤┬┴┼", "-|+++++++++", strict=True)),
@@ -44,8 +46,8 @@ def columns_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
-class Patient:
-    """A stream whose reader may leave early: what comes after goes nowhere, and the program goes on to its end."""
+class Discreet:
+    """A stream that says no secret, whoever writes to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -54,8 +56,16 @@ class Patient:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        self._stream.write(without_known(text))
+        return len(text)
+
+
+class Patient(Discreet):
+    """One whose reader may leave early: what comes after goes nowhere, and the program goes on to its end."""
+
+    def write(self, text: str) -> int:
         try:
-            return self._stream.write(text)
+            return super().write(text)
         except BrokenPipeError:
             self._drop()
             return len(text)
@@ -81,3 +91,5 @@ def prepare_streams() -> None:
             stream.reconfigure(errors=HANDLER)
     if not isinstance(sys.stdout, Patient):
         sys.stdout = Patient(sys.stdout)
+    if not isinstance(sys.stderr, Discreet):
+        sys.stderr = Discreet(sys.stderr)

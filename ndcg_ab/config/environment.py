@@ -2,12 +2,17 @@
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.values import filled
+from ndcg_ab.config.secrets import (
+    parted_address,
+    remember_environment,
+    remembered,
+    remembered_address,
+    revealed_address,
+)
 
 DEFAULTS = {
     # Neither asks the internet for anything.
@@ -34,6 +39,8 @@ DEFAULTS = {
 }
 
 
+_parted: dict[str, str] = {}  # Prefect's addresses of this process, and who speaks there
+
 UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload comes when the file is stored
 
 
@@ -58,21 +65,32 @@ def prepare(evaluation: Evaluation | None = None) -> None:
     if not os.environ.get("PREFECT_API_URL"):
         os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
     if evaluation is not None and (
-        url := filled(evaluation.prefect.api_url or "", f"{evaluation.name}: prefect.api_url")
+        url := revealed_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
     ):
         os.environ["PREFECT_API_URL"] = url
+    remember_environment()
+    part_prefect_address()
+
+
+def part_prefect_address() -> None:
+    """Takes user and password out of Prefect's address, which Prefect logs and names in errors.
+
+    They go where Prefect looks for them, PREFECT_API_AUTH_STRING, and are taken away from there with the address.
+    """
+    url, held = parted_address(os.environ.get("PREFECT_API_URL", ""))
+    if held:
+        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remembered(held)
+        _parted[url] = held
+    elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
+        del os.environ["PREFECT_API_AUTH_STRING"]
 
 
 def tracking_uri(evaluation: Evaluation) -> str:
     """Where to log: the configuration, else MLFLOW_TRACKING_URI, else SQLite beside the results."""
-    configured = filled(evaluation.mlflow.tracking_uri or "", f"{evaluation.name}: mlflow.tracking_uri")
+    place = f"{evaluation.name}: mlflow.tracking_uri"
+    configured = revealed_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
-    return named or f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
-
-
-def without_password(uri: str) -> str:
-    """An address as it can be shown and kept: without the name and password that it may hold."""
-    return re.sub(r"(?<=://)[^/@]*@", "", uri)
+    return remembered_address(named) if named else f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
 
 
 def artifact_directory(uri: str) -> Path | None:

@@ -1,7 +1,7 @@
 """A configuration from its layers: the files that it extends, the file itself, and what `--set` changes."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -21,6 +21,7 @@ from ndcg_ab.config.keys import (
     meant_key,
     takes_text,
 )
+from ndcg_ab.config.references import is_kept, is_reference
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
@@ -116,7 +117,7 @@ def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
             under = {"file": under}
         if value is None:
             found.pop(key, None)
-        elif isinstance(value, dict) and isinstance(under, dict):
+        elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
             found[key] = merged(under, value)
         else:
             found[key] = value
@@ -153,7 +154,21 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
             ]
     if isinstance(scores := found.get("scores"), list):
         found["scores"] = [absolute(each) for each in scores]
-    return found
+    return {key: with_whole_references(value, absolute, key) for key, value in found.items()}
+
+
+def with_whole_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
+    """With the paths of secrets' files absolute."""
+    if is_reference(content) and "file" in content and is_kept(key):
+        return {"file": absolute(content["file"])}
+    if isinstance(content, dict):
+        return {
+            part: with_whole_references(value, absolute, f"{key}.{part}".removeprefix("."))
+            for part, value in content.items()
+        }
+    if isinstance(content, list):
+        return [with_whole_references(value, absolute, f"{key}[{at}]") for at, value in enumerate(content)]
+    return content
 
 
 # ---- what --set changes

@@ -12,6 +12,7 @@ from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, GivenPath, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
@@ -139,8 +140,6 @@ class Evaluation(Model):
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
-        None, description="The judgments: a file name, or file, format and columns."
-    )
     queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
@@ -176,6 +175,11 @@ class Evaluation(Model):
     retention: Retention = Retention()
     resources: Resources = Resources()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_plain_secrets(cls, content: Any) -> Any:
+        return with_marks(content) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod

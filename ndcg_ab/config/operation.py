@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from ndcg_ab.config.references import SecretText
+
 CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
 
@@ -21,7 +23,7 @@ class Model(BaseModel):
 class Tracking(Model):
     """Where MLflow keeps the results."""
 
-    tracking_uri: str | None = Field(
+    tracking_uri: SecretText | None = Field(
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
@@ -30,7 +32,9 @@ class Tracking(Model):
 class Prefect(Model):
     """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
 
-    api_url: str | None = Field(None, description="Prefect server; by default PREFECT_API_URL, else none is needed.")
+    api_url: SecretText | None = Field(
+        None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
+    )
     retries: int = Field(
         2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
     )

@@ -1,4 +1,4 @@
-"""Secrets: named in a configuration by reference alone, looked up when they are used, and shown nowhere.
+"""Secrets: named in a configuration by reference, looked up when they are used, and shown nowhere.
 
     {env: NAME}      the variable NAME of the environment
     {file: PATH}     what the file holds, without the line end
@@ -9,22 +9,25 @@ What is kept of an evaluation holds the reference.  Every value that was looked 
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from ndcg_ab.config.values import filled
+from ndcg_ab.config.plain_secrets import without_marks
+from ndcg_ab.config.redaction import redacted, remembered
+from ndcg_ab.config.references import SecretText, is_reference
+from ndcg_ab.config.secret_shapes import ASSIGNED, USERINFO, has_secret_name
+from ndcg_ab.config.values import VARIABLE, filled
 from ndcg_ab.errors import InputError
 
-REFERENCES = ("env", "file", "prefect")
-SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
-HIDDEN = "•••"
-_revealed: set[str] = set()
+__all__ = ["SecretText", "is_reference", "redacted", "remembered", "revealed", "revealed_address"]
 
-
-def is_reference(content: Any) -> bool:
-    """Whether it is {env: NAME}, {file: PATH} or {prefect: NAME}."""
-    return isinstance(content, dict) and len(content) == 1 and next(iter(content)) in REFERENCES
+LEAST = 8  # letters of a variable's value that is no reference and counts as a secret for its looks
+CLIENTS = ("MLFLOW_", "PREFECT_")
+FOLDERS = ("PWD", "OLDPWD")  # of the shell: no passwords
+WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}/\S*|[\w.-]+:\d+|\w+://\S+")
 
 
 def revealed(content: Any, where: str, directory: Path) -> Any:
@@ -34,31 +37,87 @@ def revealed(content: Any, where: str, directory: Path) -> Any:
     secret is not there.
     """
     if is_reference(content):
-        ((kind, name),) = content.items()
-        return remembered(LOOK_UP[kind](str(name), where, directory))
+        value = looked_up(content, where, directory)
+        remembered_address(value)
+        return remembered(value)
     if isinstance(content, dict):
         return {key: revealed(value, f"{where}.{key}", directory) for key, value in content.items()}
     if isinstance(content, list):
         return [revealed(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
-    return filled(content, where) if isinstance(content, str) else content
-
-
-def remembered(value: str) -> str:
-    """The value, which `redacted` knows from now on."""
-    if len(value) >= SHORTEST:
-        _revealed.add(value)
-    return value
-
-
-def redacted(text: str) -> str:
-    """A text without the secrets that this process has looked up."""
-    for secret in longest_first():
-        text = text.replace(secret, HIDDEN)
+    if not isinstance(content, str):
+        return content
+    text = without_marks(filled(content, where), where)
+    for found in VARIABLE.finditer(content):
+        name = (found["inner"] or "").partition(":-")[0]
+        value = os.environ.get(name, "")
+        if has_secret_name(name) or has_secret_name(where) or (len(value) >= LEAST and not WORDS.fullmatch(value)):
+            remembered(value)
+    remembered_address(text)
     return text
 
 
-def longest_first() -> Iterator[str]:
-    yield from sorted(_revealed, key=len, reverse=True)
+def revealed_address(content: Any, where: str, directory: Path) -> str:
+    """An address, of which the secret parts alone are remembered: user and password, and keys in its query.
+
+    The rest of it may be shown, whatever it was named by.
+    """
+    if content is None:
+        return ""
+    if not is_reference(content):
+        text = without_marks(filled(content, where), where)
+    else:
+        text = looked_up(content, where, directory)
+    return remembered_address(text)
+
+
+def remembered_address(text: str) -> str:
+    """The same; its user and password are secret, and what is named like a secret in its query."""
+    for found in USERINFO.finditer(text):
+        user, password = found["user"], found["secret"]
+        for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
+            remembered(each)
+    for found in ASSIGNED.finditer(text):
+        if has_secret_name(found["name"]):
+            remembered(unquote(remembered(found["secret"])))
+    if token := token_of(text):
+        remembered(unquote(remembered(token)))
+    return text
+
+
+def token_of(text: str) -> str | None:
+    """What stands before the @ of an http address alone, and is long enough to be a secret."""
+    found = re.match(r"https?://([^/:@?#\s]{8,})@", text)
+    return found[1] if found else None
+
+
+def parted_address(text: str) -> tuple[str, str | None]:
+    """An address without user and password, and these as ``user:password``, decoded; None where it has none."""
+    if "@" not in text or not text.startswith(("http://", "https://")):
+        return text, None
+    bare = without_password(text)
+    start = text.index("://") + 3
+    held = text[start : len(text) - len(bare) + start - 1]
+    return bare, unquote(held) if held else None
+
+
+def without_password(uri: str) -> str:
+    """An address as it can be shown and kept: without the name and password that it may hold."""
+    return re.sub(r"(?<=://)[^\s/@?#]*@", "", USERINFO.sub(r"\g<slash>", uri))
+
+
+def remember_environment(variables: Mapping[str, str] | None = None) -> None:
+    """Remembers what the environment holds for clients of servers: values of variables named like a secret."""
+    for name, value in (os.environ if variables is None else variables).items():
+        if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
+            if name.startswith(CLIENTS) or not WORDS.fullmatch(value):
+                remembered(value)
+        elif name.endswith(("_URI", "_URL")):
+            remembered_address(value)
+
+
+def looked_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
+    ((kind, name),) = reference.items()
+    return LOOK_UP[kind](str(name), where, directory)
 
 
 def from_environment(name: str, where: str, directory: Path) -> str:
@@ -69,14 +128,21 @@ def from_environment(name: str, where: str, directory: Path) -> str:
 
 
 def from_file(name: str, where: str, directory: Path) -> str:
-    path = directory / Path(name).expanduser()
     try:
-        return path.read_text().rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
+        path = directory / Path(name).expanduser()
+        value = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except RuntimeError:
+        raise InputError(f"{where}: {name}: there is no home directory here for ~: give the whole path") from None
+    except (OSError, ValueError) as error:
         raise InputError(f"{where}: {path}: the secret cannot be read: {type(error).__name__}") from None
+    if not value:
+        raise InputError(f"{where}: {path}: the file of the secret is empty: write the secret into it")
+    return value
 
 
 def from_prefect(name: str, where: str, directory: Path) -> str:
+    if where.endswith("prefect.api_url"):
+        raise InputError(f"{where}: Prefect's own address cannot stand in a block of Prefect: say {{env: NAME}}")
     from prefect.blocks.system import Secret
 
     try:

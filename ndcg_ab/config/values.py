@@ -12,18 +12,12 @@ from typing import Any
 import yaml
 
 from ndcg_ab.config.keys import Place, dotted, takes_text
+from ndcg_ab.config.references import is_kept
 from ndcg_ab.config.yaml_files import Loader
 from ndcg_ab.errors import InputError
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
-AT_USE = ("mlflow.tracking_uri", "prefect.api_url", "systems[].arguments")
-
-
-def is_kept(place: Place) -> bool:
-    """Whether variables at this place are looked up when they are used."""
-    key = re.sub(r"\[\d+\]", "[]", dotted(place[:3]))
-    return key in AT_USE
 
 
 def filled(text: str, where: str) -> str:
@@ -52,15 +46,6 @@ def filled(text: str, where: str) -> str:
     return VARIABLE.sub(value_of, text)
 
 
-def filled_everywhere(content: Any, where: str) -> Any:
-    """The same for every text in lists and mappings, keys excepted."""
-    if isinstance(content, dict):
-        return {key: filled_everywhere(value, f"{where}.{key}") for key, value in content.items()}
-    if isinstance(content, list):
-        return [filled_everywhere(value, f"{where}[{at}]") for at, value in enumerate(content)]
-    return filled(content, where) if isinstance(content, str) else content
-
-
 def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
     """What a file holds at a place, with the values of its variables.
 
@@ -74,7 +59,7 @@ def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
     if not isinstance(content, str):
         return content
     value = filled(content, f"{origin}: {dotted(place)}")
-    if is_kept(place):
+    if is_kept(dotted(place)):
         return content
     whole = VARIABLE.fullmatch(content.strip())
     if whole is None or whole["inner"] is None:

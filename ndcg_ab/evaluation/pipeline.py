@@ -20,6 +20,7 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.score_checks import check_coverage
+from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
@@ -170,7 +171,7 @@ def conclude(
     weights = weights_of(engine, evaluation)
     systems = summaries(engine, weights)
     compared = families(engine, evaluation, weights)
-    noticed = [*findings, *check_queries(engine, evaluation)]
+    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -239,7 +240,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
     if evaluation.scores:
         evaluation, findings = take_scores(evaluation, engine, say)
-        findings = [*findings, *check_queries(engine, evaluation)]
+        findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
         refuse_errors(findings, evaluation)
         findings = settled(findings, evaluation)
         systems = ", ".join(system.name for system in evaluation.systems)
@@ -248,7 +249,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     judgments, queries, rankings = pull_all(evaluation, say)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
-    findings = [*check(engine, judgments, rankings, evaluation), *check_queries(engine, evaluation)]
+    findings = check(engine, judgments, rankings, evaluation)
+    findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]

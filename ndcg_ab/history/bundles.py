@@ -20,6 +20,7 @@ import pyarrow.parquet as papq
 
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.plain_secrets import without_plain_secrets
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
@@ -84,6 +85,7 @@ class Bundle:
         """Writes its file, whole or not at all."""
         content = {"schema": SCHEMA, **encode(self)}
         del content["folder"]
+        content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
         write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     def enter(self, past: DuckDBEngine) -> None:
@@ -93,14 +95,14 @@ class Bundle:
             began=encode(self.began),
             finished=encode(self.finished),
             baseline=self.outcome.baseline,
-            configuration=json.dumps(encode(self.evaluation)),
+            configuration=json.dumps(without_plain_secrets(encode(self.evaluation))),
             content_key=self.content_key,
             configuration_key=self.configuration_key,
             query_set=self.query_set,
             gate=self.outcome.gate,
             program=self.program,
         )
-        database.enter(past, about, self.inputs, self.outcome, self.ordinal)
+        database.enter(past, about, without_plain_secrets(self.inputs), self.outcome, self.ordinal)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
         database.enter_reused(past, read_reused(self.folder), self.ordinal)
 
@@ -203,8 +205,7 @@ def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Pa
     with database.opened(database.path_of(evaluation)) as past:
         adopt(past, parent)
         found = database.same_content(past, database.content_key(evaluation, inputs))
-    limit = evaluation.retention.bundles
-    staying = bundles(parent)[-limit:] if limit else bundles(parent)
+    staying = bundles(parent)[-(evaluation.retention.bundles or 0) :]
     folders = [parent / key.rpartition("/")[2] for key in found]
     return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_ab.config.redaction import discreet, redacted
+from ndcg_ab.config.secrets import revealed
 from ndcg_ab.config.sources import PythonSource
-from ndcg_ab.config.values import filled_everywhere
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.schema import Layout, shown
@@ -35,10 +36,10 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from error
+            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
         raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
     except (Exception, SystemExit) as error:
-        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from error
+        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
     finally:
         sys.path.remove(str(directory))
     function = getattr(module, function_name, None)
@@ -49,7 +50,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 class Function(Source):
@@ -63,14 +64,14 @@ class Function(Source):
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
         function = load_function(self.origin, self.directory)
-        arguments = filled_everywhere(self.arguments, f"python = {self.origin!r}, arguments")
+        arguments = revealed(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
         try:
             rows = checked_rows(self.origin, function(dict(queries), **arguments))
         except InputError:
             raise
         except (Exception, SystemExit) as error:
             kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-            raise kind(f"python = {self.origin!r} failed: {in_one_line(error)}") from error
+            raise kind(f"python = {self.origin!r} failed: {in_one_line(error)}") from discreet(error)
         if not rows:
             raise InputError(f"python = {self.origin!r} returned no document for any of {len(queries)} queries")
         query_ids, doc_ids, scores = zip(*rows, strict=True)

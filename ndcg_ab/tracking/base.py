@@ -1,11 +1,14 @@
 """What a tracker is, and the publishing of bundles that none has yet."""
 
 import dataclasses
+import os
 import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.operation import Tracking
+from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.history.bundles import Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
@@ -28,6 +31,25 @@ class Published:
     dashboard: str | None = None
 
 
+def place_of(bundle: Bundle) -> Tracking:
+    """Where a bundle goes that no configuration is given for: MLFLOW_TRACKING_URI, else a store in a file.
+
+    A bundle may come from somebody else.  So the environment goes before what the bundle says, and a server that the
+    bundle alone names is not spoken to: it would be sent the user's credentials.
+    """
+    given = bundle.evaluation.mlflow
+    address = given.tracking_uri
+    if os.environ.get("MLFLOW_TRACKING_URI") or address is None:
+        return given.model_copy(update={"tracking_uri": None})
+    if isinstance(address, str) and address.startswith("sqlite:///") and "${" not in address:
+        return given
+    shown = f" ({without_password(address)})" if isinstance(address, str) else ""
+    raise InputError(
+        f"{bundle.folder}: the address of a server in a bundle{shown} is not trusted: name the server with"
+        " MLFLOW_TRACKING_URI, or publish by the configuration: ndcg-ab publish CONFIG"
+    )
+
+
 class Tracker(ABC):
     """A place that keeps results for dashboards.  Another one is a module with such a class, and a line
     in `tracking`."""
@@ -43,13 +65,13 @@ class Tracker(ABC):
     def publish(self, folder: Path, current: Evaluation | None = None) -> Published:
         """Logs the bundle in `folder`, and notes there that it is logged.
 
-        current: the evaluation as it is configured now, which says where to; by default what the bundle says, with its
-        output where the folder is now.
+        current: the evaluation as it is configured now, which says where to; by default see `place_of`.
         Raises InputError where there is no bundle; else as `log`.
         """
         bundle = read_bundle(folder)
         output = folder.resolve().parent.parent if current is None else current.output_directory
-        place = {"mlflow": (current or bundle.evaluation).mlflow, "output": output}
+        mlflow = place_of(bundle) if current is None else current.mlflow
+        place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with alone(folder):
             render(folder)

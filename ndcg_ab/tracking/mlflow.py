@@ -14,7 +14,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading, without_password
+from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.redaction import discreet, redacted
+from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
@@ -76,9 +78,9 @@ def log_once(bundle: Bundle) -> Published:
         refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
         raise (RefusedError if refused else TrackingError)(
             f"{without_password(uri)}: {first_sentence(error)}"
-        ) from error
+        ) from discreet(error)
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        raise TrackingError(f"{without_password(uri)}: {first_sentence(error)}") from error
+        raise TrackingError(f"{without_password(uri)}: {first_sentence(error)}") from discreet(error)
 
 
 def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
@@ -99,12 +101,13 @@ def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> 
 
 def first_sentence(error: Exception) -> str:
     """Of SQLAlchemy's several lines the one that says what happened."""
-    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("(raised as a result")]
+    text = redacted(str(error))
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
-    uri = without_password(uri)
+    uri = redacted(without_password(uri))
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"
@@ -132,7 +135,9 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
             if found is None:
                 raise  # else another process has made it meanwhile
     if found.lifecycle_stage != "active":
-        raise InputError(f"mlflow: experiment {name!r} is deleted in {uri}; restore it, or name another one")
+        raise InputError(
+            f"mlflow: experiment {name!r} is deleted in {without_password(uri)}; restore it, or name another one"
+        )
     return str(found.experiment_id)
 
 

@@ -1,5 +1,6 @@
 """The whole flow, against a temporary Prefect server and a real MLflow store."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from ndcg_ab.config.environment import prepare
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
+from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
 from tests.places import ROOT
+from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
 from tests.stores import with_store
 
 prepare()
@@ -237,3 +241,38 @@ def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
     (page,) = (tmp_path / "results").rglob("demo/2*/report.html")
     text = page.read_text()
     assert "no detectable difference" in text
+
+
+@pytest.mark.filterwarnings("ignore:Logger 'prefect.task_runs'")  # `check` is no flow
+def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in a file, in MLflow's store, in Prefect's database, on a stream; those are named by reference, or plain."""
+    from prefect.blocks.system import Secret
+    from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, PREFECT_API_URL
+
+    Secret(value=PLANTED["block"]).save("planted")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    config = planted_config(tmp_path, str(PREFECT_API_URL.value()), monkeypatch)
+    prefect = Path(str(PREFECT_API_DATABASE_CONNECTION_URL.value()).partition(":///")[2]).parent
+    streams = {}
+    output = with_store(config.parent / "out")
+
+    def invoke(code: int, *arguments: str) -> str:
+        found = CliRunner().invoke(app, arguments)
+        streams[f"stdout of {arguments}"], streams[f"stderr of {arguments}"] = found.stdout, found.stderr
+        assert found.exit_code == code, found.output
+        return found.output
+
+    assert "looks like a secret in plain text" in invoke(0, "check", str(config))
+    assert "logging is pending" in invoke(75, "run", str(config))
+    (folder,) = (output / "planted").glob("2*")
+    assert "is not trusted" in invoke(2, "publish", str(folder))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{output / 'mlflow.db'}")
+    invoke(0, "publish", str(folder))
+    arguments = json.loads((folder / "bundle.json").read_text())["evaluation"]["systems"][1]["arguments"]
+    assert arguments["headers"]["X-Key"] == {"env": "PLANTED_ENV"}
+    assert "refused" in invoke(2, "run", str(config), "--set", "systems.new.arguments.is_silent=true")
+    files = everything_below(output)
+    databases = everything_below(prefect)
+    assert any("searching with" in text for text in databases.values()), "what was logged is in Prefect's database"
+    assert any("mlruns" in place and place.endswith("bundle.json") for place in files)
+    assert found_in(files | databases | streams, PLANTED) == []

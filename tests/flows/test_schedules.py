@@ -130,6 +130,30 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
     assert Evaluation.model_validate(given) == read_config(path)
 
 
+def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> None:
+    from ndcg_ab.config.file import read_config
+    from ndcg_ab.flows.schedules import deployment
+
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "name: t\njudgments: q\nqueries: q.tsv\nmlflow: {tracking_uri: {env: URI}}\n"
+        'systems: [{name: a, python: "a:b", arguments: {inner: {api_key: a1b2c3d4}}}]\n'
+    )
+    with pytest.raises(InputError) as caught:
+        deployment(read_config(path))
+    assert str(caught.value).startswith(
+        "t: systems[0].arguments.inner.api_key: holds what looks like a secret in plain text, which Prefect would keep"
+    )
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
+    from ndcg_ab.flows.evaluation import silence
+
+    said = str(silence("http://me:pl4in-w0rd@127.0.0.1:9/api?api_key=a1b2c3d4"))
+    assert said.startswith("http://127.0.0.1:9/api?api_key=••• does not answer: ")
+    assert "pl4in" not in said
+
+
 def test_when_it_is_due_next() -> None:
     from ndcg_ab.flows.schedules import next_time
 

@@ -219,7 +219,9 @@ def model_values(tracker: Tracker, evaluation: Evaluation) -> list[tuple[str, in
     return sorted((model.name, len(model.metrics or [])) for model in models)
 
 
-def test_the_commands_say_what_is_pending_and_deliver_it(tracker: Tracker, tmp_path: Path) -> None:
+def test_the_commands_say_what_is_pending_and_deliver_it(
+    tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ndcg_ab.flows.cli.app import app
 
     def command(*words: Any) -> tuple[int, str, str]:
@@ -232,6 +234,9 @@ def test_the_commands_say_what_is_pending_and_deliver_it(tracker: Tracker, tmp_p
         changed_run(tmp_path, turn)
         perform(evaluation)
     folders = bundles.unpublished(evaluation)
+    code, _, said = command("publish", folders[0])
+    assert (code, f"the address of a server in a bundle ({tracker.uri}) is not trusted" in said) == (2, True)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", tracker.uri)
     code, _, said = command("publish", folders[0])
     assert code == PENDING
     assert f"logging of 1 evaluations is still pending: {tracker.uri}: " in said

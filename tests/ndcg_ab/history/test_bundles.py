@@ -1,5 +1,6 @@
 """Bundles and the history: two at once, what is damaged, what is made up for, what is removed."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database, locks
@@ -288,3 +290,19 @@ def test_a_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert bundle.content_key == content["content_key"]
     with pytest.raises(InputError, match=r"holds no bundle\.json"):
         bundles.read_bundle(tmp_path)
+
+
+def test_a_bundle_keeps_no_plain_secret_wherever_it_stands(tmp_path: Path) -> None:
+    """Not even at a key that is not looked up when it is used, or in what a source calls its place."""
+    golden = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
+    (tmp_path / bundles.BUNDLE).write_bytes((golden / bundles.BUNDLE).read_bytes())
+    bundle = bundles.read_bundle(tmp_path)
+    address = "https://me:pl4in-w0rd@data.example/qrels?api_key=k3y-in-a-query"
+    evaluation = bundle.evaluation.model_copy(update={"documents": FileSource(file=Path(address))})
+    inputs = tuple({**row, "origin": address} for row in bundle.inputs)
+    dataclasses.replace(bundle, evaluation=evaluation, inputs=inputs).write()
+    text = (tmp_path / bundles.BUNDLE).read_text()
+    assert text.count("https://me:•••@data.example/qrels?api_key=•••") == len(inputs)
+    assert text.count("https:/me:•••@data.example/qrels?api_key=•••") == 1, "a path has one slash less"
+    assert "pl4in" not in text
+    assert "k3y" not in text

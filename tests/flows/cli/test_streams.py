@@ -1,0 +1,34 @@
+"""What is printed: nothing that this process knows to be secret, whoever prints it."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.config.redaction import remembered
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.cli.streams import prepare_streams
+
+
+def test_streams_say_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    remembered("k3y-of-the-streams")
+    streams = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    prepare_streams()
+    prepare_streams()
+    print("found k3y-of-the-streams")
+    print("found k3y-of-the-streams", file=sys.stderr)
+    assert [stream.getvalue() for stream in streams] == ["found •••\n"] * 2
+
+
+def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n")
+    for setting in ("prefect.api_urll=http://me:pl4in-w0rd@h", "prefect.retries=http://me:pl4in-w0rd@h"):
+        found = CliRunner().invoke(app, ["check", str(path), "--set", setting])
+        assert found.exit_code == 2
+        assert "http://me:•••@h" in found.output
+        assert "pl4in" not in found.output
