@@ -27,13 +27,13 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     from ndcg_ab.flows import evaluation, watch
 
     monkeypatch.setattr(evaluation, "server_for_run", lambda: ("http://hangs", None))
-    monkeypatch.setattr(watch.Watch.prefects, "__wrapped__", watch.Watch.prefects.__wrapped__)
     monkeypatch.setattr(watch.Watch.prefects.__wrapped__, "__defaults__", (0.3,))
     monkeypatch.setattr(watch, "PATIENCE", 0.3)
     monkeypatch.setattr(watch, "GRACE", 0.1)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(steps, "publish", no_tracker)
-    monkeypatch.setattr(steps.announced, "__defaults__", (calling(PUBLISH=no_tracker), lambda: None))
+    quiet = calling(PUBLISH=no_tracker)
+    monkeypatch.setattr(steps.announced, "__defaults__", (quiet, lambda: None))
+    monkeypatch.setattr(steps.finish, "__defaults__", (quiet,))
     return evaluation
 
 

@@ -51,14 +51,14 @@ def dripping(pause: float = 0.3) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def failing(status: int = 500) -> Iterator[int]:
+def failing(status: int = 500, words: bytes = b"<html>broken</html>") -> Iterator[int]:
     """The port of a server that answers everything with an error."""
 
     class Failing(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b"<html>broken</html>")
+            self.wfile.write(words)
 
         do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815
 

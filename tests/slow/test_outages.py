@@ -153,7 +153,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypa
 
 
 def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
-    with failing(200) as port:
+    with failing(200, b"{}") as port:
         night = perform(small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}))
     said = f"http://127.0.0.1:{port}: answers, but not as an MLflow server does; is it one?"
     assert night.published["pending"] == said
