@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
@@ -70,8 +71,8 @@ class Performed:
 
 
 def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
-    pulled = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
-    return kept(pulled, evaluation.judgments.file.name, "judgments", folder / PULLED / "judgments.parquet")
+    pulled = pull(evaluation.judgments.source, JUDGMENT, evaluation.directory)
+    return kept(pulled, evaluation.judgments.source.shown, "judgments", folder / PULLED / "judgments.parquet")
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
@@ -79,7 +80,7 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
     pulled = pull_queries(evaluation).pulled
     if pulled is None or evaluation.queries is None:
         return []
-    return [kept(pulled, evaluation.queries.file.name, "queries", folder / PULLED / "queries.parquet")]
+    return [kept(pulled, evaluation.queries.source.shown, "queries", folder / PULLED / "queries.parquet")]
 
 
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, A
 
 
 def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments, evaluation)
+    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments.source, evaluation)
     rankings = {
         system.name: pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation)
         for place, system in enumerate(evaluation.systems)
@@ -250,7 +251,13 @@ def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None =
 
 
 def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
-    return Pulled(papq.read_table(path, schema=layout.schema), layout, source_of(source, evaluation.directory))
+    return Pulled(read_kept(path, layout), layout, source_of(source, evaluation.directory))
+
+
+def read_kept(path: Path, layout: Layout) -> pa.Table:
+    """The table in the types of its layout, with what its source noticed."""
+    remarks = papq.read_schema(path).metadata
+    return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)
 
 
 def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
@@ -258,7 +265,7 @@ def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
     if evaluation.queries is None:
         return Queries()
     path = folder / PULLED / "queries.parquet"
-    pulled = pulled_from(path, layout_of(evaluation), evaluation.queries, evaluation)
+    pulled = pulled_from(path, layout_of(evaluation), evaluation.queries.source, evaluation)
     return Queries(pulled, tuple(evaluation.slices.by))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files

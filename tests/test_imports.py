@@ -28,7 +28,7 @@ DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in 
 CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
 DOORS = {  # library -> the packages and modules that may import it
     "typer": ("ndcg_ab.flows.cli",),
-    "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules"),
+    "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets"),
     "mlflow": ("ndcg_ab.tracking",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
     "matplotlib": ("ndcg_ab.report",),

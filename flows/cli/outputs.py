@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
-    others = [source.file for source in (evaluation.queries, evaluation.documents) if source]
-    return [evaluation.judgments.file, *others, *(system.file for system in evaluation.systems if system.file)]
+    """The local files that it reads."""
+    places = (evaluation.judgments, evaluation.queries, evaluation.documents, *evaluation.systems)
+    return [place.file for place in places if place and place.file]
 
 
 def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 from ndcg_ab.api.data import place_of
 from ndcg_ab.config.from_options import evaluation_from
-from ndcg_ab.config.model import Evaluation, Given
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.tables import kind_of, unboxed

@@ -12,8 +12,9 @@ from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import checked
-from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ndcg_ab.config.model import FileSource, Given
+from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables import is_table, kind_of
 

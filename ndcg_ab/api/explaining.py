@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data, place_of
 from ndcg_ab.api.options import as_arguments
-from ndcg_ab.config.model import Evaluation, FileFormat
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import JUDGMENT, read_value

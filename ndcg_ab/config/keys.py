@@ -8,7 +8,8 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from ndcg_ab.config.model import Evaluation, FileSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource, TableSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
 SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources")
@@ -97,6 +98,6 @@ def takes_text(place: Place) -> bool:
     for kind in inner_types(annotation_of(place)):
         if kind in (int, float, bool, Any) or get_origin(kind) in (list, dict):
             return False
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind is not FileSource:
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in (FileSource, TableSource):
             return False
     return True

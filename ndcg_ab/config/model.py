@@ -4,126 +4,19 @@ Paths in a configuration file are relative to that file.
 """
 
 import math
-import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.sources import FileSource, GivenPath, System, TableSource
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
-FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
-STEM = "{stem}"  # in a system's name: the name of its file, without endings
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-
-
-def at_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is."""
-    try:
-        return path.expanduser() if path.parts[:1] == ("~",) else path
-    except RuntimeError:
-        raise ValueError("there is no home directory here for ~: give the whole path") from None
-
-
-GivenPath = Annotated[Path, AfterValidator(at_home)]
-
-
-class Given(NamedTuple):
-    """Data in memory. name: the argument that they were given as, for messages. data: a table, or dictionaries."""
-
-    name: str
-    data: Any
-
-
-class Readable(Model):
-    """What is read from a file, or from data in memory that stand in its place: the Python API's, in no key."""
-
-    _given: Given | None = PrivateAttr(None)
-
-    @property
-    def given(self) -> Given | None:
-        """The data in memory; None where there is a file to read."""
-        return self._given
-
-    def hold(self, given: Given | None) -> None:
-        """Lets data in memory stand in the file's place."""
-        self._given = given
-
-
-class FileSource(Readable):
-    """A file of judgments, queries or one system's rankings."""
-
-    needs_queries: ClassVar[bool] = False
-
-    file: GivenPath = Field(description="Path of the file, relative to the configuration.")
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Names of columns in the file that differ: query_id, doc_id, grade, …"
-    )
-
-
-class PythonSource(Model):
-    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
-
-    needs_queries: ClassVar[bool] = True
-
-    python: str = Field(description="module:function; modules beside the configuration are found.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
-
-    @field_validator("python")
-    @classmethod
-    def _two_parts(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
-            raise ValueError("must be module:function")
-        return value
-
-
-class System(Readable):
-    """One version of a ranker, and where its rankings come from: `file` or `python`."""
-
-    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
-    version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
-    file: GivenPath | None = Field(None, description="A file of rankings, relative to the configuration.")
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
-    columns: dict[str, str] = Field(default_factory=dict, description="Names of columns in the file that differ.")
-    python: str | None = Field(None, description="module:function that returns the rankings.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
-
-    @field_validator("name")
-    @classmethod
-    def _on_one_line(cls, value: str) -> str:
-        if not value.isprintable():
-            raise ValueError("must be printable text on one line")
-        return value
-
-    @model_validator(mode="after")
-    def _one_place(self) -> "System":
-        if (self.file is None) == (self.python is None):
-            raise ValueError("needs either file or python, to say where its rankings come from")
-        _ = self.source
-        return self
-
-    @property
-    def stands_for_many(self) -> bool:
-        """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.moment`)."""
-        return self.file is not None and STEM in self.name
-
-    @property
-    def source(self) -> FileSource | PythonSource:
-        if self.file is not None:
-            if self.arguments:
-                raise ValueError("arguments go with python, not with file")
-            source = FileSource(file=self.file, format=self.format, columns=self.columns)
-            source.hold(self.given)
-            return source
-        if self.format or self.columns:
-            raise ValueError("format and columns go with file, not with python")
-        assert self.python is not None
-        return PythonSource(python=self.python, arguments=self.arguments)
 
 
 class Statistics(Model):
@@ -239,8 +132,8 @@ class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
     name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
-    judgments: FileSource = Field(description="The judgments: a file name, or file, format and columns.")
-    queries: FileSource | None = Field(None, description="The queries' texts; python sources need them.")
+    judgments: TableSource = Field(description="The judgments: a file name, or file, format and columns.")
+    queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )

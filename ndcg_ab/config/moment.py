@@ -10,7 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ndcg_ab.config.keys import Place
-from ndcg_ab.config.model import STEM, Evaluation, System
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import STEM, System
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
@@ -31,7 +32,7 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     changes: dict[str, Any] = {}
     for name in ("judgments", "queries", "documents"):
         source = getattr(evaluation, name)
-        if source is not None:
+        if source is not None and source.file is not None:
             file = one_file(evaluation, dated_path(source.file, local), f"{name}.file")
             changes[name] = source.model_copy(update={"file": file})
     changes["systems"] = [
@@ -64,11 +65,10 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
 
 def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
-    yield ("judgments", "file"), str(evaluation.judgments.file)
-    if evaluation.queries is not None:
-        yield ("queries", "file"), str(evaluation.queries.file)
-    if evaluation.documents is not None:
-        yield ("documents", "file"), str(evaluation.documents.file)
+    for name in ("judgments", "queries", "documents"):
+        source = getattr(evaluation, name)
+        if source is not None and source.file is not None:
+            yield (name, "file"), str(source.file)
     for at, system in enumerate(evaluation.systems):
         if system.file is not None:
             yield ("systems", at, "file"), str(system.file)

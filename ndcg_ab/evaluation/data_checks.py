@@ -216,7 +216,7 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         return []
     judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
-        f"queries: {evaluation.queries.file.name} names none of the {judged} judged {numerus(judged)['queries']}"
+        f"queries: {evaluation.queries.source.shown} names none of the {judged} judged {numerus(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
         + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )

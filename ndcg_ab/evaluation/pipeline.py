@@ -82,7 +82,7 @@ def score_all(
 def pull_all(evaluation: Evaluation, say: Say) -> Read:
     """Judgments, queries and every system's ranking, in that order."""
     say("reading judgments")
-    judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
+    judgments = pull(evaluation.judgments.source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:

@@ -3,13 +3,42 @@
 import dataclasses
 import hashlib
 import io
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from ndcg_ab.sources.schema import Layout
+
+REMARKS = b"ndcg_ab.remarks"  # the key in a table's metadata
+
+
+@dataclasses.dataclass(frozen=True)
+class Remark:
+    """What a source noticed and reads all the same: a code of docs/findings.md, how often, and up to five examples.
+
+    An example is a place and what stands there: ``run.txt, line 7: tag 'b'``.
+    """
+
+    code: str
+    count: int
+    examples: tuple[str, ...] = ()
+
+
+def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
+    """The table with what its source noticed in its metadata, which Parquet keeps."""
+    if not remarks:
+        return table
+    text = json.dumps([dataclasses.asdict(remark) for remark in remarks])
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), REMARKS: text.encode()})
+
+
+def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
+    """What a source noticed, of its table."""
+    rows = json.loads((table.schema.metadata or {}).get(REMARKS, b"[]"))
+    return tuple(Remark(row["code"], row["count"], tuple(row["examples"])) for row in rows)
 
 
 class Source(ABC):
@@ -48,10 +77,15 @@ class Pulled:
         return self.source.origin
 
     @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the source noticed while it read."""
+        return remarks_of(self.table)
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format."""
         keys = [(name, "ascending") for name in ("query_id", "doc_id") if name in self.table.column_names]
-        plain = self.table.cast(self.layout.schema).sort_by(keys)
+        plain = self.table.replace_schema_metadata().cast(self.layout.schema).sort_by(keys)
         text = io.BytesIO()
         pacsv.write_csv(plain, text, pacsv.WriteOptions(include_header=True))
         return hashlib.sha256(text.getbuffer()).hexdigest()[:32]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import PythonSource
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.config.values import filled_everywhere
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source
@@ -90,7 +90,7 @@ def checked_rows(name: str, found: Any) -> list[tuple[str, str, float]]:
 
 
 def checked_results(name: str, query_id: Any, results: Iterable[Any]) -> Iterable[tuple[str, float]]:
-    where = f"python = {name!r}, query {query_id!r}"
+    where = f"python = {name!r}, query {shown(query_id)}"
     if not is_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
@@ -102,7 +102,7 @@ def checked_results(name: str, query_id: Any, results: Iterable[Any]) -> Iterabl
         if not is_text(doc_id):
             raise InputError(f"{where}: doc_id = {shown(doc_id)}: must be text that is not empty")
         if not is_finite(score):
-            raise InputError(f"{where}, document {doc_id!r}: score = {shown(score)}: must be a finite number")
+            raise InputError(f"{where}, document {shown(doc_id)}: score = {shown(score)}: must be a finite number")
         yield doc_id, float(score)
 
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation, FileSource
-from ndcg_ab.errors import InputError
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource
+from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import Layout, query_layout
@@ -53,11 +54,10 @@ class Queries:
 
 def pull_queries(evaluation: Evaluation) -> Queries:
     """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
-    source = evaluation.queries
-    if source is None:
+    if evaluation.queries is None:
         return Queries()
     layout = layout_of(evaluation)
-    pulled = pull(source, layout, evaluation.directory)
+    pulled = pull(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)
@@ -87,7 +87,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
     for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
         if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
-            raise InputError(f"{Path(origin)}: query {query_id!r}: weight = {weight:g}: {rule}")
+            raise InputError(f"{Path(origin)}: query {shown(query_id)}: weight = {weight:g}: {rule}")
     known = {
         query_id: weight
         for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True)
@@ -98,7 +98,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
         others = sum(weight / known[heaviest] for query_id, weight in known.items() if query_id != heaviest)
         if others < LEAST_OTHERS:
             raise InputError(
-                f"{Path(origin)}: query {heaviest!r}: weight = {known[heaviest]:g}: all others together weigh"
+                f"{Path(origin)}: query {shown(heaviest)}: weight = {known[heaviest]:g}: all others together weigh"
                 f" {others:.1g} of it, and must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
             )
 
@@ -113,11 +113,12 @@ def distinct(pulled: Pulled) -> pa.Table:
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
                 raise InputError(
-                    f"{pulled.origin}: query {query_id!r} has two {words_of(name)}: {before!r} and {now!r}"
+                    f"{pulled.origin}: query {shown(query_id)} has two {words_of(name)}:"
+                    f" {shown(before)} and {shown(now)}"
                 )
     return pulled.table.take([row for row, _ in first.values()])
 
 
 def words_of(name: str) -> str:
     """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
-    return f"{name}s" if name in ("text", "weight") else f"values of {name!r}"
+    return f"{name}s" if name in ("text", "weight") else f"values of {shown(name)}"

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.model import FileSource, PythonSource
+from ndcg_ab.config.sources import FileSource, PythonSource
+from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Pulled, Source
 from ndcg_ab.sources.schema import Layout
 
@@ -26,14 +27,12 @@ def function(described: PythonSource, directory: Path) -> Source:
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {FileSource: file_or_table, PythonSource: function}
 
 
-def source_of(described: FileSource | PythonSource, directory: Path) -> Source:
+def source_of(described: Described, directory: Path) -> Source:
     """The source that a configuration describes; directory: what relative paths start from."""
     return SOURCES[type(described)](described, directory)
 
 
-def pull(
-    described: FileSource | PythonSource, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None
-) -> Pulled:
+def pull(described: Described, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.

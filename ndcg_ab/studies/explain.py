@@ -30,7 +30,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
     Raises InputError when nobody judged the query, ParityError when the two disagree.
     """
-    judgments = pull(evaluation.judgments, JUDGMENT, evaluation.directory)
+    judgments = pull(evaluation.judgments.source, JUDGMENT, evaluation.directory)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
         hint = nearest(query_id, judgments.table)

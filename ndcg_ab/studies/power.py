@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_ab.config.model import FileSource
+from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.sources.queries import pull_weights

@@ -20,7 +20,7 @@ from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.model import System
+from ndcg_ab.config.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull
 from ndcg_ab.sources.files import read_file

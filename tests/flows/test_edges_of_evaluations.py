@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model import System
+from ndcg_ab.config.sources import System
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.running import moment_of

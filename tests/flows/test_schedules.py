@@ -12,7 +12,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.environment import prepare
-from ndcg_ab.config.model import Evaluation, PythonSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
 from tests.places import ROOT

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation, FileSource, System
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Outcome
@@ -112,25 +113,23 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     digested: rows of an input beyond which its digest is left out.
     """
 
-    def row(name: str, kind: str, source: FileSource | System, pulled: Pulled) -> dict[str, Any]:
+    def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
         count = pulled.table.num_rows
         digest = pulled.digest if digested is None or count <= digested else None
         version = source.version if isinstance(source, System) else None
         found = {"name": name, "kind": kind, "version": version, "origin": origin_of(source)}
         return found | {"rows": count, "digest": digest}
 
-    inputs = [row(evaluation.judgments.file.name, "judgments", evaluation.judgments, read.judgments)]
+    inputs = [row(evaluation.judgments.source.shown, "judgments", evaluation.judgments, read.judgments)]
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in evaluation.systems]
     if evaluation.queries and read.queries.pulled:
-        inputs.append(row(evaluation.queries.file.name, "queries", evaluation.queries, read.queries.pulled))
+        inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
-def origin_of(source: FileSource | System) -> str:
-    if isinstance(source, System) and source.python:
-        return source.python
-    return f"{kind_of(source.given.data)} in memory" if source.given else str(source.file)
+def origin_of(source: Place) -> str:
+    return f"{kind_of(source.given.data)} in memory" if source.given else source.source.origin
 
 
 def shown_depth(metric: Metric) -> int:

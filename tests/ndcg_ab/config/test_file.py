@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from ndcg_ab.config.file import read_config
-from ndcg_ab.config.model import Evaluation, FileSource, PythonSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource, PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from tests.places import ROOT
@@ -34,7 +35,7 @@ def first_system(**keys: Any) -> str:
 
 def test_the_least_that_is_needed(tmp_path: Path) -> None:
     found = read(tmp_path, "name: t\njudgments: qrels\nsystems:\n  - {name: old, file: old.run}\n")
-    assert found.judgments == FileSource(file=Path("qrels"))
+    assert found.judgments.source == FileSource(file=Path("qrels"))
     assert found.systems[0].source == FileSource(file=Path("old.run"))
     assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
     assert found.statistics.model_dump() == {
@@ -75,7 +76,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
 """
     found = read(tmp_path, text)
     columns = {"query_id": "qid", "doc_id": "url", "grade": "rating"}
-    assert found.judgments == FileSource(file=Path("j.txt"), format="csv", columns=columns)
+    assert found.judgments.source == FileSource(file=Path("j.txt"), format="csv", columns=columns)
     old, new = (system.source for system in found.systems)
     assert old == FileSource(file=Path("old.txt"), format="jsonl", columns={"score": "similarity"})
     assert new == PythonSource(python="search.engine:find", arguments={"depth": 5, "options": {"fast": True}})
@@ -169,7 +170,7 @@ WRONG = {
     "systems[0]: needs either file or python": first_system(),
     "systems[0]: needs either file or python, to": first_system(file="old.run", python="a:b"),
     "systems[0]: arguments go with python": first_system(file="old.run", arguments={"x": 1}),
-    "systems[0]: format and columns go with file": first_system(python="a:b", format="csv"),
+    "systems[0]: format goes with file, not with python": first_system(python="a:b", format="csv"),
     "systems[0].python = 'search': must be module:function": first_system(python="search"),
     "systems[0].version = 1.1: must be text; put it in quotes": first_system(file="old.run", version=1.10),
     "systems[0].file = 5: must be a path": first_system(file=5),

@@ -7,7 +7,8 @@ import pytest
 
 from ndcg_ab.config.environment import tracking_uri, without_password
 from ndcg_ab.config.file import read_config
-from ndcg_ab.config.model import Evaluation, PythonSource
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model import FileSource, Given
+from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.schema import DOCUMENT

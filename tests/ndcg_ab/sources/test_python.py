@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.config.model import PythonSource
+from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull
 

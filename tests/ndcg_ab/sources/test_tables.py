@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_ab.config.model import Evaluation, FileSource, Given
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
 from ndcg_ab.sources.files import breaks_a_rule
 from ndcg_ab.sources.records import table_of
