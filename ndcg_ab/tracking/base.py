@@ -8,7 +8,7 @@ from pathlib import Path
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.deadlines import OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
-from ndcg_ab.history.bundles import Bundle, mark_published, read_bundle, unpublished
+from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
 
@@ -65,7 +65,7 @@ class Tracker(ABC):
     def log_in_time(self, bundle: Bundle) -> Published:
         """As `log`, which is given up after a time: a server can answer so slowly that no timeout of one request ends
         it."""
-        size = sum(path.stat().st_size for path in bundle.folder.rglob("*") if path.is_file())
+        size = sum(path.stat().st_size for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
         seconds = PATIENCE + size / SLOWEST
         try:
             return within(seconds, lambda: self.log(bundle))
