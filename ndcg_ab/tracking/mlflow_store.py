@@ -66,7 +66,8 @@ def is_whole(path: Path) -> bool:
 
 
 def known_tables() -> set[str]:
-    from mlflow.store.db.utils import Base
+    import mlflow.store.db.utils  # noqa: F401  (it makes all tables known)
+    from mlflow.store.db.base_sql_model import Base
 
     return {*Base.metadata.tables}
 
@@ -75,14 +76,15 @@ def latest() -> str:
     """The revision that this MLflow's stores have."""
     from mlflow.store.db.utils import _get_latest_schema_revision
 
-    return str(_get_latest_schema_revision())
+    return str(_get_latest_schema_revision())  # type: ignore[no-untyped-call]
 
 
 def fill(path: Path) -> None:
     """An empty store in a new file, with all that MLflow makes in one when it opens it first."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    store = SqlAlchemyStore(f"{SQLITE}{path}", (path.parent / "mlruns").resolve().as_uri())
+    place = (path.parent / "mlruns").resolve().as_uri()
+    store = SqlAlchemyStore(f"{SQLITE}{path}", place)  # type: ignore[no-untyped-call]
     store.engine.dispose()
 
 
