@@ -5,15 +5,13 @@ The work and its order stand in `ndcg_ab.flows.steps`.  Tasks pass paths and sma
 """
 
 import contextlib
-import dataclasses
 import functools
+import http.client
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger, task
@@ -25,10 +23,18 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.context import FlowRunContext
 from prefect.events import emit_event
-from prefect.settings import PREFECT_API_URL, PREFECT_LOGGING_EXTRA_LOGGERS
-from prefect.states import Completed, Failed
+from prefect.settings import (
+    PREFECT_API_URL,
+    PREFECT_LOGGING_EXTRA_LOGGERS,
+    PREFECT_SERVER_EPHEMERAL_ENABLED,
+    PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS,
+    get_current_settings,
+    temporary_settings,
+)
+from prefect.states import Cancelled, Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
 from ndcg_ab.config.model import Evaluation
@@ -36,40 +42,22 @@ from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.plain_secrets import without_plain_secrets
 from ndcg_ab.config.redaction import censor_logs, discreet, redacted
 from ndcg_ab.config.secrets import remembered_address, without_password
+from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
 from ndcg_ab.report.markdown import answer_note, comparison_table
 from ndcg_core.statistics.verdict import Verdict
 
 from . import steps
+from .temporary_server import TemporaryServer
+from .watch import WATCH, Watch
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
+LAST_WORD = 2.0  # seconds that it is given to hear that a run was stopped
 OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
-
-
-@dataclasses.dataclass
-class Watch:
-    """What the caller of a flow in this process must know, whatever becomes of Prefect.
-
-    say: told what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
-    told.  bundle, reused: as soon as the evaluation is safe on disk.  performed: when all is done.
-    error: what a step raised.
-    """
-
-    say: Callable[[str], None] = lambda step: None
-    evaluation: Evaluation | None = None
-    bundle: Path | None = None
-    reused: bool = False
-    performed: steps.Performed | None = None
-    error: BaseException | None = None
-
-    def kept(self, bundle: Path, reused: bool) -> None:
-        self.bundle, self.reused = bundle, reused
-
-
-WATCH: ContextVar[Watch] = ContextVar("watch")
 
 
 def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
@@ -78,11 +66,11 @@ def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return isinstance(error, SilentError) or not isinstance(error, OURS)
 
 
-def as_task(step: steps.Step, evaluation: Evaluation) -> Any:
+def as_task(step: steps.Step, evaluation: Evaluation, watch: Watch) -> Any:
     """A step as a task; one that talks to the outside world is tried again when it fails, and given up after a time."""
     settings: dict[str, Any] = {}
+    prefect = evaluation.prefect
     if step.outside:
-        prefect = evaluation.prefect
         settings = {
             "retries": min(prefect.retries, prefect.retries if step.most_retries is None else step.most_retries),
             "retry_delay_seconds": prefect.retry_seconds,
@@ -91,31 +79,37 @@ def as_task(step: steps.Step, evaluation: Evaluation) -> Any:
         }
     name = step.name.replace("{name}", "ranking")
     made: Any = task(name=name, task_run_name=step.name, cache_policy=NO_CACHE, persist_result=False, **settings)
-    return made(discreetly(step.work))
+    is_pull = step.outside and step is not steps.PUBLISH
+
+    @functools.wraps(step.work)
+    def work(*arguments: Any) -> Any:
+        with watch.ours(prefect.timeout_seconds if is_pull else None, prefect.retry_seconds):
+            found = discreetly(step.work, *arguments)
+            if step is steps.KEEP:  # whether Prefect lives to hear of it or not
+                watch.kept(found, False)
+            return found
+
+    return made(work)
 
 
-def discreetly(work: Callable[..., Any]) -> Callable[..., Any]:
-    """The same work, whose errors tell no secret: Prefect keeps their words, and logs them with their causes."""
-
-    @functools.wraps(work)
-    def working(*arguments: Any) -> Any:
-        try:
-            return work(*arguments)
-        except Exception as error:
-            told = discreet(error)
-            if told is error:
-                raise
-            raise told from None
-
-    return working
+def discreetly(work: Callable[..., Any], *arguments: Any) -> Any:
+    """What work gives; its errors tell no secret: Prefect keeps their words, and logs them with their causes."""
+    try:
+        return work(*arguments)
+    except Exception as error:
+        told_of_it = discreet(error)
+        if told_of_it is error:
+            raise
+        raise told_of_it from None
 
 
-def by_task(evaluation: Evaluation) -> steps.Call:
+def by_task(evaluation: Evaluation, watch: Watch) -> steps.Call:
     """Calls every step as a task."""
-    tasks = {step: as_task(step, evaluation) for step in steps.STEPS}
+    tasks = {step: as_task(step, evaluation, watch) for step in steps.STEPS}
 
     def call(step: steps.Step, *arguments: Any) -> Any:
-        return tasks[step](*arguments)
+        with watch.prefects():
+            return tasks[step](*arguments)
 
     return call
 
@@ -138,13 +132,20 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     earlier evaluation.  at: the moment that it stands for; by default now.
     """
     watch = WATCH.get(Watch())
-    moment = at or datetime.now(UTC)
     censor_logs("prefect", "prefect.flow_runs", "prefect.task_runs", *PREFECT_LOGGING_EXTRA_LOGGERS.value())
+    context = FlowRunContext.get()
+    watch.flow_run = context.flow_run.id if context and context.flow_run else None
+    with watch.ours():
+        return followed(evaluation, force, at or datetime.now(UTC), watch)
+
+
+def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch) -> Any:
+    """The flow's work; its final state."""
     try:
         evaluation = at_moment(watch.evaluation or evaluation, moment)
-        with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation)) as bar:
+        with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
             say = both(watch.say, bar.begins)
-            call = steps.announced(say, by_task(evaluation), bar.ended)
+            call = steps.announced(say, by_task(evaluation, watch), bar.ended)
             performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
     except Exception as error:
         watch.error = discreet(error)
@@ -153,7 +154,8 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
         raise watch.error from None
     watch.performed = performed
     outcome = read_bundle(performed.bundle).outcome
-    show(evaluation, performed, outcome)
+    with watch.prefects():
+        show(evaluation, performed, outcome)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
@@ -174,9 +176,10 @@ def both(first: Callable[[str], None], second: Callable[[str], None]) -> Callabl
 class Bar:
     """A bar on the flow run's page, which says what is being done."""
 
-    def __init__(self, key: str, steps_in_all: int) -> None:
-        self.done, self.steps = 0, steps_in_all
-        self.artifact: Any = create_progress_artifact(0.0, key=key, description="starting")
+    def __init__(self, key: str, steps_in_all: int, watch: Watch) -> None:
+        self.done, self.steps, self.watch = 0, steps_in_all, watch
+        with watch.prefects():
+            self.artifact: Any = create_progress_artifact(0.0, key=key, description="starting")
 
     def begins(self, step: str) -> None:
         self.show(f"step {self.done + 1} of {self.steps}: {step}")
@@ -186,12 +189,13 @@ class Bar:
 
     def show(self, text: str, percent: float | None = None) -> None:
         share = min(99.0, 100.0 * self.done / self.steps) if percent is None else percent
-        update_progress_artifact(self.artifact, share, description=text)
+        with self.watch.prefects():
+            update_progress_artifact(self.artifact, share, description=text)
 
 
 @contextlib.contextmanager
-def progress(key: str, steps_in_all: int) -> Iterator[Bar]:
-    bar = Bar(key, steps_in_all)
+def progress(key: str, steps_in_all: int, watch: Watch) -> Iterator[Bar]:
+    bar = Bar(key, steps_in_all, watch)
     yield bar
     bar.show(f"done in {bar.done} steps", 100.0)
 
@@ -253,32 +257,59 @@ def run_evaluation(
 ) -> Finished:
     """Runs the flow here and now; raises what the failing step raised.
 
-    A Prefect server that is away, or goes away on the way, does not stop the run: it goes on without.
+    A Prefect server that is away, goes away or hangs on the way does not stop the run: it goes on without.  All work
+    is done apart, so that whatever interrupts this call is obeyed at once, and leaves nothing behind.
     """
     watch = Watch(say, evaluation)
-    WATCH.set(watch)
-    trouble = silence(PREFECT_API_URL.value())
-    if trouble is None:
-        try:
+    try:
+        trouble = observed(evaluation, watch, force, at)
+        performed = watch.performed
+        if performed is None and (bundle := watch.bundle) is not None:
+            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused)).wait()
+        if performed is None:
+            say(f"going on without Prefect ({trouble})")
+            performed = Apart(lambda: steps.perform(evaluation, steps.announced(say), force=force, at=at)).wait()
+    except BaseException as error:
+        if not isinstance(error, Exception):
+            watch.is_over = True
+            abandon()
+            tell_stopped(watch, evaluation)
+        raise
+    return finished(performed, trouble)
+
+
+def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | None) -> str | None:
+    """Runs the flow; why Prefect has no record of it, None where it has.  Raises what is no fault of Prefect's."""
+    url, trouble = server_for_run()
+    if trouble:
+        return trouble
+    watch.api_url = url
+
+    def work() -> None:
+        WATCH.set(watch)
+        with temporary_settings({PREFECT_API_URL: url}), watch.prefects():
             state: Any = evaluation_flow(told_to_prefect(evaluation), force, at, return_state=True)
             if watch.performed is None:
                 state.result()
-        except Exception as error:
-            if watch.bundle is None and isinstance(watch.error, OURS):
-                raise watch.error from None
-            if watch.bundle is None and isinstance(watch.error, TaskRunTimeoutError):
-                limit = evaluation.prefect.timeout_seconds
-                raise InputError(f"prefect.timeout_seconds = {limit:g}: a pull took longer and was given up") from None
-            if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
-                raise
-            trouble = redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
-    performed = watch.performed
-    if performed is None and watch.bundle is not None:
-        performed = steps.finish(evaluation, watch.bundle, watch.reused)
-    if performed is None:
-        say(f"going on without Prefect ({trouble})")
-        performed = steps.perform(evaluation, steps.announced(say), force=force, at=at)
-    return finished(performed, trouble)
+
+    limit = evaluation.prefect.timeout_seconds
+    too_slow = f"prefect.timeout_seconds = {limit or 0:g}: a pull took longer and was given up"
+    try:
+        Apart(work).wait(watch.is_overdue)
+    except OverdueError:
+        watch.is_over = True
+        if watch.limit is not None:
+            raise InputError(too_slow) from None
+        return f"{without_password(remembered_address(url))} has not answered for half a minute"
+    except Exception as error:
+        if watch.bundle is None and isinstance(watch.error, OURS):
+            raise watch.error from None
+        if watch.bundle is None and isinstance(watch.error, TaskRunTimeoutError):
+            raise InputError(too_slow) from None
+        if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
+            raise
+        return redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
+    return None
 
 
 def told_to_prefect(evaluation: Evaluation) -> Evaluation:
@@ -288,18 +319,47 @@ def told_to_prefect(evaluation: Evaluation) -> Evaluation:
     return evaluation if kept == content else Evaluation.model_validate(kept)
 
 
-def silence(api_url: str | None) -> str | None:
-    """Why the Prefect server does not answer; None where it does, or where none is named (then one is started)."""
-    if not api_url:
-        return None
+def server_for_run() -> tuple[str, str | None]:
+    """The address of the server that is named, or of a temporary one; why it cannot be used."""
+    if url := PREFECT_API_URL.value():
+        return url, silence(url)
+    if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
+        return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
+    server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
+    return server.url, server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+
+
+def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:
+    """Tells Prefect that a run was stopped, where it takes that at once; else it would show as running for ever."""
+
+    def tell() -> None:
+        with temporary_settings({PREFECT_API_URL: watch.api_url}), get_client(sync_client=True) as client:
+            state: Any = Cancelled(message=f"{evaluation.name} was stopped")
+            client.set_flow_run_state(watch.flow_run, state, force=True)
+
+    if watch.flow_run is not None and watch.performed is None:
+        with contextlib.suppress(Exception):
+            within(LAST_WORD, tell)
+
+
+def silence(api_url: str) -> str | None:
+    """Why the Prefect server does not answer; None where it does."""
+
     shown = without_password(remembered_address(api_url))
+
+    def ask() -> None:
+        with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE) as answer:
+            answer.read()
+
     try:
-        with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE):
-            return None
+        within(PATIENCE, ask)
+    except OverdueError:
+        return f"{redacted(shown)} does not answer in {PATIENCE:g} s"
     except urllib.error.HTTPError as error:
         return f"{redacted(shown)} answers {error.code}" if error.code >= 500 else None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         return redacted(f"{shown} does not answer: {getattr(error, 'reason', error)}")
+    return None
 
 
 def is_prefects(error: BaseException) -> bool:

@@ -20,7 +20,7 @@ class SilentError(InputError):
 
 
 class SqlError(RuntimeError):
-    """A SQL file failed, or the database could not be opened; the message says which. Exit code 1."""
+    """A SQL file failed, or the database could not be opened; the message says which. Exit code 70."""
 
 
 class TrackingError(Exception):
@@ -32,7 +32,7 @@ class RefusedError(TrackingError):
 
 
 class ParityError(Exception):
-    """The SQL and the Python core disagree: the numbers must not be believed. Exit code 1."""
+    """The SQL and the Python core disagree: the numbers must not be believed. Exit code 70."""
 
 
 LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what people call it

@@ -7,11 +7,13 @@ import typer
 from ndcg_ab import __version__
 
 from . import about, comparing, planning, running, scheduling, starting
+from .ending import Program
 from .mistakes import Command
 from .streams import prepare_streams
 
 app = typer.Typer(
     name="ndcg-ab",
+    cls=Program,
     help="Is this ranker version better than that one, by how much, and can the data settle it?",
     no_args_is_help=True,
     add_completion=True,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ndcg_ab.config.redaction import redacted
-from ndcg_ab.errors import InputError, ParityError, SqlError
+from .ending import GATE_FAILED, PASSING, complain, told
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,23 +21,17 @@ if TYPE_CHECKING:
     from ndcg_ab.evaluation.outcome import Outcome
 
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
-GATE_FAILED = 1
 
 
 @contextlib.contextmanager
 def user_errors() -> Iterator[None]:
-    """Bad input in one sentence and exit code 2; a failed check likewise with exit code 1."""
+    """An error in a sentence, and the exit code that is its."""
     try:
         yield
-    except (InputError, ValueError, OSError) as error:
-        if isinstance(error, ValueError) and not is_metric_error(error):
-            raise
-        for line in str(error).splitlines():
-            complain(line)
-        raise typer.Exit(2) from None
-    except (ParityError, SqlError) as error:
-        complain(str(error))
-        raise typer.Exit(1) from None
+    except PASSING:
+        raise
+    except Exception as error:
+        raise typer.Exit(told(error)) from None
 
 
 def end_where_a_gate_failed(outcome: "Outcome") -> None:
@@ -47,16 +40,6 @@ def end_where_a_gate_failed(outcome: "Outcome") -> None:
         complain(f"gate failed: {gate.name}: {gate.message}")
     if outcome.failures:
         raise typer.Exit(GATE_FAILED)
-
-
-def complain(text: str) -> None:
-    print(f"ndcg-ab: {redacted(text)}", file=sys.stderr)
-
-
-def is_metric_error(error: Exception) -> bool:
-    from ndcg_core.measures.metric import MetricError
-
-    return isinstance(error, MetricError)
 
 
 class _NoPandas(importlib.abc.MetaPathFinder):

@@ -10,14 +10,13 @@ import typer
 
 from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
-from .console import Progress, complain, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
+from .console import Progress, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
+from .ending import PENDING, complain
 from .options import At, ConfigFile, Details, FindingSeverities, JsonFile, MetricNames, Quiet, Settings, Strict, of_data
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model import Evaluation
-
-PENDING = 75  # exit code when the results stand on disk and only logging them is pending (EX_TEMPFAIL)
 
 
 def check(

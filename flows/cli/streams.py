@@ -1,10 +1,11 @@
 """Standard output as people use it: closed early by `| head`, or with an encoding that knows no box and no arrow."""
 
 import codecs
+import io
 import os
 import sys
 import unicodedata
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from ndcg_ab.config.redaction import without_known
 
@@ -82,8 +83,22 @@ class Patient(Discreet):
         os.close(nowhere)
 
 
+class Closed(io.TextIOBase):
+    """A standard output that was closed when the program began: what is written to it is an error, not lost."""
+
+    def write(self, text: str) -> int:
+        raise OSError("standard output is closed, and the result has no other place: say > /dev/null, or --quiet")
+
+
 def prepare_streams() -> None:
-    """Makes standard output and standard error so; to be called before anything is written."""
+    """Makes standard output and standard error so, and usable where they were closed; called before any writing."""
+    while (made := os.open(os.devnull, os.O_RDWR)) <= 2:  # no file may get the number of one of them that is closed
+        pass
+    os.close(made)
+    if sys.stdout is None:
+        sys.stdout = cast(TextIO, Closed())
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     codecs.register_error(HANDLER, plain)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")

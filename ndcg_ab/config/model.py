@@ -31,7 +31,9 @@ class Statistics(Model):
     resamples: int = Field(
         DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
     )
-    seed: int = Field(DEFAULT_SEED, strict=True, ge=0, description="Seed of the flips; kept with the results.")
+    seed: int = Field(
+        DEFAULT_SEED, strict=True, ge=0, lt=2**63, description="Seed of the flips; kept with the results."
+    )
     smallest_effect: dict[str, float] | float | None = Field(
         None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
     )

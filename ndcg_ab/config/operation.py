@@ -14,6 +14,10 @@ CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
 
 
+LONGEST = 255  # characters of an experiment's name
+NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
+
+
 class Model(BaseModel):
     """Frozen, and strict about keys: a key that nobody reads is a mistake."""
 
@@ -27,6 +31,13 @@ class Tracking(Model):
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+    @field_validator("experiment")
+    @classmethod
+    def _fits(cls, value: str | None) -> str | None:
+        if value is not None and not (value.isprintable() and 0 < len(value.strip()) == len(value) <= LONGEST):
+            raise ValueError(f"must be 1 to {LONGEST} printable characters, without a space at either end")
+        return value
 
 
 class Prefect(Model):
@@ -62,6 +73,8 @@ class Schedule(Model):
     def _known(cls, value: str) -> str:
         try:
             ZoneInfo(value)
+            if value in NO_ZONES:
+                raise ValueError(value)
         except (ZoneInfoNotFoundError, ValueError):
             raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
         return value

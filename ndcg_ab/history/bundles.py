@@ -27,6 +27,7 @@ from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
+from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.reused import add_reused, read_reused
@@ -145,6 +146,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
     ours = [path for path in (parent, parent.parent) if not path.exists()]
     folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
     with lock:
+        AT_WORK[folder] = ours
         try:
             yield folder
         except Exception as error:
@@ -152,11 +154,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
                 raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
             raise
         finally:
-            if folder.exists():
-                shutil.rmtree(folder, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                for path in ours:
-                    path.rmdir()
+            clear(folder)
 
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
@@ -263,7 +261,7 @@ def keep(
             is_scheduled=is_scheduled(),
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
-        with past.transaction():
+        with KEEPING, past.transaction():
             bundle.enter(past)
             bundle.counted(past).write()
             folder.rename(final)

@@ -13,6 +13,7 @@ from ndcg_ab.sources.schema import Layout, query_layout
 
 TEXT_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64())])
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
+LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
 
 
@@ -87,6 +88,19 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
         if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
             raise InputError(f"{Path(origin)}: query {shown(query_id)}: weight = {weight:g}: {rule}")
+    known = {
+        query_id: weight
+        for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True)
+        if weight is not None
+    }
+    if len(known) > 1:
+        heaviest = max(known, key=lambda query_id: known[query_id])
+        others = sum(weight / known[heaviest] for query_id, weight in known.items() if query_id != heaviest)
+        if others < LEAST_OTHERS:
+            raise InputError(
+                f"{Path(origin)}: query {shown(heaviest)}: weight = {known[heaviest]:g}: all others together weigh"
+                f" {others:.1g} of it, and must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
+            )
 
 
 def distinct(pulled: Pulled) -> pa.Table:

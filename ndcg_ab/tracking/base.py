@@ -9,10 +9,14 @@ from pathlib import Path
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Tracking
 from ndcg_ab.config.secrets import without_password
-from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.history.bundles import Bundle, mark_published, read_bundle, unpublished
+from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
+
+PATIENCE = 180.0  # seconds that all of an evaluation's exchange with a tracker may take, however it answers
+SLOWEST = 1_000_000.0  # bytes of files in a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +79,20 @@ class Tracker(ABC):
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with alone(folder):
             render(folder)
-            found = self.log(bundle)
+            found = self.log_in_time(bundle)
             where = {"uri": found.uri, "run_id": found.run_id, "url": found.url, "reused": len(bundle.reused)}
             mark_published(folder, where)
         return found
+
+    def log_in_time(self, bundle: Bundle) -> Published:
+        """As `log`, which is given up after a time: a server can answer so slowly that no timeout of one request ends
+        it."""
+        size = sum(path.stat().st_size for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
+        seconds = PATIENCE + size / SLOWEST
+        try:
+            return within(seconds, lambda: self.log(bundle))
+        except OverdueError:
+            raise TrackingError(f"was given up after {seconds:.0f} s: the server answers, but too slowly") from None
 
     def publish_pending(self, evaluation: Evaluation, bundle: Path) -> tuple[Published, int]:
         """Publishes a bundle, and before it those that are pending, in their order; how many of these were new."""

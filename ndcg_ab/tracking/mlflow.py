@@ -25,6 +25,7 @@ from ndcg_ab.report.decided import run_name
 from ndcg_ab.report.markdown import comparison_table
 from ndcg_ab.tracking.base import Published, Tracker
 from ndcg_ab.tracking.mlflow_names import folder_name, metric_name, model_name
+from ndcg_ab.tracking.mlflow_store import make_store
 from ndcg_ab.tracking.mlflow_values import (
     common_tags,
     milliseconds,
@@ -61,6 +62,7 @@ def log_once(bundle: Bundle) -> Published:
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     try:
+        make_store(uri)
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment_id = experiment(client, bundle, uri)
         runs = runs_of(client, experiment_id, bundle)
@@ -72,7 +74,7 @@ def log_once(bundle: Bundle) -> Published:
             client.delete_run(stale)
         run_id = log_evaluation(client, experiment_id, bundle)
         return published(uri, experiment_id, run_id, new=True)
-    except InputError:
+    except (InputError, TrackingError):
         raise
     except MlflowException as error:
         refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
@@ -134,6 +136,8 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
             found = client.get_experiment_by_name(name)
             if found is None:
                 raise  # else another process has made it meanwhile
+    if found.name != name:
+        raise TrackingError(f"{without_password(uri)}: answers, but not as an MLflow server does; is it one?")
     if found.lifecycle_stage != "active":
         raise InputError(
             f"mlflow: experiment {name!r} is deleted in {without_password(uri)}; restore it, or name another one"

@@ -15,6 +15,8 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
+LONGEST_NOTE = 5000  # characters: what older servers take of a tag; newer ones take 8000
+MORE = "\n\n… and more: report.html among the artifacts has everything."
 SYSTEMS = 8  # that a line names; more are counted
 
 
@@ -33,7 +35,7 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 def parent_tags(bundle: Bundle) -> dict[str, str]:
     """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
     outcome = bundle.outcome
-    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": note(outcome)}
+    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(note(outcome))}
     for decision in outcome.decisions:
         tags[f"decision/{tag_name(decision.candidate)}"] = decision_text(decision)
     for row in outcome.main:
@@ -45,6 +47,13 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     for metric in outcome.metrics:
         tags[metric_name(metric)] = comparison_line(outcome, metric)
     return tags | reuse_tags(bundle)
+
+
+def cut(note: str) -> str:
+    """As much of a description as MLflow takes, in whole lines."""
+    if len(note) <= LONGEST_NOTE:
+        return note
+    return note[: LONGEST_NOTE - len(MORE)].rpartition("\n")[0] + MORE
 
 
 def reuse_tags(bundle: Bundle) -> dict[str, str]:
@@ -74,7 +83,7 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     for decision in outcome.decisions:
         if decision.candidate == name:
             tags |= {"decision": decision_text(decision), "reason": decision.reason}
-            tags["mlflow.note.content"] = system_note(outcome, decision)
+            tags["mlflow.note.content"] = cut(system_note(outcome, decision))
     for metric in outcome.metrics:
         for system, row in rows_of(outcome, metric):
             if system.system_id == name:

@@ -222,6 +222,7 @@ def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
     for path in (ROOT / "configs").glob("demo*"):
         (tmp_path / path.name).write_text(path.read_text())
     (tmp_path / "demo.yaml").write_text(config)
+    with_store(tmp_path / "results")
     environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
     environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
     found = subprocess.run(

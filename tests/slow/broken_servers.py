@@ -5,6 +5,7 @@ import http.server
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,40 @@ def hanging() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def failing(status: int = 500) -> Iterator[int]:
+def dripping(pause: float = 0.3) -> Iterator[int]:
+    """The port of a server whose answers come byte by byte, and do not end."""
+
+    class Dripping(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with contextlib.suppress(OSError):
+                for byte in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 1000:
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(pause)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Dripping)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.socket.close()
+
+
+@contextlib.contextmanager
+def failing(status: int = 500, words: bytes = b"<html>broken</html>") -> Iterator[int]:
     """The port of a server that answers everything with an error."""
 
     class Failing(http.server.BaseHTTPRequestHandler):
         def answer(self) -> None:
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(b"<html>broken</html>")
+            self.wfile.write(words)
 
         do_GET = do_POST = do_PUT = do_PATCH = answer  # noqa: N815
 

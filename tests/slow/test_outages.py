@@ -20,7 +20,8 @@ from ndcg_ab.errors import TrackingError
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
-from tests.slow.broken_servers import OUTAGES, closed, configuration
+from ndcg_ab.tracking import base
+from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
@@ -140,6 +141,22 @@ def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
     """26.7 s measured, with a timeout of 13 s and one retry."""
     attempts = 1 + int(DEFAULTS["MLFLOW_HTTP_REQUEST_MAX_RETRIES"])
     assert attempts * int(DEFAULTS["MLFLOW_HTTP_REQUEST_TIMEOUT"]) <= 28
+
+
+def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "PATIENCE", 1.5)
+    with dripping() as port:
+        evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
+        night = perform(evaluation)
+    assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
+    assert bundles.unpublished(evaluation) == [night.bundle]
+
+
+def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
+    with failing(200, b"{}") as port:
+        night = perform(small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"}))
+    said = f"http://127.0.0.1:{port}: answers, but not as an MLflow server does; is it one?"
+    assert night.published["pending"] == said
 
 
 def test_uploads_get_more_time_unless_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,10 +190,10 @@ def test_the_command_starts_without_the_platforms(files: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_fault_in_the_sql_is_exit_code_1(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_in_the_sql_is_exit_code_70(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, "discount", "place.rank + 1)", "place.rank + 1.001)")
     found = RUNNER.invoke(app, compare(files, "--json", str(files / "out.json")))
-    assert found.exit_code == 1
+    assert found.exit_code == 70
     assert "parity check: query" in found.stderr
     assert not (files / "out.json").exists()
 

@@ -401,6 +401,10 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
     "a weight below 0": (["--queries", "queries:minus.csv"], ["minus.csv: query 'q01': weight = -2: must be above 0"]),
     "a weight that is too small": (["--queries", "queries:tiny.csv"], ["weight = 1e-101: must be", "from 1e-100 to"]),
     "a weight that is too large": (["--queries", "queries:huge.csv"], ["weight = 1e+101: must be", "1e-100 to 1e+100"]),
+    "a weight beside which no other counts": (
+        ["--queries", "queries:lone.csv"],
+        ["lone.csv: query 'q00': weight = 1e+100: all others together weigh 1e-200 of it", "one query decides alone"],
+    ),
     "weights of others": (
         ["--queries", "queries:others.csv"],
         ["queries: 60 judged queries have no weight (such as 'q00'; the first of the file's own is 'Q00')"],
@@ -445,6 +449,7 @@ BAD: dict[str, tuple[list[str], list[str]]] = {
 def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
     for name, lines in {
         "tiny": "q00,1e-101\n",
+        "lone": "q00,1e100\nq01,1e-100\n",
         "huge": "q00,1e101\n",
         "others": "Q00,1\n",
         "zero": "q00,1\nq01,0\n",

@@ -1,0 +1,140 @@
+"""How the program ends: with which code, and with what said, when it was stopped or something went wrong."""
+
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from ndcg_ab import __version__
+from ndcg_ab.config.redaction import redacted
+from ndcg_ab.deadlines import is_anything_left
+from ndcg_ab.errors import InputError, ParityError, SqlError
+
+GATE_FAILED = 1  # and nothing else
+UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
+BROKEN = 70  # EX_SOFTWARE: an error of ours
+PENDING = 75  # EX_TEMPFAIL: the results stand on disk, and only logging them is pending
+DEBUG = "NDCG_AB_DEBUG"
+# What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
+PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal that asks the program to end."""
+
+    number: int | None = None
+
+
+def obey_signals() -> None:
+    """Ctrl-C and SIGTERM end the program in order; a second one ends it at once."""
+
+    def stop(number: int, _: object) -> None:
+        if Stopped.number is not None:
+            os._exit(128 + number)
+        Stopped.number = number
+        raise Stopped
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and a shell's & leave it
+            signal.signal(number, stop)
+
+
+class Program(TyperGroup):
+    """All commands; whatever happens in one of them ends in a sentence and an exit code that means one thing."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PASSING:
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise typer.Exit(told(error)) from None
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
+        if args is not None:  # inside somebody else's process
+            return super().main(args, *more, **settings)
+        obey_signals()
+        try:
+            return super().main(args, *more, **settings)
+        except SystemExit as ending:
+            leave(ending.code if isinstance(ending.code, int) else 0)
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process, which does not wait for work that was left behind."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = code or told(error)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
+    if is_anything_left():
+        os._exit(code)
+    sys.exit(code)
+
+
+def complain(text: str) -> None:
+    print(f"ndcg-ab: {redacted(text)}", file=sys.stderr)
+
+
+def told(error: BaseException) -> int:
+    """Says in a sentence what went wrong; the exit code."""
+    if isinstance(error, KeyboardInterrupt) or Stopped.number is not None:
+        number = Stopped.number or signal.SIGINT
+        complain(f"stopped by {signal.Signals(number).name}")
+        return 128 + number
+    if is_memory_error(error):
+        complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
+        return UNUSABLE
+    if isinstance(error, InputError | OSError) or is_metric_error(error):
+        for line in str(error).splitlines():
+            complain(line)
+        return UNUSABLE
+    if isinstance(error, ParityError | SqlError):
+        complain(str(error))
+        return BROKEN
+    complain(
+        f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
+        f" ({trace(error)})"
+    )
+    return BROKEN
+
+
+def trace(error: BaseException) -> str:
+    """Where the traceback stands: in a file, or here where the user wants it so."""
+    text = redacted("".join(traceback.format_exception(error)))
+    if os.environ.get(DEBUG) not in (None, "", "0"):
+        print(text, file=sys.stderr, end="")
+        return "its traceback stands above"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="ndcg-ab-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(text)
+    except OSError:
+        return f"{DEBUG}=1 shows its traceback"
+    return f"its traceback: {file.name}"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line of readable length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:300]} …"
+
+
+def is_memory_error(error: BaseException) -> bool:
+    """Python's, numpy's and Arrow's word for it, or DuckDB's, by itself or through a SQL file."""
+    names = {type(error).__name__, type(error.__cause__).__name__}
+    return isinstance(error, MemoryError) or "OutOfMemoryException" in names
+
+
+def is_metric_error(error: BaseException) -> bool:
+    from ndcg_core.measures.metric import MetricError
+
+    return isinstance(error, MetricError)

@@ -1,0 +1,28 @@
+"""The working folders of this process, and what becomes of them when it is stopped."""
+
+import contextlib
+import shutil
+import threading
+from pathlib import Path
+
+KEEPING = threading.Lock()  # held while a bundle is entered and renamed, and for good where the process is to end
+AT_WORK: dict[Path, list[Path]] = {}  # the working folders, with those that were made for them
+
+
+def clear(folder: Path) -> None:
+    """Removes a working folder, and with it those that were made for it."""
+    if folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        for path in AT_WORK.pop(folder, ()):
+            path.rmdir()
+
+
+def abandon(patience: float = 2.0) -> None:
+    """Removes what other threads of this process are working on, which is to end: no bundle is kept from now on.
+
+    One that is being entered in the history is waited for; what takes longer is left for the next run to clear away.
+    """
+    if KEEPING.acquire(timeout=patience):
+        for folder in list(AT_WORK):
+            clear(folder)

@@ -1,0 +1,101 @@
+"""Every way to end: one exit code for each, and a sentence."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.errors import InputError, ParityError, SqlError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.flows.cli import ending
+from ndcg_ab.flows.cli.app import app
+from tests.places import DATA
+
+FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
+COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+ERRORS: dict[str, tuple[BaseException, int, str]] = {
+    "input": (InputError("q.run: is wrong"), 2, "ndcg-ab: q.run: is wrong"),
+    "a full disk": (OSError(28, "No space left on device", "x"), 2, "No space left on device"),
+    "memory": (MemoryError("Unable to allocate 9 GiB"), 2, "memory ran out: Unable to allocate 9 GiB; give it more"),
+    "memory of Arrow": (MemoryError("malloc of size 1 failed"), 2, "memory ran out: malloc of size 1 failed"),
+    "parity": (ParityError("parity check: planted"), 70, "ndcg-ab: parity check: planted"),
+    "SQL": (SqlError("sql/110_x.sql: planted"), 70, "ndcg-ab: sql/110_x.sql: planted"),
+    "ours": (ZeroDivisionError("division by zero"), 70, "please report it: ZeroDivisionError: division by zero (its"),
+    "not of metrics": (ValueError("planted"), 70, "please report it: ValueError: planted (its traceback: "),
+    "Ctrl-C": (KeyboardInterrupt(), 130, "ndcg-ab: stopped by SIGINT"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    error, code, said = ERRORS[name]
+    monkeypatch.setattr(pipeline, "conclude", raising(error))
+    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (code, "", 1)
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(pipeline, "conclude", raising(ZeroDivisionError("planted \ud800")))
+    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    (path,) = tmp_path.glob("ndcg-ab-error-*.txt")
+    assert str(path) in found.stderr
+    assert "in run_pipeline" in path.read_text(encoding="utf-8")
+    monkeypatch.setenv(ending.DEBUG, "1")
+    assert "in run_pipeline" in CliRunner().invoke(app, [*COMPARE, "--quiet"]).stderr
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_duckdb_s_memory_is_the_machine_s() -> None:
+    error = SqlError("sql/110_x.sql: OutOfMemoryException")
+    assert not ending.is_memory_error(error)
+    error.__cause__ = duckdb.OutOfMemoryException("1 MB")
+    assert ending.is_memory_error(error)
+
+
+def shell(command: str) -> "subprocess.CompletedProcess[str]":
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-m", "ndcg_ab.flows.cli.app", *COMPARE))
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+    return subprocess.run(
+        ["bash", "-c", f"{words} {command}"], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("closed", "code", "said"),
+    [
+        (">&-", 2, "ndcg-ab: standard output is closed, and the result has no other place"),
+        ("--quiet >&-", 0, ""),
+        ("--metric nonsense 2>&- >&-", 2, ""),
+    ],
+)
+def test_closed_streams(closed: str, code: int, said: str) -> None:
+    found = shell(closed)
+    assert found.returncode == code, found.stderr
+    assert found.stderr.startswith(said)
+    assert found.stderr.count("\n") == bool(said)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output() -> None:
+    found = shell("> /dev/full")
+    assert (found.returncode, found.stderr) == (2, "ndcg-ab: [Errno 28] No space left on device\n")

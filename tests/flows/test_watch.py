@@ -1,0 +1,107 @@
+"""A Prefect that hangs, and work that is given up: nobody waits for ever, and nothing is done twice."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows import steps
+from ndcg_ab.history import bundles
+from ndcg_ab.report import bundle_files
+from tests.slow.broken_servers import dripping
+from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
+
+prepare()
+pytestmark = pytest.mark.slow  # imports Prefect
+
+
+@pytest.fixture
+def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the flow, with a Prefect that is not asked, and little patience."""
+    from ndcg_ab.flows import evaluation, watch
+
+    monkeypatch.setattr(evaluation, "server_for_run", lambda: ("http://hangs", None))
+    monkeypatch.setattr(watch.Watch.prefects.__wrapped__, "__defaults__", (0.3,))
+    monkeypatch.setattr(watch, "PATIENCE", 0.3)
+    monkeypatch.setattr(watch, "GRACE", 0.1)
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+    quiet = calling(PUBLISH=no_tracker)
+    monkeypatch.setattr(steps.announced, "__defaults__", (quiet, lambda: None))
+    monkeypatch.setattr(steps.finish, "__defaults__", (quiet,))
+    return evaluation
+
+
+def hanging_after(step: str | None) -> Any:
+    """A flow that hangs in Prefect's hands after a step, or before the first."""
+    from ndcg_ab.flows.watch import WATCH
+
+    def flow(evaluation: Evaluation, force: bool, at: Any, **_: Any) -> None:
+        watch = WATCH.get()
+
+        def call(each: steps.Step, *arguments: Any) -> Any:
+            with watch.prefects():
+                with watch.ours():
+                    found = each.work(*arguments)
+                    if each is steps.KEEP:
+                        watch.kept(found, False)
+                if each.name == step:
+                    threading.Event().wait(5)
+                return found
+
+        if step is None:
+            threading.Event().wait(5)
+        with watch.ours():
+            steps.perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
+
+    return flow
+
+
+@pytest.mark.parametrize("step", [None, "score", "write results and history"])
+def test_a_prefect_that_hangs_is_left_behind(
+    step: str | None, flow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow, "evaluation_flow", hanging_after(step))
+    evaluation = small(tmp_path)
+    began = time.monotonic()
+    finished = flow.run_evaluation(evaluation, force=True)
+    assert time.monotonic() - began < 5
+    assert finished.unobserved == "http://hangs has not answered for half a minute"
+    assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)], "neither lost nor doubled"
+    assert bundles.read_bundle(finished.bundle).outcome == finished.outcome
+
+
+def test_a_pull_that_prefect_cannot_end_is_given_up(flow: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ndcg_ab.flows.watch import WATCH
+
+    def slow(*_: Any, **__: Any) -> None:
+        with WATCH.get().ours(limit=0.1):
+            threading.Event().wait(5)
+
+    monkeypatch.setattr(flow, "evaluation_flow", slow)
+    evaluation = small(tmp_path, prefect={"timeout_seconds": 0.1})
+    with pytest.raises(InputError, match=r"prefect\.timeout_seconds = 0\.1: a pull took longer and was given up"):
+        flow.run_evaluation(evaluation)
+
+
+def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ndcg_ab.flows import evaluation
+
+    monkeypatch.setattr(evaluation, "PATIENCE", 1.0)
+    began = time.monotonic()
+    with dripping() as port:
+        assert evaluation.silence(f"http://127.0.0.1:{port}/api").endswith("does not answer in 1 s")
+    assert time.monotonic() - began < 3
+
+
+def test_work_apart() -> None:
+    assert within(5, lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        within(5, lambda: 1 / 0)
+    with pytest.raises(OverdueError):
+        within(0.1, lambda: threading.Event().wait(2))
