@@ -21,6 +21,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.visible import visible
 
 from .evaluation import evaluation_flow, is_prefects, silence
 
@@ -112,7 +113,7 @@ def server() -> Iterator[str]:
 
 
 def say_at_once(text: str) -> None:
-    print(text, flush=True)
+    print(visible(text), flush=True)
 
 
 def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at_once) -> None:

@@ -10,6 +10,7 @@ from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.history.bundles import Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
+from ndcg_ab.visible import visible
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,5 +69,5 @@ class Tracker(ABC):
                 except InputError:  # said already, where it was read; it must not keep the others back
                     continue
                 except RefusedError as error:
-                    print(f"ndcg-ab: {folder}: MLflow does not take it: {error}", file=sys.stderr)
+                    print(visible(f"ndcg-ab: {folder}: MLflow does not take it: {error}"), file=sys.stderr)
         return self.publish(bundle, evaluation), new
