@@ -18,11 +18,8 @@ WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
 TRIED = 8  # metrics that ties and ranks are tried on: those that look least deep, then by name
 
-Key = tuple[str, str]  # system_id, query_id
-Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
 
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Sensitive:
     """One system's answer to one query that could have been ordered in another way."""
 
@@ -76,12 +73,10 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     engine.build("sensitive_doc", everything=any(map(looks_beyond, tried)), places=cutoff)
     too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
     judged = judgments_of(engine, weights)
-    answers = sensitive_answers(engine, everything=not too_many)
-    values = {metric.name: values_of(engine, metric) for metric in tried}
     found = []
-    for (system_id,) in engine.rows("system", ("system_id",), order="place"):
-        mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
-        known = {name: of_systems[system_id] for name, of_systems in values.items()}
+    for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
+        mine = sensitive_answers(engine, system_id, everything=not too_many)
+        known = {metric.name: values_of(engine, metric, system_id) for metric in tried}
         if disagreeing:
             found += rank_finding(tried, system_id, known, mine, judged)
         places = {query: count for (name, query), count in tied.items() if name == system_id}
@@ -90,31 +85,33 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     return found
 
 
-def values_of(engine: Engine, metric: Metric) -> Values:
-    values: Values = defaultdict(dict)
-    columns = ("system_id", "query_id", "value")
-    for system_id, query_id, value in engine.rows("query_score", columns, where={"metric_id": metric.hash}):
-        values[system_id][query_id] = value
-    return values
+def values_of(engine: Engine, metric: Metric, system_id: str) -> dict[str, float]:
+    """query_id -> value."""
+    which = {"metric_id": metric.hash, "system_id": system_id}
+    return dict(engine.each("query_score", ("query_id", "value"), where=which))
 
 
-def sensitive_answers(engine: Engine, *, everything: bool) -> dict[Key, _Sensitive]:
-    """The answers that could have been ordered in another way; without everything only where ranks disagree."""
-    found: dict[Key, _Sensitive] = {}
-    columns = ("system_id", "query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing")
-    only = None if everything else {"is_disagreeing": True}
-    for system_id, query_id, doc_id, score, rank_given, is_tied, is_disagreeing in engine.rows(
-        "sensitive_doc", columns, where=only
+def sensitive_answers(engine: Engine, system_id: str, *, everything: bool) -> dict[str, _Sensitive]:
+    """query_id -> a system's answer that could have been ordered in another way.
+
+    Without everything only those where ranks disagree.
+    """
+    found: dict[str, _Sensitive] = {}
+    columns = ("query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing")
+    which = {"system_id": system_id} | ({} if everything else {"is_disagreeing": True})
+    for query_id, doc_id, score, rank_given, is_tied, is_disagreeing in engine.each(
+        "sensitive_doc", columns, where=which
     ):
-        tied = is_tied and everything
-        answer = found.setdefault((system_id, query_id), _Sensitive([], tied, is_disagreeing))
+        answer = found.get(query_id)
+        if answer is None:
+            answer = found[query_id] = _Sensitive([], is_tied and everything, is_disagreeing)
         answer.results.append(Result(doc_id, score, rank_given))
     return found
 
 
 def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged:
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.rows("sensitive_judgment", ("query_id", "doc_id", "grade")):
+    for query_id, doc_id, grade in engine.each("sensitive_judgment", ("query_id", "doc_id", "grade")):
         grades[query_id][doc_id] = grade
     return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
 

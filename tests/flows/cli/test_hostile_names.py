@@ -86,7 +86,8 @@ def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeyp
     assert written
     assert not FORBIDDEN.search(written), FORBIDDEN.search(written)
     if name in ("explain", "details"):
-        assert r"\x1b[2J" in written
+        assert r"\x1b" in written
+    if name == "explain":
         assert "[link=" in written
     if name == "json":
         assert json.loads(found.stdout)["findings"] is not None
