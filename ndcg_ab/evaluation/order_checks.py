@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
@@ -43,6 +44,7 @@ class _Judged:
         return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
 
 
+@many_objects()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 

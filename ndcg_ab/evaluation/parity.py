@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
+from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query
 
@@ -18,6 +19,7 @@ def sample_queries(query_ids: Sequence[str]) -> list[str]:
     return sorted(sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())[:SAMPLE])
 
 
+@many_objects()
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.
 

@@ -46,11 +46,9 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
     """
     if len({result.score is None for result in results}) > 1:
         raise ValueError("some results have a score and some have none")
-    best: dict[str, float] = {}
-    for result in results:
-        if result.doc_id in best and metric.duplicates == "error":
-            raise ValueError(f"document {result.doc_id!r} comes twice in the results of one query")
-        best[result.doc_id] = max(order_score(result, metric), best.get(result.doc_id, -math.inf))
+    best = {result.doc_id: order_score(result, metric) for result in results}
+    if len(best) < len(results):
+        best = best_of_each(results, metric)
     places: list[Placed] = []
     for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
         first_rank = len(places) + 1
@@ -59,6 +57,16 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
             tied.sort(key=str.encode, reverse=metric.ties != "doc_id_asc")
         places += [Placed(doc_id, first_rank) for doc_id in tied]
     return places
+
+
+def best_of_each(results: Sequence[Result], metric: Metric) -> dict[str, float]:
+    """doc_id -> what orders it, the highest where it comes twice; ValueError unless duplicates = first."""
+    best: dict[str, float] = {}
+    for result in results:
+        if result.doc_id in best and metric.duplicates == "error":
+            raise ValueError(f"document {result.doc_id!r} comes twice in the results of one query")
+        best[result.doc_id] = max(order_score(result, metric), best.get(result.doc_id, -math.inf))
+    return best
 
 
 def order_score(result: Result, metric: Metric) -> float:
