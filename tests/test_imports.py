@@ -22,7 +22,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
-    ("errors", "files", "finding_codes", "deadlines"),
+    ("errors", "files", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
 CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}

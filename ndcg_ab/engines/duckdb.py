@@ -94,7 +94,10 @@ class DuckDBEngine(Engine):
         with naming(file) if file else contextlib.nullcontext():
             return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()
 
-    # ---- a database file that grows: the history
+    # ---- a database file that grows: the history, and bundles of earlier versions
+
+    def complete(self, name: str, column: str, kind: str) -> None:
+        self.connection.execute(f'alter table if exists "{name}" add column if not exists "{column}" {kind}')
 
     def append(self, name: str, table: pa.Table) -> None:
         """Adds rows to a table of the database file, which is made with the first of them.

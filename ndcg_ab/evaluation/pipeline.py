@@ -196,7 +196,7 @@ def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> lis
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for metric_id, system_id, query_id, value, share in engine.rows(
+    for metric_id, system_id, query_id, value, share in engine.each(
         "covered_score", ("metric_id", "system_id", "query_id", "value", "judged")
     ):
         values[metric_id, system_id].append(value)
