@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ndcg_ab.config.connections import GivenPath
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
-from ndcg_ab.config.sources import FileSource, GivenPath, System, TableSource
+from ndcg_ab.config.sources import FileSource, System, TableSource
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import from_mapping, parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED

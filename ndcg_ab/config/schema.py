@@ -36,7 +36,11 @@ def json_schema() -> Schema:
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
+    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}}
+    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
+    for name in ("TableSource", "System"):
+        kinds = parts[name]["properties"]["database"]["anyOf"]
+        kinds[:0] = [TEXT, *parts["Database"]["properties"]["uri"]["anyOf"][1:2]]
     parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],

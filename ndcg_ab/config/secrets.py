@@ -13,18 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.config.references import is_reference
 from ndcg_ab.config.values import filled
 from ndcg_ab.errors import InputError
 
-REFERENCES = ("env", "file", "prefect")
 SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
 HIDDEN = "•••"
 _revealed: set[str] = set()
-
-
-def is_reference(content: Any) -> bool:
-    """Whether it is {env: NAME}, {file: PATH} or {prefect: NAME}."""
-    return isinstance(content, dict) and len(content) == 1 and next(iter(content)) in REFERENCES
 
 
 def revealed(content: Any, where: str, directory: Path) -> Any:

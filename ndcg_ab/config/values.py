@@ -1,8 +1,8 @@
 """Variables of the environment in a configuration: `${NAME}` and `${NAME:-value}`; `$${` is a plain `${`.
 
-They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`), the text is
-kept as it is written, and looked up when it is used: what is kept of an evaluation, or handed to Prefect, holds no
-secret.
+They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`, and a `file`
+that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is kept of
+an evaluation, or handed to Prefect, holds no secret.
 """
 
 import os
@@ -11,19 +11,14 @@ from typing import Any
 
 import yaml
 
+from ndcg_ab.config.connections import ADDRESS
 from ndcg_ab.config.keys import Place, dotted, takes_text
+from ndcg_ab.config.references import is_kept
 from ndcg_ab.config.yaml_files import Loader
 from ndcg_ab.errors import InputError
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
-AT_USE = ("mlflow.tracking_uri", "prefect.api_url", "systems[].arguments")
-
-
-def is_kept(place: Place) -> bool:
-    """Whether variables at this place are looked up when they are used."""
-    key = re.sub(r"\[\d+\]", "[]", dotted(place[:3]))
-    return key in AT_USE
 
 
 def filled(text: str, where: str) -> str:
@@ -74,7 +69,7 @@ def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
     if not isinstance(content, str):
         return content
     value = filled(content, f"{origin}: {dotted(place)}")
-    if is_kept(place):
+    if is_kept(dotted(place)) or (place[-1] == "file" and ADDRESS.match(content)):
         return content
     whole = VARIABLE.fullmatch(content.strip())
     if whole is None or whole["inner"] is None:

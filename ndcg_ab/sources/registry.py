@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.sources import FileSource, PythonSource
+from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Pulled, Source
 from ndcg_ab.sources.schema import Layout
@@ -23,8 +23,18 @@ def function(described: PythonSource, directory: Path) -> Source:
     return Function(described, directory)
 
 
+def database(described: DatabaseSource, directory: Path) -> Source:
+    from ndcg_ab.sources.databases import DatabaseQuery
+
+    return DatabaseQuery(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
-SOURCES: dict[type, Callable[[Any, Path], Source]] = {FileSource: file_or_table, PythonSource: function}
+SOURCES: dict[type, Callable[[Any, Path], Source]] = {
+    FileSource: file_or_table,
+    PythonSource: function,
+    DatabaseSource: database,
+}
 
 
 def source_of(described: Described, directory: Path) -> Source:
