@@ -4,13 +4,20 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import jsonschema
 import pytest
 
+from ndcg_ab.config.file import read_config
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.schema import json_schema
 from ndcg_ab.config.sources import System, TableSource
+from ndcg_ab.config.yaml_files import read_yaml
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import JUDGMENT, RANKING, pull
 from tests import servers
@@ -53,6 +60,26 @@ def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("LISTS", f"sqlite:///{files}/lists.db")
     assert judgments(files, {"env": "LISTS"}) == ROWS
     assert judgments(files, "${LISTS}") == ROWS
+
+
+def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:geheim@h/d")
+    (tmp_path / "c.yaml").write_text(
+        "name: t\n"
+        "judgments: {database: {env: DATABASE_URL}, query: \"select * from judgment where day = '{date}'\"}\n"
+        "systems: [{name: a, database: '${DATABASE_URL}', query: select 1}, {name: b, file: 's3://b/{date}.run'}]\n"
+    )
+    given = read_config(tmp_path / "c.yaml")
+    assert faults(read_yaml(tmp_path / "c.yaml")) == []
+    assert Evaluation.model_validate_json(given.model_dump_json()) == given
+    assert "geheim" not in given.model_dump_json()
+    settled = at_moment(given, datetime(2026, 11, 20, tzinfo=UTC))
+    assert settled.judgments.query == "select * from judgment where day = '2026-11-20'"
+    assert settled.systems[1].file == "s3://b/2026-11-20.run"
+
+
+def faults(content: Any) -> list[str]:
+    return [error.message for error in jsonschema.Draft202012Validator(json_schema()).iter_errors(content)]
 
 
 REFUSED = {
