@@ -31,6 +31,7 @@ DOORS = {  # library -> the packages and modules that may import it
     "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets"),
     "mlflow": ("ndcg_ab.tracking",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
+    "adbc_driver_manager": ("ndcg_ab.sources.drivers",),
     "matplotlib": ("ndcg_ab.report",),
     "altair": ("ndcg_ab.report",),
     "vl_convert": ("ndcg_ab.report",),

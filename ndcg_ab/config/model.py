@@ -10,11 +10,12 @@ from typing import Any, Literal
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
+from ndcg_ab.config.connections import GivenPath
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
-from ndcg_ab.config.sources import READING_SCORES, FileSource, GivenPath, JudgmentSource, Source, System, TableSource
+from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric

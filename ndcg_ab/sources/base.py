@@ -6,8 +6,10 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from ndcg_ab.sources.schema import Layout
@@ -84,11 +86,21 @@ class Pulled:
     @property
     def digest(self) -> str:
         """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format."""
-        keys = [(name, "ascending") for name in self.layout.order if name in self.table.column_names]
-        plain = self.table.replace_schema_metadata().cast(self.layout.schema).sort_by(keys)
-        text = io.BytesIO()
-        pacsv.write_csv(plain, text, pacsv.WriteOptions(include_header=True))
-        return hashlib.sha256(text.getbuffer()).hexdigest()[:32]
+        counted = Counted()
+        whole = {name: whole_column(self.table[name]) for name in self.table.column_names}
+        schema = self.layout.schema
+        with pacsv.CSVWriter(pa.PythonFile(counted, mode="w"), schema) as writer:
+            order = order_of({name: whole[name] for name in self.layout.order if whole.get(name) is not None})
+            for start in range(0, len(order), AT_ONCE):
+                places = order.slice(start, AT_ONCE)
+                rows = {
+                    field.name: pa.nulls(len(places), field.type)
+                    if (column := whole[field.name]) is None
+                    else column.take(places).cast(field.type)
+                    for field in schema
+                }
+                writer.write_table(pa.table(rows, schema=schema))
+        return counted.hash.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message."""
@@ -98,3 +110,43 @@ class Pulled:
 def in_words(places: list[int], word: str) -> str:
     """``line 7``, ``rows 7 and 9``."""
     return f"{word}{'s' * (len(places) > 1)} {' and '.join(map(str, places[:3]))}"
+
+
+AT_ONCE = 1 << 16  # rows that are digested at once: no second copy of a large table is made
+
+
+class Counted(io.RawIOBase):
+    """A file whose content is digested, and not kept."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.hash.update(content)
+        return len(content)
+
+
+def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
+    """A column in one piece; None where it holds nothing."""
+    if column.null_count == len(column) and len(column):
+        return None
+    if pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def order_of(columns: Mapping[str, pa.Array]) -> pa.Array:
+    """The places of the rows in the order of these columns."""
+    keys = {name: places_of(column) for name, column in columns.items()}
+    return pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+
+
+def places_of(column: pa.Array) -> pa.Array:
+    """A column to sort by: the texts, or where each is kept once, numbers in the order of the texts."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())
+    return order.take(column.indices)

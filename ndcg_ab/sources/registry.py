@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.scores import ScoresSource
-from ndcg_ab.config.sources import FileSource, PythonSource
+from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Pulled, Source
 from ndcg_ab.sources.schema import Layout
@@ -30,11 +30,18 @@ def scores(described: ScoresSource, directory: Path) -> Source:
     return Scores(described, directory)
 
 
+def database(described: DatabaseSource, directory: Path) -> Source:
+    from ndcg_ab.sources.databases import DatabaseQuery
+
+    return DatabaseQuery(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_or_table,
     PythonSource: function,
     ScoresSource: scores,
+    DatabaseSource: database,
 }
 
 

@@ -241,12 +241,17 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
         inner = given.value_type if pa.types.is_dictionary(given) else given
         column = f"{where}: column {shown(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
         if field.type == pa.string():
-            if not (pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)):
+            if not is_id_type(given):
                 remedy = f'; in pandas: [{shown(chosen[field.name])}].astype("Int64").astype(str)'
                 hint = remedy if pa.types.is_floating(inner) else ""
                 raise InputError(f"{column} must be text or a whole number{hint}")
         elif not is_number_type(inner) and not is_text_type(inner):
             raise InputError(f"{column} must be a number")
+
+
+def is_id_type(given: pa.DataType) -> bool:
+    inner = given.value_type if pa.types.is_dictionary(given) else given
+    return pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)
 
 
 def is_text_type(given: pa.DataType) -> bool:
