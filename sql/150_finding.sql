@@ -1,6 +1,6 @@
 -- finding: what the data check noticed before anything was scored.
 -- grain:  one row per (code, subject)
--- reads:  answered_query, judgment, pulled_judgment, query, ranking, system
+-- reads:  answered_query, judgment, pulled_failed_query, pulled_judgment, query, ranking, system
 -- params: -
 -- severity: error (stops the evaluation), warning (read it before believing a number), note.
 -- count: how many queries, judgments or results it concerns; example: the first of them.
@@ -15,7 +15,13 @@ with judged_system as (
         on
             system.system_id = answered_query.system_id
             and query.query_id = answered_query.query_id
-    where query.is_judged
+    left join pulled_failed_query
+        on
+            system.system_id = pulled_failed_query.system_id
+            and query.query_id = pulled_failed_query.query_id
+    where
+        query.is_judged
+        and pulled_failed_query.query_id is null
 ),
 
 no_shared_query as (

@@ -131,7 +131,7 @@ class Evaluation(Model):
 
     name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
     judgments: TableSource = Field(description="The judgments: a file name, or file, format and columns.")
-    queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
+    queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
@@ -200,7 +200,9 @@ class Evaluation(Model):
         if self.queries is None:
             for system in self.systems:
                 if system.source.needs_queries:
-                    raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
+                    raise ValueError(
+                        f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
+                    )
         return self
 
     def _check_metrics(self) -> None:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from ndcg_ab.config.keys import Place
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import STEM, System
+from ndcg_ab.config.values import REQUEST
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
@@ -75,6 +76,9 @@ def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
         if system.version is not None:
             yield ("systems", at, "version"), system.version
         yield from texts_in(system.arguments, ("systems", at, "arguments"))
+        if system.http is not None:
+            for key in REQUEST:
+                yield from texts_in(getattr(system.http, key), ("systems", at, "http", key))
 
 
 def texts_in(content: Any, place: Place) -> Iterator[tuple[Place, str]]:
@@ -112,6 +116,9 @@ def dated_system(system: System, moment: datetime) -> System:
         changes["file"] = dated_path(system.file, moment)
     if system.version is not None:
         changes["version"] = dated(system.version, moment)
+    if system.http is not None:
+        texts = {key: mapped(getattr(system.http, key), lambda text: dated(text, moment)) for key in REQUEST}
+        changes["http"] = system.http.model_copy(update=texts)
     return system.model_copy(update=changes)
 
 

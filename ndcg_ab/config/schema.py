@@ -36,7 +36,8 @@ def json_schema() -> Schema:
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
+    kinds = {"file": TEXT, "python": TEXT, "http": {"type": "object"}}
+    parts["System"]["oneOf"] = [{"required": [name], "properties": {name: kind}} for name, kind in kinds.items()]
     parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],

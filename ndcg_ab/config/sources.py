@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
 
+from ndcg_ab.config.http import HttpRequest, HttpSource
 from ndcg_ab.config.operation import Model
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
@@ -77,6 +78,9 @@ class PythonSource(Model):
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
 
     @field_validator("python")
     @classmethod
@@ -94,8 +98,12 @@ class PythonSource(Model):
         return self.python
 
 
-Source = FileSource | PythonSource
-KINDS: dict[str, type[Source]] = {"file": FileSource, "python": PythonSource}  # the key that tells a kind of place
+Source = FileSource | PythonSource | HttpSource
+KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
+    "file": FileSource,
+    "python": PythonSource,
+    "http": HttpSource,
+}
 
 
 class Place(Readable):
@@ -151,7 +159,7 @@ class TableSource(Place):
 
 
 class System(Place):
-    """One version of a ranker, and where its rankings come from: `file` or `python`."""
+    """One version of a ranker, and where its rankings come from: `file`, `python` or `http`."""
 
     contents: ClassVar[str] = "rankings"
 
@@ -162,6 +170,10 @@ class System(Place):
     columns: dict[str, str] = Field(default_factory=dict, description="Names of columns in the file that differ.")
     python: str | None = Field(None, description="module:function that returns the rankings.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+    http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
 
     @field_validator("name")
     @classmethod

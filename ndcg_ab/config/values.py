@@ -17,13 +17,18 @@ from ndcg_ab.errors import InputError
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
-AT_USE = ("mlflow.tracking_uri", "prefect.api_url", "systems[].arguments")
+REQUEST = ("url", "headers", "parameters", "body")
+AT_USE = (
+    "mlflow.tracking_uri",
+    "prefect.api_url",
+    "systems[].arguments",
+    *(f"systems[].http.{key}" for key in REQUEST),
+)
 
 
 def is_kept(place: Place) -> bool:
     """Whether variables at this place are looked up when they are used."""
-    key = re.sub(r"\[\d+\]", "[]", dotted(place[:3]))
-    return key in AT_USE
+    return any(re.sub(r"\[\d+\]", "[]", dotted(place[:length])) in AT_USE for length in (2, 3, 4))
 
 
 def filled(text: str, where: str) -> str:

@@ -27,6 +27,7 @@ from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -87,8 +88,16 @@ def pull_all(evaluation: Evaluation, say: Say) -> Read:
     rankings = {}
     for system in evaluation.systems:
         say(f"reading {system.name}")
-        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
+        source = system.source
+        rankings[system.name] = pull(
+            source, RANKING, evaluation.directory, queries.texts, attributes=attributes_for(source, queries)
+        )
     return Read(judgments, queries, rankings)
+
+
+def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
+    """query_id -> {column: value}, where the requests to a source name columns of the queries."""
+    return queries.records if getattr(source, "attributes", ()) else {}
 
 
 def load(
@@ -105,6 +114,8 @@ def load(
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    engine.put("pulled_failed_query", failed_table(rankings))
+    engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     for name, table in metric_tables(evaluation.metric_list).items():
@@ -114,6 +125,22 @@ def load(
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
+def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """The queries that each system's place failed on."""
+    rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
+    return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED_SCHEMA)
+
+
+def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """Titles and addresses that came along with rankings: a row for each document, of the first system that has it."""
+    known: dict[str, dict[str, Any]] = {}
+    for pulled in rankings.values():
+        for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
+            known.setdefault(row["doc_id"], row)
+    return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
+
+
+FAILED_SCHEMA = pa.schema([("system_id", pa.string()), ("query_id", pa.string())])
 SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
 
 
