@@ -13,6 +13,7 @@ from ndcg_ab.sources.schema import shown
 EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
+EXCERPT = 200  # characters of an answer in a message
 
 
 class QueryError(Exception):
@@ -153,7 +154,9 @@ def kind_of(value: Any) -> str:
 
 def excerpt(value: Any) -> str:
     """The begin of what an engine said, on one line, without the secrets that are known here."""
-    return shown(redacted(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    text = " ".join(redacted(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
 
 
 def is_utf8(text: str) -> bool:

@@ -99,7 +99,7 @@ class Filling:
     def value(self, text: str) -> Any:
         """A text that is one placeholder and nothing else is the value itself; others are texts."""
         whole = PLACEHOLDER.fullmatch(text)
-        if whole is None or whole["name"] is None:
+        if whole is None or whole["name"] not in self.values:
             return self.text(text)
         value = self.values[whole["name"]]
         if value is None:
@@ -110,6 +110,8 @@ class Filling:
         def filled(found: re.Match[str]) -> str:
             if found["name"] is None:
                 return f"{{{found['plain']}}}"
+            if found["name"] not in self.values:  # of a secret
+                return found[0]
             value = self.values[found["name"]]
             written = "" if value is None else str(value)
             return quote(written, safe="") if safe else written

@@ -164,10 +164,18 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "NaN": (b'{"hits": [{"id": "a", "s": NaN}]}', {"score": "s"}, "finds nan, and must find a finite number"),
     "infinity": (b'{"hits": [{"id": "a", "s": 1e999}]}', {"score": "s"}, "finds inf, and must find a finite number"),
     "a score beyond 2^53": ({"hits": [{"id": "a", "s": 2**53 + 1}]}, {"score": "s"}, "leave results.score out"),
-    "an error inside": ({"error": {"reason": "no shard"}, "hits": []}, {"error": "error.reason"}, "'no shard'"),
-    "an error flag inside": ({"partial": True, "hits": []}, {"error": "partial && 'partial'"}, "holds an error: 'part"),
+    "an error inside": (
+        {"error": {"reason": "no shard"}, "hits": []},
+        {"error": "error.reason"},
+        "holds an error: no shard",
+    ),
+    "an error flag inside": (
+        {"partial": True, "hits": []},
+        {"error": "partial && 'partial'"},
+        "holds an error: partial",
+    ),
     "a function that fails": ({"hits": 5}, {"hits": "keys(hits)"}, "results.hits = 'keys(hits)' fails: "),
-    "HTML": (b"<!doctype html><title>Log in</title>", {}, "no JSON but HTML ('<!doctype html><title>Log in</title>')"),
+    "HTML": (b"<!doctype html><title>Log in</title>", {}, "no JSON but HTML (<!doctype html><title>Log in</title>)"),
     "broken JSON": (b'{"hits": [', {}, "the answer is no whole JSON: Expecting value"),
     "no content": (b"", {}, "the answer is empty (asked 2 times)"),
     "a deep nest": (b"[" * 100_000, {}, "the answer is nested too deeply"),
@@ -326,7 +334,7 @@ def test_queries_that_fail_are_missing_where_that_is_admitted() -> None:
         found = pulled(server, allow_failed_queries=2)
         (remark,) = found.remarks
         assert (remark.code, remark.count) == ("failed_query", 2)
-        assert remark.examples[0] == "query 'q2': status 400: '\"broken\"'"
+        assert remark.examples[0] == "query 'q2': status 400: \"broken\""
         assert found.failed == ("q2", "q5")
         assert "q2" not in found.table["query_id"].to_pylist()
     with serving(lambda asked: Said({"hits": []} if asked.text in ("text 2", "text 5") else TWO)) as server:

@@ -138,7 +138,9 @@ def test_a_function_can_yield_query_after_query(tmp_path: Path) -> None:
 def test_modules_beside_the_configuration_are_found_from_inside_functions(tmp_path: Path) -> None:
     helper = f"helper{next(MODULES)}"
     (tmp_path / f"{helper}.py").write_text("SCORE = 3")
-    text = f"def search(queries):\n    for q in queries:\n        import {helper} as h\n        yield q, [('a', h.SCORE)]"
+    text = (
+        f"def search(queries):\n    for q in queries:\n        import {helper} as h\n        yield q, [('a', h.SCORE)]"
+    )
     before = list(sys.path)
     assert [row[2] for row in rows(source_of(tmp_path, text), tmp_path)] == [3.0, 3.0]
     assert sys.path == before
