@@ -80,13 +80,15 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def completed(given: dict[Any, Any]) -> dict[Any, Any]:
-    """What is given, on the defaults of the preset that it names.
+    """What is given, on the defaults of the preset that it names; a key that is null has its default.
 
-    A null takes away what the preset has; it stays there, so that completing twice gives the same.
+    Inside parameters and body a null takes away what the preset has; it stays there, so that completing twice gives
+    the same.
     """
     below = PRESETS.get(str(given.get("preset")), {})
-    found = {**below, **given}
+    found = {**below, **{key: value for key, value in given.items() if value is not None}}
     for key in MERGED:
-        if isinstance(below.get(key), dict) and isinstance(given.get(key), dict):
-            found[key] = {**below[key], **given[key]}
+        if isinstance(below.get(key), dict) and isinstance(found[key], dict):
+            own = {name: value for name, value in found[key].items() if value is not None or key != "results"}
+            found[key] = {**below[key], **own}
     return found
