@@ -3,13 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ndcg_ab import evaluate
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileSource
+from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import SilentError
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
+from ndcg_ab.history.bundles import read_content
+from ndcg_ab.report.page.data import gather, over
+from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small
 
@@ -56,29 +63,39 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
     with serving(engine) as server:
-        performed = steps.perform(described(tmp_path, server), calling(PUBLISH=no_tracker))
-    page = (performed.bundle / "report.html").read_text()
-    assert "https://e.x/de-3" in page
-    assert "Titles or addresses are known of 5 of the 6 documents here." in page
-    assert "<b>de-" not in page
+        call = calling(PUBLISH=no_tracker, DRAW_PAGE=lambda bundle: None)
+        performed = steps.perform(described(tmp_path, server), call)
+    bundle = bundles.read_bundle(performed.bundle)
+    with open_engine(performed.bundle / bundles.TABLES) as tables:
+        data = gather(tables, bundle.outcome, read_content(performed.bundle))
+        (tmp_path / "d.tsv").write_text("doc_id\ttitle\nde-3\tOwn title\nmissed\tMissed title\n")
+        documents = Documents(FileSource(file=Path("d.tsv")), tmp_path)
+        titled = gather(tables, bundle.outcome, read_content(performed.bundle), documents=documents)
+    assert data.documents is not None
+    assert titled.documents is not None
+    assert [row["title"] for row in titled.documents.to_pylist()][3:] == [
+        "Own title",
+        "Title of <b>de-4",
+        "Missed title",
+    ]
+    assert data.documents.to_pylist() == [
+        {"doc_id": f"de-{at}", "title": f"Title of <b>de-{at}", "url": f"https://e.x/de-{at}"} for at in range(5)
+    ]
     for path in performed.bundle.rglob("*"):
         assert path.is_dir() or KEY.encode() not in path.read_bytes(), path.name
-    (row,) = bundles.read_bundle(performed.bundle).outcome.comparisons
+    (row,) = bundle.outcome.comparisons
     assert row.queries == 12
 
 
-def test_a_file_of_documents_says_it_better(tmp_path: Path) -> None:
-    with serving(engine) as server:
-        evaluation = described(tmp_path, server)
-        plain = evaluate(evaluation)
-        (evaluation.directory / "d.tsv").write_text("doc_id\ttitle\nde-3\tOwn title\nmissed\tMissed title\n")
-        titled = evaluate(evaluation.model_copy(update={"documents": {"file": "d.tsv"}}))
-        assert plain.to_json() == titled.to_json()
-        titled.report(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
-    assert "Titles or addresses are known of 6 of the 6 documents here." in page
-    assert "Own title" in page
-    assert "https://e.x/de-3" not in page
+def test_a_file_of_documents_says_it_better() -> None:
+    came = pa.table([["a", "b"], ["A", "B"], ["u", None]], schema=DOCUMENT.schema)
+    file = pa.table([["b", "c"], [None, "C"], ["v", None]], schema=DOCUMENT.schema)
+    assert over(file, came).to_pylist() == [
+        {"doc_id": "a", "title": "A", "url": "u"},
+        {"doc_id": "b", "title": None, "url": "v"},
+        {"doc_id": "c", "title": "C", "url": None},
+    ]
+    assert over(file, None).equals(file)
 
 
 def test_a_query_that_failed_is_in_no_comparison(tmp_path: Path) -> None:
