@@ -8,7 +8,7 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-http check test traced lint docs pictures benchmark clean
+.PHONY: demo demo-http check test traced lint fuzz audit docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
@@ -36,6 +36,16 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --disable-progress-bar --processes 2 sql
+
+# The dependencies by what their packages say of themselves: licences, versions that fit together, pins. No service is
+# asked; where one can be reached, `pip-audit` knows the published weaknesses as well.
+audit: .venv/ready
+	$(BIN)/pytest tests/test_dependencies.py
+
+# Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
+fuzz: .venv/ready
+	$(BIN)/python -m tests.fuzzing --seconds $(SECONDS)
+SECONDS ?= 3600
 
 # Draws docs/pipeline.md and the packages in docs/architecture.md anew; a test holds them current.
 docs: .venv/ready

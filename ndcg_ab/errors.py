@@ -2,9 +2,17 @@
 
 from importlib.util import find_spec
 
+SHOWN = 80  # characters of a value in a message
+
+
+LONGEST = 20_000  # characters of a message, whatever is in it
+
 
 class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(message, LONGEST))
 
 
 class SilentError(InputError):
@@ -43,3 +51,20 @@ def needs(what: str, *libraries: str) -> None:
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install ndcg-ab")
+
+
+def shown(value: object) -> str:
+    """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
+    if isinstance(value, str | bytes):
+        value = value[: SHOWN + 1]  # what is left of it is too long still, and nothing longer is copied
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else " ".join(repr(value).splitlines())
+    return shortened(text, SHOWN)
+
+
+def shortened(text: str, most: int = SHOWN) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def in_short(error: BaseException) -> str:
+    """What a library said, on one line of a length that can be read."""
+    return shortened(" ".join(str(error)[: 10 * SHOWN].split()), 3 * SHOWN) or type(error).__name__

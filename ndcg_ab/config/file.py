@@ -12,7 +12,9 @@ from ndcg_ab.config.layers import read_layers
 from ndcg_ab.config.model import NAME, Evaluation
 from ndcg_ab.config.moment import check_dates, datable
 from ndcg_ab.config.operation import MEMORY
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shortened, shown
+
+LONGEST_RULE = 1000  # characters; a rule may quote a value
 
 
 def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
@@ -71,17 +73,19 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
         place = problem["loc"]
         key = dotted(place)
         if problem["type"] == "extra_forbidden":
-            yield place, f"key {key!r} is unknown{meant_key(place)} (known here: {', '.join(known_keys(place[:-1]))})"
+            known = ", ".join(known_keys(place[:-1]))
+            yield place, f"key {shown(key)} is unknown{meant_key(place)} (known here: {known})"
         elif problem["type"] == "missing":
             if place not in misspelt:
                 yield place, f"key {key!r} is missing: it must be given"
         elif problem["type"] == "invalid_key":
-            yield place, f"key {problem['input']!r} is no text: put it in quotes"
+            yield place, f"key {shown(problem['input'])} is no text: put it in quotes"
         else:
             allowed = str(problem.get("ctx", {}).get("expected", ""))
-            rule = rule_of(problem) + value_hint(key, problem["type"], problem["input"], allowed)
-            shown = "" if isinstance(problem["input"], dict | list) or not place else f" = {problem['input']!r}"
-            yield place, f"{key}{shown}: {rule}" if place else rule
+            rule = shortened(rule_of(problem), LONGEST_RULE)
+            rule += shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE)
+            value = "" if isinstance(problem["input"], dict | list) or not place else f" = {shown(problem['input'])}"
+            yield place, f"{shortened(key)}{value}: {rule}" if place else rule
 
 
 def rule_of(problem: ErrorDetails) -> str:

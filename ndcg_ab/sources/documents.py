@@ -18,9 +18,19 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files import BLOCK, UNCLEAR, convert_options, format_of, open_stream, refuse_no_file, shaped, typed
+from ndcg_ab.sources.files import (
+    UNCLEAR,
+    convert_options,
+    format_of,
+    header_of,
+    open_delimited,
+    refuse_no_file,
+    shaped,
+    typed,
+)
 from ndcg_ab.sources.records import open_parquet, records
 from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
+from ndcg_ab.sources.streams import BLOCK, Objects, handed, open_bytes
 from ndcg_ab.sources.tables import arrow_table, placed_rows, unboxed
 
 Batches = Iterator[pa.Table]
@@ -104,11 +114,12 @@ class Documents:
 
     def delimited_batches(self, delimiter: str) -> Batches:
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-        block = pacsv.ReadOptions(block_size=BLOCK)
-        with pacsv.open_csv(open_stream(self.path), block, parse) as reader:
-            chosen = self.chosen(list(reader.schema.names))
+        chosen = self.chosen(header_of(self.path, parse))
         options = convert_options({chosen[name]: DOCUMENT.schema.field(name).type for name in chosen})
-        with pacsv.open_csv(open_stream(self.path), block, parse, options) as reader:
+        with (
+            open_delimited(self.path, delimiter) as stream,
+            pacsv.open_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options) as reader,
+        ):
             for batch in reader:
                 yield shaped(pa.table(batch), DOCUMENT, chosen)
 
@@ -116,11 +127,12 @@ class Documents:
         names = {field.name: self.described.columns.get(field.name, field.name) for field in DOCUMENT.fields}
         schema = pa.schema([(names[field.name], field.type) for field in DOCUMENT.fields])
         parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        with pajson.open_json(open_stream(self.path), pajson.ReadOptions(block_size=BLOCK), parse) as reader:
+        with (
+            handed(Objects(open_bytes(self.path))) as stream,
+            pajson.open_json(stream, pajson.ReadOptions(block_size=BLOCK), parse) as reader,
+        ):
             for batch in reader:
-                table = pa.table(batch)
-                table.validate(full=True)  # the reader takes bytes that are not UTF-8
-                yield shaped(table, DOCUMENT, names)
+                yield shaped(pa.table(batch), DOCUMENT, names)
 
     def typed(self, table: pa.Table, chosen: dict[str, str]) -> pa.Table:
         """The columns as texts; one that holds nothing has no type of its own."""
@@ -177,7 +189,7 @@ class Documents:
             for name in ("title", "url"):
                 if known[name] != row[name]:
                     raise InputError(
-                        f"{self.origin}: document {row['doc_id']!r} has two {name}s:"
+                        f"{self.origin}: document {shown(row['doc_id'])} has two {name}s:"
                         f" {shown(known[name])} and {shown(row[name])}"
                     )
         return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
@@ -203,7 +215,7 @@ def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
 def by_key(given: Given, data: Mapping[Any, Any]) -> Placed:
     """``documents['d1']`` maps columns to their values, or is the title alone."""
     for doc_id, about in data.items():
-        where = f"{given.name}[{doc_id!r}]"
+        where = f"{given.name}[{shown(doc_id)}]"
         record = {"title": about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
             raise InputError(f"{where} = {shown(about)}: must be the document's title, or map title and url to theirs")

@@ -7,7 +7,10 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 
 import zlib
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +20,13 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.errors import InputError
-from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.sources.base import Source, in_words, with_remarks
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
-from ndcg_ab.sources.records import find_lines, is_gzipped, open_bytes, open_parquet, read_rows
-from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.noticed import remarks_on_tags
+from ndcg_ab.sources.records import find_lines, open_parquet, read_rows
+from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
+from ndcg_ab.sources.streams import BLOCK, Evened, Handed, Objects, Quoted, UnusualError, handed, is_gzipped, open_bytes
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {
@@ -33,8 +38,9 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-BLOCK = 1 << 22  # bytes that one thread parses at a time
-UNCLEAR = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeDecodeError)
+UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
+TAG = "unused_5"  # where a TREC ranking has it
+MOST_TAGS = 100
 ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it stands on
 
 
@@ -77,17 +83,24 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     try:
         gzipped = is_gzipped(path)
         refuse_packed(path, layout, file_format)
-        table = read_fast(path, layout, file_format, columns)
-    except UNCLEAR:
-        table = None
+        table = read_if_clean(path, layout, file_format, columns)
+        if table is None:
+            table = read_rows(path, layout, file_format, columns)
     except (OSError, EOFError, zlib.error) as error:
         what = "the gzip file is broken, write it again" if gzipped else "cannot be read"
-        raise InputError(f"{path}: {what}: {' '.join(str(error).split())}") from None
-    if table is None or breaks_a_rule(table, spaces=file_format == "trec"):
-        table = read_rows(path, layout, file_format, columns)
+        raise InputError(f"{path}: {what}: {in_short(error)}") from None
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
+
+
+def read_if_clean(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table | None:
+    """The table by the fast way; None where it gives up, or gives something that breaks a rule."""
+    try:
+        table = read_fast(path, layout, file_format, columns)
+    except UNCLEAR:
+        return None
+    return None if breaks_a_rule(table, spaces=file_format == "trec") else table
 
 
 def refuse_no_file(path: Path) -> None:
@@ -120,8 +133,9 @@ def read_fast(path: Path, layout: Layout, file_format: str, columns: dict[str, s
     return read_delimited(path, layout, "," if file_format == "csv" else "\t", columns)
 
 
-def open_stream(path: Path) -> pa.NativeFile:
-    return pa.input_stream(str(path), compression="gzip" if is_gzipped(path) else None)
+def open_trec(path: Path) -> Any:
+    """For the fast reader, which itself looks at every field of TREC and holds one block at a time."""
+    return open_bytes(path) if is_gzipped(path) else pa.input_stream(str(path), compression=None)
 
 
 def first_line(path: Path) -> bytes:
@@ -132,6 +146,8 @@ def first_line(path: Path) -> bytes:
 def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
     """Types for the reader; queries repeat on many lines and are kept once each."""
     types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
+    if "rank" in chosen:
+        types[chosen["rank"]] = pa.float64()  # read as a whole number, 0x1F would be one
     if layout.kind == "ranking":
         types[chosen["query_id"]] = ANY_TEXT
     return types
@@ -142,7 +158,8 @@ def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
     arrays = {}
     for field in layout.fields:
         if field.name in chosen:
-            arrays[field.name] = table[chosen[field.name]]
+            column = table[chosen[field.name]]
+            arrays[field.name] = column.cast(field.type) if pa.types.is_integer(field.type) else column
         else:
             arrays[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     return pa.table(arrays)
@@ -153,24 +170,33 @@ def read_trec(path: Path, layout: Layout) -> pa.Table:
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        table = parse_trec(open_stream(path), layout, delimiter)
+        table = read_trec_text(path, open_trec(path), layout, delimiter)
     except pa.ArrowInvalid:
         table = None
     if table is None or breaks_a_rule(table, spaces=True):
-        with open_bytes(path) as file:
-            table = parse_trec(pa.BufferReader(evened(file.read())), layout, " ")
+        table = read_trec_text(path, Evened(open_bytes(path)), layout, " ")
     return table
 
 
-def evened(text: bytes) -> bytes:
-    """The text with every run of white space inside a line as one space, and none at its ends."""
-    text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
-    while b"  " in text:
-        text = text.replace(b"  ", b" ")
-    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str) -> pa.Table:
+    if isinstance(stream, pa.NativeFile):
+        table = parse_trec(stream, layout, delimiter)
+    else:
+        with handed(stream) as given:
+            table = parse_trec(given, layout, delimiter)
+    remarks = remarks_on_tags(path, first_rows(table[TAG])) if layout.kind == "ranking" else []
+    return with_remarks(shaped(table, layout, {name: name for name in layout.schema.names}), remarks)
 
 
-def parse_trec(stream: pa.NativeFile, layout: Layout, delimiter: str) -> pa.Table:
+def first_rows(column: pa.ChunkedArray) -> dict[str, int]:
+    """text -> the first row that has it, of a column of dictionaries."""
+    found = {text: None for texts in distinct_texts(column) for text in islice(texts.to_pylist(), MOST_TAGS)}
+    if len(found) < 2:
+        return {}
+    return {text: 1 + pc.index(column.cast(pa.string()), text).as_py() for text in islice(found, MOST_TAGS)}
+
+
+def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
     assert layout.trec is not None
     places, width = layout.trec
@@ -187,7 +213,9 @@ def parse_trec(stream: pa.NativeFile, layout: Layout, delimiter: str) -> pa.Tabl
     )
     if any(breaks_text_rule(table[name], spaces=True) for name in unused):
         raise pa.ArrowInvalid("fields are missing, or there are too many")
-    return shaped(table, layout, chosen)
+    if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
+        raise pa.ArrowInvalid("there are comments")
+    return table
 
 
 def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
@@ -198,23 +226,37 @@ def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
 
 def read_delimited(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> pa.Table:
     parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    with pacsv.open_csv(open_stream(path), pacsv.ReadOptions(block_size=BLOCK), parse) as reader:
-        found = list(reader.schema.names)
+    found = header_of(path, parse)
     chosen = layout.check_columns(str(path), found, columns)
     options = convert_options(arrow_types(layout, chosen))
-    table = pacsv.read_csv(open_stream(path), pacsv.ReadOptions(block_size=BLOCK), parse, options)
+    with open_delimited(path, delimiter) as stream:
+        table = pacsv.read_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options)
     return shaped(table, layout, chosen)
+
+
+def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
+    """The names of columns in the first line of a CSV file."""
+    options = pacsv.ReadOptions(block_size=BLOCK)
+    with open_delimited(path, parse.delimiter) as stream, pacsv.open_csv(stream, options, parse) as reader:
+        return list(reader.schema.names)
+
+
+def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]:
+    """For the fast readers of CSV and TSV; at its end it raises UnusualError for what they may take wrongly."""
+    return handed(Quoted(open_bytes(path), delimiter))
 
 
 def read_jsonl(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
     names = {field.name: columns.get(field.name, field.name) for field in layout.fields}
+    if len(set(names.values())) < len(names):
+        raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
-    table = pajson.read_json(
-        open_stream(path),
-        pajson.ReadOptions(block_size=BLOCK),
-        pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-    )
-    table.validate(full=True)  # the reader takes bytes that are not UTF-8
+    objects = Objects(open_bytes(path))
+    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    with handed(objects) as stream:
+        table = pajson.read_json(stream, pajson.ReadOptions(block_size=BLOCK), parse)
+    if table.num_rows != objects.lines:
+        raise UnusualError("several objects on a line")
     if any(table[names[name]].null_count for name in columns):
         raise pa.ArrowInvalid("a column that is named is not everywhere")
     return shaped(table, layout, names)
@@ -223,7 +265,11 @@ def read_jsonl(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
 def read_parquet(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
     with open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
-        table = file.read(columns=list(chosen.values()))
+        check_types(file.schema_arrow, layout, chosen, str(path))
+        try:
+            table = file.read(columns=list(chosen.values()))
+        except Exception as error:  # a broken file makes the library raise nearly anything
+            raise UnusualError(str(error)) from error
     return typed(table, layout, chosen, str(path))
 
 
@@ -232,30 +278,16 @@ def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -
 
     Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
     """
+    check_types(table.schema, layout, chosen, where)
     for field in layout.fields:
         if field.name in chosen:
             place = table.schema.get_field_index(chosen[field.name])
-            given = table.schema.field(place).type
-            if field.type == pa.string() and not is_id_type(given):
-                name = chosen[field.name]
-                hint = f'; in pandas: [{name!r}].astype("Int64").astype(str)' if pa.types.is_floating(given) else ""
-                raise InputError(
-                    f"{where}: column {name!r} is of type {given}: {field.name} must be text or a whole number{hint}"
-                )
-            if pa.types.is_boolean(given):
-                raise InputError(
-                    f"{where}: column {chosen[field.name]!r} is of type bool: {field.name} must be a number"
-                )
-            table = table.set_column(place, chosen[field.name], pc.cast(table[place], field.type))
+            column = table[place]
+            if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
+                column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
+            table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
     table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
     return shaped(table, layout, chosen)
-
-
-def is_id_type(given: pa.DataType) -> bool:
-    if pa.types.is_dictionary(given):
-        given = given.value_type
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary)
-    return pa.types.is_integer(given) or any(is_kind(given) for is_kind in kinds)
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
@@ -266,13 +298,16 @@ def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
 
 def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
     """Whether a text is empty or holds a control character, which tells of lost quotes (or of white space)."""
-    chunks = column.chunks
-    if pa.types.is_dictionary(column.type):
-        chunks = [chunk.dictionary for chunk in chunks]
     return any(
         pc.any(pc.equal(pc.binary_length(chunk), 0)).as_py() or holds_byte_below(33 if spaces else 32, chunk)
-        for chunk in chunks
+        for chunk in distinct_texts(column)
     )
+
+
+def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
+    """The texts in it, each once where it is a dictionary."""
+    is_dictionary = pa.types.is_dictionary(column.type)
+    return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
 
 
 def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
@@ -293,7 +328,11 @@ def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
         if pa.types.is_floating(column.type):
             if not pc.all(pc.is_finite(column)).as_py():
                 return True
-        elif not pa.types.is_integer(column.type) and breaks_text_rule(column, spaces=spaces):
+        elif pa.types.is_integer(column.type):
+            bounds = pc.min_max(column).as_py()
+            if not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK:
+                return True
+        elif breaks_text_rule(column, spaces=spaces):
             return True
     return False
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of
-from ndcg_ab.sources.records import open_bytes, open_parquet
+from ndcg_ab.sources.records import open_parquet
+from ndcg_ab.sources.schema import few
+from ndcg_ab.sources.streams import open_bytes
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
 NAMES = {  # field -> other names that files have for it, the likeliest first
@@ -64,7 +66,7 @@ def guess(path: Path, kind: str | None = None) -> Guess:
             found = other
         if found == "trec":
             return Guess(path, kind or trec_kind(path, line), None, {})
-        names = keys_of(line) if found == "jsonl" else next(csv.reader([line], delimiter=delimiter_of(found)), [])
+        names = keys_of(line) if found == "jsonl" else cells_of(line, delimiter_of(found))
     kind = kind or kind_of(path, names)
     return Guess(path, kind, found if found != format_of(path) else None, columns_of(names, kind))
 
@@ -85,10 +87,18 @@ def delimiter_of(file_format: str) -> str:
     return next(delimiter for delimiter, name in DELIMITERS.items() if name == file_format)
 
 
+def cells_of(line: str, delimiter: str) -> list[str]:
+    """The fields of a line; none where it is no line of CSV."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
 def delimited(line: str) -> str | None:
     """csv or tsv where a line is a head with names of ours, whatever the file is called."""
     for delimiter, name in DELIMITERS.items():
-        cells = next(csv.reader([line], delimiter=delimiter), [])
+        cells = cells_of(line, delimiter)
         if len(cells) > 1 and field_column("query_id", cells):
             return name
     return None
@@ -108,7 +118,7 @@ def keys_of(line: str) -> Sequence[str]:
     """The keys of the first object in a line of JSON."""
     try:
         found: Any = json.loads(line.strip().lstrip("[").rstrip(",]"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     return list(found) if isinstance(found, dict) else ()
 
@@ -122,7 +132,7 @@ def kind_of(path: Path, names: Sequence[str]) -> str:
     if "query_id" in has and "doc_id" not in has:
         return QUERIES
     raise InputError(
-        f"{path}: the columns ({', '.join(names) or 'none'}) are those of neither judgments (query_id, doc_id, grade)"
+        f"{path}: the columns ({few(names)}) are those of neither judgments (query_id, doc_id, grade)"
         " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text)"
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
 
+from ndcg_ab.errors import shortened
+
 # A field -> what others call its column, in small letters and digits alone, the likeliest first.
 SYNONYMS = {
     "query_id": ("queryid", "qid", "query", "topicid", "topic", "searchid", "q"),
@@ -43,6 +45,7 @@ def guess(field: str, found: Iterable[str]) -> str | None:
 
 def in_options(kind: str, mapping: Mapping[str, str]) -> str:
     """``--columns doc_id=url``, and the same for a configuration."""
+    mapping = {field: shortened(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
     if kind not in MAPPING:
         return key
@@ -69,7 +72,9 @@ def wrong_header(kind: str, found: Sequence[str], fields: Sequence[str]) -> str 
                 return f"its first line is divided by {word}{divided(kind, sign)}"
     if found and any(is_numeric(name) for name in found) and not any(guess(field, found) for field in fields):
         header = ",".join(fields[:3])
-        return f"its first line ({', '.join(found)}) is data, not a header; put a first line above it: {header}"
+        return (
+            f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it: {header}"
+        )
     return None
 
 

@@ -15,7 +15,7 @@ from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Asked, Found, Remark, Source, with_failed, with_remarks
 from ndcg_ab.sources.http_answers import Hit, QueryError, Reader
 from ndcg_ab.sources.http_requests import Query, Request, Template
-from ndcg_ab.sources.schema import DOCUMENT, Layout
+from ndcg_ab.sources.schema import DOCUMENT, Layout, shown
 
 MOST_EXAMPLES = 5
 ANSWERS = "answers.jsonl"
@@ -68,7 +68,7 @@ class SearchEngine(Source):
         if not table.num_rows:
             raise InputError(
                 f"{self.origin}: no hit came for any of {len(requests)} queries: look at what the engine answers to"
-                f" {requests[0].method} for query {requests[0].query_id!r}"
+                f" {requests[0].method} for query {shown(requests[0].query_id)}"
                 if requests
                 else f"{self.origin}: there is no query to ask for"
             )
@@ -122,7 +122,7 @@ def has_libraries() -> bool:
 
 
 def told(failures: Mapping[str, QueryError]) -> list[str]:
-    return [f"query {query_id!r}: {error}" for query_id, error in failures.items()]
+    return [f"query {shown(query_id)}: {error}" for query_id, error in failures.items()]
 
 
 def ranking_of(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:

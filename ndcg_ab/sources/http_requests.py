@@ -58,7 +58,7 @@ class Template:
         """The request for one query."""
         values = {"query": query.text, "text": query.text, "query_id": query.query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in query.attributes.items()}
-        fill = Filling(values, f"{self.where}, query {query.query_id!r}")
+        fill = Filling(values, f"{self.where}, query {shown(query.query_id)}")
         body = self.known["body"]
         if body is not None:
             body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()

@@ -10,7 +10,23 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import Layout, shown
 
 IN_DOCUMENTS = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
-DECODER = json.JSONDecoder()
+
+
+class Pairs(dict[str, Any]):
+    """An object, and which of its keys stand in it more than once."""
+
+    twice: frozenset[str] = frozenset()
+
+
+def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = Pairs(pairs)
+    if len(found) < len(pairs):
+        known: set[str] = set()
+        found.twice = frozenset(key for key, _ in pairs if key in known or known.add(key))  # type: ignore[func-returns-value]
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=paired)
 BETWEEN = re.compile(r"[ \t\r\n,:]*")
 Placed = Iterator[tuple[int, dict[str, Any]]]  # a line, or a place in the text, and the record that starts there
 
@@ -57,7 +73,7 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
             ways = "every line must be one JSON object, or the file a list of them"
             if layout.kind in IN_DOCUMENTS:
                 ways += f", or one object as {{query_id: {{doc_id: {IN_DOCUMENTS[layout.kind]}}}}}"
-            raise InputError(f"{where}: {key!r} leads to {shown(value)}: {list_hint(value, layout) or ways}")
+            raise InputError(f"{where}: {shown(key)} leads to {shown(value)}: {list_hint(value, layout) or ways}")
         elif columns:
             raise InputError(f"{where}: columns cannot be mapped in JSON that leads from query_id to doc_id")
         else:
@@ -65,11 +81,18 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
                 yield inner, {"query_id": key, "doc_id": doc_id, IN_DOCUMENTS[layout.kind]: number}
 
 
+def refuse_twice(where: str, row: Mapping[str, Any], chosen: Mapping[str, str]) -> None:
+    """A key that is needed and stands twice in one object: nobody can say which of its values is meant."""
+    for column in chosen.values():
+        if column in getattr(row, "twice", ()):
+            raise InputError(f"{where}: key {shown(column)} stands twice in one object: a key stands once")
+
+
 def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:
     """A record of nothing but lists is none: query_id -> list, or a list of records under a name."""
     key, value = next(iter(row.items()), ("", None))
     if all(isinstance(each, list) for each in row.values()) and (hint := list_hint(value, layout)):
-        raise InputError(f"{where}: {key!r} leads to {shown(value)}: {hint}")
+        raise InputError(f"{where}: {shown(key)} leads to {shown(value)}: {hint}")
 
 
 def list_hint(value: Any, layout: Layout) -> str:

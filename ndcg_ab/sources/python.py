@@ -61,7 +61,7 @@ class Function(Source):
     ) -> Iterator[Entry]:
         """The results of a function that is called for each query."""
         for query_id, text in queries.items():
-            with self.saying_where(f" on query {query_id!r}"):
+            with self.saying_where(f" on query {shown(query_id)}"):
                 found = function(text, **arguments)
             yield query_id, found
 
@@ -88,13 +88,13 @@ class Function(Source):
             if not isinstance(entry, tuple | list) or len(entry) != 2:
                 raise InputError(f"python = {self.origin!r} yielded {shown(entry)}: must be query_id and results")
             yield entry[0], entry[1]
-            after = f" after query {entry[0]!r}"
+            after = f" after query {shown(entry[0])}"
 
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
         rows: list[tuple[str, str, float]] = []
         for query_id, results in entries:
-            with self.saying_where(f" on query {query_id!r}"):
+            with self.saying_where(f" on query {shown(query_id)}"):
                 rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
         return rows
 
@@ -114,7 +114,7 @@ END = object()
 
 
 def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
-    where = f"python = {name!r}, query {query_id!r}"
+    where = f"python = {name!r}, query {shown(query_id)}"
     if not is_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
@@ -126,7 +126,7 @@ def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[st
         if not is_text(doc_id):
             raise InputError(f"{where}: doc_id = {shown(doc_id)}: must be text that is not empty")
         if not is_finite(score):
-            raise InputError(f"{where}, document {doc_id!r}: score = {shown(score)}: must be a finite number")
+            raise InputError(f"{where}, document {shown(doc_id)}: score = {shown(score)}: must be a finite number")
         yield doc_id, float(score)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import Layout, query_layout
@@ -98,7 +98,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
     for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
         if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
-            raise InputError(f"{Path(origin)}: query {query_id!r}: weight = {weight:g}: {rule}")
+            raise InputError(f"{Path(origin)}: query {shown(query_id)}: weight = {weight:g}: {rule}")
 
 
 def distinct(pulled: Pulled) -> pa.Table:
@@ -111,11 +111,12 @@ def distinct(pulled: Pulled) -> pa.Table:
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
                 raise InputError(
-                    f"{pulled.origin}: query {query_id!r} has two {words_of(name)}: {before!r} and {now!r}"
+                    f"{pulled.origin}: query {shown(query_id)} has two {words_of(name)}:"
+                    f" {shown(before)} and {shown(now)}"
                 )
     return pulled.table.take([row for row, _ in first.values()])
 
 
 def words_of(name: str) -> str:
     """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
-    return f"{name}s" if name in ("text", "weight") else f"values of {name!r}"
+    return f"{name}s" if name in ("text", "weight") else f"values of {shown(name)}"

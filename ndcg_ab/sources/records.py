@@ -6,29 +6,46 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.hints import to_utf8
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, in_short, shown
+from ndcg_ab.sources.base import with_remarks
 from ndcg_ab.sources.hints import is_header, is_numeric, other_format
-from ndcg_ab.sources.json_documents import document_records, is_document, refuse_lists
-from ndcg_ab.sources.schema import Layout, read_value
+from ndcg_ab.sources.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
+from ndcg_ab.sources.noticed import UnreadRankError, Watched
+from ndcg_ab.sources.schema import Layout, check_types, read_value
+from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, is_gzipped, line_blocks, open_bytes
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
-GZIP_MAGIC = b"\x1f\x8b"
 Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
+csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
 
 
 def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
     """The file's table, or an InputError that names the first line that breaks a rule."""
+    if file_format == "trec" and layout.kind == "ranking":
+        try:
+            return read_watched(path, layout, without_ranks=False)
+        except UnreadRankError:
+            return read_watched(path, layout, without_ranks=True)
     word = "row" if file_format == "parquet" else "line"
     found = records(path, layout, file_format, columns)
     return table_of(((f"{path}, {word} {line}", record) for line, record in found), layout)
+
+
+def read_watched(path: Path, layout: Layout, *, without_ranks: bool) -> pa.Table:
+    """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
+    watched = Watched(path, without_ranks=without_ranks)
+    found = watched.each(trec_records(path, layout))
+    table = table_of(((f"{path}, line {line}", record) for line, record in found), layout)
+    return with_remarks(table, watched.remarks())
 
 
 def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
@@ -73,22 +90,15 @@ def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str
         yield from delimited_records(path, layout, "," if file_format == "csv" else "\t", columns)
 
 
-def is_gzipped(path: Path) -> bool:
-    """By the first bytes, whatever the name says."""
-    with path.open("rb") as file:
-        return file.read(2) == GZIP_MAGIC
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if is_gzipped(path) else path.open("rb")
-
-
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number, line with its end) of a text file, gzipped or not; refuses what is not UTF-8."""
+def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
+    """(number, line with its end) of a text file, gzipped or not; refuses what is not UTF-8, and lines without end."""
     number = 0
     try:
         with open_bytes(path) as file:
-            for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in file), 1):
+            blocks = line_blocks(file, longest)
+            for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in blocks), 1):
+                if longest is not None and len(raw) > longest:
+                    raise LongLineError
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
@@ -98,6 +108,11 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                     hint = f" ({to_utf8(raw)})" if number == 1 else ""
                     raise InputError(f"{path}, line {number}: holds a zero byte: not a text file{hint}")
                 yield number, line
+    except LongLineError:
+        raise InputError(
+            f"{path}: the line after line {number} is longer than {LONGEST_LINE:,} bytes: lines must be shorter;"
+            " are its line ends lost, or is it of another format?"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the gzip file is broken after line {number}, write it again: {error}") from None
 
@@ -109,21 +124,27 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     first = True
     for number, line in text_lines(path):
         inner = line.strip(BLANKS + "\n")
-        if not inner:
+        if not inner or inner.startswith("#"):
             continue
         parts = re.split(f"[{BLANKS}]+", inner)
         if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
             raise InputError(
-                f"{path}, line {number}: {inner[:80]!r} is a header, and a TREC file has none: take the line away"
+                f"{path}, line {number}: {shown(inner)} is a header, and a TREC file has none: take the line away"
             )
         if len(parts) != width:
             raise InputError(
-                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({inner[:80]!r}),"
+                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({shown(inner)}),"
                 f" a TREC {layout.kind} has {width} ({shape});"
-                f" {other_format(layout.kind, inner, parts, first)}"
+                f" {(not first and cut_short(line)) or other_format(layout.kind, inner, parts, first)}"
             )
         first = False
-        yield number, {name: parts[place] for name, place in places.items()}
+        record = {name: parts[place] for name, place in places.items()}
+        yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
+
+
+def cut_short(line: str) -> str:
+    """What a line without an end, after lines with one, tells."""
+    return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
 
 def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:
@@ -157,21 +178,22 @@ def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[
 
 def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
     """One record a line, or those of one document."""
-    lines = ((number, line) for number, line in text_lines(path) if line.strip())
+    lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
     first = list(islice(lines, 1))
     rows: Iterator[Record] = ((number, json_row(path, number, line)) for number, line in chain(first, lines))
     if first and is_document(first[0][1], layout):
-        text = "".join(line for _, line in text_lines(path))
+        text = "".join(line for _, line in text_lines(path, None))
         rows = document_records(path, text, layout, columns)
     for number, row in rows:
         refuse_lists(f"{path}, line {number}", row, layout)
         chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
+        refuse_twice(f"{path}, line {number}", row, chosen)
         yield number, {name: row[column] for name, column in chosen.items()}
 
 
 def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = DECODER.decode(line)
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
@@ -180,24 +202,36 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
         raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
     if not isinstance(row, dict):
-        raise InputError(f"{path}, line {number}: {line.strip()[:60]!r}: every line must be one JSON object")
+        raise InputError(f"{path}, line {number}: {shown(line.strip())}: every line must be one JSON object")
     return row
 
 
 def open_parquet(path: Path) -> papq.ParquetFile:
-    try:
+    with saying_what_is_broken(path, "is not a Parquet file"):
         if is_gzipped(path):
-            with gzip.open(path) as file:
+            with open_bytes(path) as file:
                 return papq.ParquetFile(pa.BufferReader(file.read()))
         return papq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: is not a Parquet file: {error}") from None
+
+
+@contextmanager
+def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
+    """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
+    try:
+        yield
+    except (InputError, PermissionError):
+        raise
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the gzip file is broken, write it again: {in_short(error)}") from None
+    except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
+        raise InputError(f"{path}: {what}: {in_short(error)}") from None
 
 
 def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
     number = 0
-    with open_parquet(path) as file:
+    with saying_what_is_broken(path), open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        check_types(file.schema_arrow, layout, chosen, str(path))
         for batch in file.iter_batches(columns=list(chosen.values())):
             for row in parquet_rows(batch):
                 number += 1

@@ -9,7 +9,8 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shortened
+from ndcg_ab.errors import shown as shown
 from ndcg_ab.sources.hints import closest_first, guess, in_options, looks_swapped, number_hint, wrong_header
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
@@ -52,7 +53,7 @@ class Layout:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             if columns[name] in known:
                 hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
-            raise InputError(f"{where}: columns: {name!r} is no field of a {self.kind} ({', '.join(known)}){hint}")
+            raise InputError(f"{where}: columns: {shown(name)} is no field of a {self.kind} ({', '.join(known)}){hint}")
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
@@ -67,9 +68,11 @@ class Layout:
         for field in self.fields:
             name = columns.get(field.name, field.name)
             if found.count(name) > 1:
-                raise InputError(f"{where}: column {name!r} is there {found.count(name)} times: a name stands for one")
+                times = found.count(name)
+                raise InputError(f"{where}: column {shown(name)} is there {times} times: a name stands for one")
             if name in chosen.values():
-                raise InputError(f"{where}: column {name!r} is named for two fields: every field has its own column")
+                rule = "every field has its own column"
+                raise InputError(f"{where}: column {shown(name)} is named for two fields: {rule}")
             if name in found:
                 chosen[field.name] = name
             elif field.required or field.name in columns:
@@ -109,13 +112,14 @@ class Layout:
                 )
             purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             raise InputError(
-                f"{where}: there is no column {name!r} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
+                f"{where}: there is no column {shown(name)} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
             )
         left = [each for each in found if each not in chosen.values()]
         mapping = {each: column for each, column in chosen.items() if each != column}
         if field.name in found:
             asked = f"{field.name}={columns[field.name]}"
-            raise InputError(f"{where}: there is no column {name!r}, but a column {field.name!r}: leave {asked!r} out")
+            instead = f"there is no column {shown(name)}, but a column {field.name!r}"
+            raise InputError(f"{where}: {instead}: leave {shown(asked)} out")
         guesses: list[str | None] = []
         for each in self.fields:
             needed = each.required and each.blank is None
@@ -128,7 +132,7 @@ class Layout:
         swapped = looks_swapped(self.kind, found)
         said = say(self.kind, mapping)
         hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
-        raise InputError(f"{where}: there is no column {name!r} for {field.name} (columns: {few(found)}); {hint}")
+        raise InputError(f"{where}: there is no column {shown(name)} for {field.name} (columns: {few(found)}); {hint}")
 
     @property
     def _own_names(self) -> set[str]:
@@ -137,7 +141,7 @@ class Layout:
 
 def few(columns: Sequence[str]) -> str:
     """The names of columns in a message, the first of them where there are many."""
-    return ", ".join([*columns[:MOST_COLUMNS], *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
+    return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
 
 
 def sliced_by(name: str, attributes: Sequence[str]) -> str:
@@ -188,7 +192,11 @@ def query_layout(
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
-SHOWN = 80  # characters of a value in a message
+MOST_RANK = 2**53  # the ranks below it are exact in every tool
+
+
+def is_plain_number(text: str) -> bool:
+    return PLAIN_NUMBER.fullmatch(text) is not None
 
 
 def read_value(field: Field, value: object, where: str) -> str | float | int:
@@ -203,7 +211,7 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         return read_text(field, value, where)
     text = str(value).strip()
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
-        raise InputError(f"{where}: {field.name} = {text!r}: must be a finite number")
+        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
         raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number{number_hint(field.name, text)}")
     parsed = float(text)
@@ -213,8 +221,8 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         if not parsed.is_integer():
             raise InputError(f"{where}: {field.name} = {shown(text)}: must be a whole number")
         whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
-        if abs(whole) >= 2**63:
-            raise InputError(f"{where}: {field.name} = {shown(text)}: must be below 2^63")
+        if abs(whole) >= MOST_RANK:
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be between -2^53 and 2^53")
         return whole
     return parsed
 
@@ -230,7 +238,27 @@ def read_text(field: Field, value: object, where: str) -> str:
     return text
 
 
-def shown(value: object) -> str:
-    """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else " ".join(repr(value).splitlines())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:
+    """Refuses a column of a type that cannot be meant: only text and whole numbers are ids, only those are numbers."""
+    for field in layout.fields:
+        if field.name not in chosen:
+            continue
+        given = schema.field(chosen[field.name]).type
+        inner = given.value_type if pa.types.is_dictionary(given) else given
+        column = f"{where}: column {shown(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
+        if field.type == pa.string():
+            if not (pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)):
+                remedy = f'; in pandas: [{shown(chosen[field.name])}].astype("Int64").astype(str)'
+                hint = remedy if pa.types.is_floating(inner) else ""
+                raise InputError(f"{column} must be text or a whole number{hint}")
+        elif not is_number_type(inner) and not is_text_type(inner):
+            raise InputError(f"{column} must be a number")
+
+
+def is_text_type(given: pa.DataType) -> bool:
+    return any(is_kind(given) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def is_number_type(given: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(given) for is_kind in kinds)

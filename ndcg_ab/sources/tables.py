@@ -143,14 +143,14 @@ def placed_documents(given: Given, value: str) -> Placed:
     """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
     refuse_like_keys(given)
     for query_id, documents in given.data.items():
-        where = f"{given.name}[{query_id!r}]"
+        where = f"{given.name}[{shown(query_id)}]"
         if not isinstance(documents, Mapping):
             raise InputError(
                 f"{where} = {shown(documents)}: must map every doc_id to its {value}, as in {{'q1': {{'d1': 1.0}}}}"
             )
         for doc_id, number in documents.items():
             record = {"query_id": query_id, "doc_id": doc_id, value: number}
-            yield f"{where}[{doc_id!r}]", {name: unboxed(each) for name, each in record.items()}
+            yield f"{where}[{shown(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
 
 
 def records_by_key(given: Given, layout: Layout) -> pa.Table:
@@ -158,7 +158,7 @@ def records_by_key(given: Given, layout: Layout) -> pa.Table:
     refuse_like_keys(given)
     found: list[tuple[str, dict[str, Any]]] = []
     for query_id, about in given.data.items():
-        where = f"{given.name}[{query_id!r}]"
+        where = f"{given.name}[{shown(query_id)}]"
         record = {"text": about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
             raise InputError(f"{where} = {shown(about)}: must be the query's text, or map columns to their values")
@@ -175,7 +175,7 @@ def refuse_like_keys(given: Given) -> None:
     for key in given.data:
         if known.setdefault(str(key), key) != key:
             raise InputError(
-                f"{given.name}: query_id {known[str(key)]!r} and {key!r} are the same text: a query is one"
+                f"{given.name}: query_id {shown(known[str(key)])} and {shown(key)} are the same text: a query is one"
             )
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of, read_file
 from ndcg_ab.sources.hints import in_options
-from ndcg_ab.sources.schema import Field, Layout, SayColumns, shown
+from ndcg_ab.sources.schema import Field, Layout, SayColumns, few, shown
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
 
@@ -24,7 +24,7 @@ class ScoresLayout(Layout):
         missing = [field.name for field in self.fields if field.required and field.name not in found]
         if missing:
             raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {', '.join(found) or 'none'}); per-query values"
+                f"{where}: there is no column {missing[0]!r} (columns: {few(found)}); per-query values"
                 " have system_id, query_id, metric and value, as `ndcg-ab compare --per-query FILE` writes them"
             )
         return super().check_columns(where, found, columns, say)

@@ -133,6 +133,18 @@ JUDGMENTS: dict[str, Case] = {
         ["q.jsonl, line 1: cannot be read as JSON"],
     ),
     "no Parquet": ("q.parquet", "PAR1 nonsense PAR1", ["q.parquet: is not a Parquet file"]),
+    "a key twice": ("q.jsonl", JSON.replace('"a"', '"a", "doc_id": "b"'), ["line 1: key 'doc_id' stands twice in one"]),
+    "a quote inside a field": ("q.csv", CSV + 'q1,"q"9",1\n', ["q.csv, line 2: cannot be read as CSV"]),
+    "null in the place of an object": ("q.jsonl", JSON + "null\n", ["q.jsonl, line 2: 'null'", "one JSON object"]),
+    "two objects on a line": ("q.jsonl", JSON.strip() + JSON, ["q.jsonl, line 1: is not JSON (Extra data"]),
+    "a zero byte where nobody looks": ("q.csv", CSV.strip() + ",x\nq1,a,1,\0\n", ["q.csv, line 2: holds a zero byte"]),
+    "a line without end": ("q.csv", CSV + "q" * (1 << 21), ["the line after line 1 is longer than 1,048,576 bytes"]),
+    "a long id": (
+        "q",
+        "q1 0 a 1\nq1 0 " + "b" * 9000 + " good 1\n",
+        ["q, line 2: 5 fields ('q1 0 bbbb", "bb…), a TREC judgment"],
+    ),
+    "a line cut short": ("q", "q1 0 a 1\nq1 0 b", ["q, line 2: 3 fields", "is the file cut short?"]),
     "a ranking": ("q", RUN, ["q, line 1: 6 fields", "a TREC judgment has 4"]),
 }
 RANKINGS: dict[str, Case] = {
@@ -158,7 +170,8 @@ RANKINGS: dict[str, Case] = {
         ["a.run, line 4: score = 'Infinity': must be a finite"],
     ),
     "half a rank": ("a.run", RUN + "q2 Q0 b 2.5 1 t", ["a.run, line 4: rank = '2.5': must be a whole number"]),
-    "a rank beyond all": ("a.run", "q1 Q0 a 9223372036854775808 1 t", ["line 1: rank = '9223372036854775808'", "2^63"]),
+    "a rank beyond all": ("a.run", "q1 Q0 a 9007199254740993 1 t", ["line 1: rank = '9007199254740993'", "2^53"]),
+    "a hexadecimal rank": ("a.csv", "query_id,doc_id,rank\nq1,a,0x1F\n", ["line 2: rank = '0x1F': must be a number"]),
     "a document twice": (
         "a.run",
         RUN + "q1 Q0 a 3 1 t",
@@ -218,6 +231,14 @@ PARQUET: dict[str, tuple[dict[str, list[object] | pa.Array], list[str]]] = {
         {"query_id": ["q", "q"], "doc_id": ["d", "d"], "grade": [1, 2]},
         ["a.pq, rows 1 and 2: document 'd'"],
     ),
+    "a date": (
+        {"query_id": ["q"], "doc_id": ["d"], "grade": pa.array([1], pa.timestamp("us"))},
+        ["a.pq: column 'grade' is of type timestamp[us]: grade must be a number"],
+    ),
+    "bytes for a number": (
+        {"query_id": ["q"], "doc_id": ["d"], "grade": [b"1"]},
+        ["a.pq: column 'grade' is of type binary: grade must be a number"],
+    ),
     "no row": (
         {"query_id": pa.array([], "string"), "doc_id": pa.array([], "string"), "grade": pa.array([], "double")},
         ["a.pq: there is no judgment in the file"],
@@ -272,6 +293,13 @@ PYTHON: dict[str, tuple[str, list[str]]] = {
     "no shared query": ("def search(queries):\n    return {'x': [('a', 1)]}", ["answers none of the 2 judged queries"]),
 }
 MODULES = itertools.count()
+# every list holds the one before it nine times: what a few hundred bytes stand for would fill any memory
+LAUGHS = b"name: t\n" + b"".join(
+    b"a%d: &a%d [%s]\n" % (at, at, b", ".join([b"*a%d" % (at - 1)] * 9 if at else [b"x"])) for at in range(12)
+)
+MERGED = b"a0: &a0 {k: 1}\n" + b"".join(
+    b"a%d: &a%d {<<: [*a%d, *a%d, *a%d]}\n" % (at, at, *[at - 1] * 3) for at in range(1, 40)
+)
 
 
 @pytest.fixture
@@ -367,6 +395,17 @@ def test_a_mapped_column_must_be_there(folder: Path) -> None:
         (b"name: t\nname: u\n", ["c.yaml, line 2: is not YAML: key 'name' is given twice"]),
         (b"name: t\n#\n# caf\xe9\n", [r"c.yaml, line 3: byte b'\xe9' is not UTF-8 text"]),
         (b"name: t\n# \0\n", ["c.yaml, line 2: is not YAML"]),
+        (LAUGHS, ["c.yaml, line 7: is not YAML: more than 100,000 values, with those that aliases stand for"]),
+        (b"name: t\n" + MERGED, ["is not YAML: more than 100,000 values"]),
+        (b"name: &n [*n]\n", ["c.yaml, line 1: is not YAML: 'n' stands for what it is a part of"]),
+        (b"name: " + b"[" * 3000, ["c.yaml, line 1: is not YAML: more than 50 lists and mappings inside each other"]),
+        (b"name: t\ngate: !!bool maybe\n", ["c.yaml, line 2: is not YAML: 'maybe' is not of the kind 'bool'"]),
+        (b"name: t\ngate: !!set [a]\n", ["c.yaml: is not YAML: a value does not fit its tag"]),
+        (b"#" * (1 << 21), ["c.yaml: is larger than 1,048,576 bytes"]),
+        (
+            b"name: t\njudgments: q\nsystems: [{name: a, file: a}]\nstatistics: {alpha: " + b"x" * 90_000 + b"}\n",
+            [f"statistics.alpha = '{'x' * 79}…: must be a"],
+        ),
     ],
 )
 def test_a_bad_configuration(command: str, content: bytes | None, words: list[str], folder: Path) -> None:

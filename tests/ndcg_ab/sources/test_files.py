@@ -20,6 +20,7 @@ from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, files, pull, pull_queries
+from ndcg_ab.sources.base import remarks_of
 from ndcg_ab.sources.files import format_of, read_file, read_rows
 
 Row = tuple[str | float | None, ...]
@@ -209,7 +210,7 @@ def test_gzip_is_told_by_its_first_bytes(tmp_path: Path) -> None:
     ("name", "content", "score", "rank"),
     [
         ("a.run", "q Q0 d 3 0.5 tag\n", 0.5, 3),
-        ("a.run", "q Q0  d 9007199254740993 0.5 tag\n", 0.5, 2**53 + 1),
+        ("a.run", "q Q0  d 9007199254740991 0.5 tag\n", 0.5, 2**53 - 1),
         ("a.csv", "query_id,doc_id,score\nq,d,0.5\n", 0.5, None),
         ("a.csv", "query_id,doc_id,rank\nq,d,3\n", None, 3),
         ("a.csv", "query_id,doc_id,rank\nq,d,3.0\n", None, 3),
@@ -276,7 +277,7 @@ def texts(*, trec: bool) -> st.SearchStrategy[str]:
 
 def tables(layout: Layout, *, trec: bool) -> st.SearchStrategy[list[Row]]:
     text, number = texts(trec=trec), st.floats(allow_nan=False, allow_infinity=False)
-    values = [number] if layout is JUDGMENT else [number, st.integers(-(2**63) + 1, 2**63 - 1) | st.integers(0, 99)]
+    values = [number] if layout is JUDGMENT else [number, st.integers(-(2**53) + 1, 2**53 - 1) | st.integers(0, 99)]
     row: st.SearchStrategy[Row] = st.tuples(text, text, *values)
     return st.lists(row, min_size=1, max_size=8, unique_by=lambda row: row[:2])
 
@@ -335,3 +336,43 @@ def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
     ):
         path = put(tmp_path / name, content)
         assert pull(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
+
+
+TAGGED = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 1.5 tag\n"
+WITH_REMARKS = {
+    "one tag": (TAGGED, []),
+    "no line end alone": (TAGGED.removesuffix("\n"), []),
+    "two rankings after each other": (TAGGED + "q2 Q0 a 1 2 new\n", [("several_tags", 2, "row 3: tag 'new'")]),
+    "the last tag cut short": (
+        TAGGED + "q2 Q0 a 1 2 ta",
+        [("truncated_last_line", 1, "row 3: tag 'ta', and no line end")],
+    ),
+    "ranks that are no numbers": (
+        TAGGED + "q2 Q0 a - 2 tag\nq2 Q0 b x 1 tag\n",
+        [("unread_rank", 2, "line 4: rank 'x'")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITH_REMARKS)
+def test_what_a_ranking_tells_beside_its_rows(case: str, tmp_path: Path) -> None:
+    """Both ways notice the same; ranks that cannot be read are left out, all of them."""
+    content, expected = WITH_REMARKS[case]
+    path = put(tmp_path / "a.run", content)
+    for table in (read_file(path, RANKING, None, {}), read_rows(path, RANKING, "trec", {})):
+        found = remarks_of(table)
+        assert [(each.code, each.count) for each in found] == [(code, count) for code, count, _ in expected]
+        assert all(each.examples[-1] == f"{path}, {words}" for each, (_, _, words) in zip(found, expected, strict=True))
+        ranks = table["rank"].to_pylist()
+        assert all(rank is None for rank in ranks) if "ranks" in case else ranks[:2] == [1, 2]
+
+
+def test_lines_of_comment_are_no_rows(tmp_path: Path) -> None:
+    """As for trec_eval 10: whatever stands behind the #, six fields included."""
+    content = "# by hand\nq1 Q0 a 1 2 t\n  # q1 Q0 b 2 1 t\n# q1 Q0 c 3 0 t\nq#1 Q0 #d 4 -1 t\n"
+    path = put(tmp_path / "a.run", content)
+    rows = [("q1", "a", 2.0, 1), ("q#1", "#d", -1.0, 4)]
+    assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == rows
+    assert rows_of(read_rows(path, RANKING, "trec", {})) == rows
+    judged = put(tmp_path / "q", "# of 2025\nq1 0 a 1\n# q1 0 b 1\n")
+    assert rows_of(read_file(judged, JUDGMENT, None, {})) == [("q1", "a", 1.0)]

@@ -1,0 +1,253 @@
+"""Text files as bytes, plain or gzipped; what would cost memory without end, or mislead a fast reader, is seen here."""
+
+import codecs
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ndcg_ab.errors import InputError
+
+BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
+GZIP_MAGIC = b"\x1f\x8b"
+LONGEST_LINE = 1 << 20  # bytes
+SMALL = 1 << 26  # bytes that any gzipped file may unpack to
+DENSEST = 100  # times its size that a larger one may unpack to: rankings come to 3 to 20
+DEEPEST = 100  # brackets that a line of JSON may open on the fast way
+QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
+
+
+class UnusualError(Exception):
+    """The fast readers might take this text otherwise than it is meant; the careful way decides."""
+
+
+class LongLineError(Exception):
+    """A line is longer than `LONGEST_LINE`."""
+
+
+def is_gzipped(path: Path) -> bool:
+    """By the first bytes, whatever the name says."""
+    with path.open("rb") as file:
+        return file.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """The file's bytes, unpacked; InputError where a small file would unpack to a huge one."""
+    return cast(BinaryIO, io.BufferedReader(Unpacked(path), BLOCK)) if is_gzipped(path) else path.open("rb")
+
+
+class Unpacked(io.RawIOBase):
+    """A gzipped file, unpacked as it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        self.count = 0
+        self.file = gzip.GzipFile(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        count = self.file.readinto(buffer)
+        self.count += count
+        if self.count > max(SMALL, DENSEST * self.size):
+            raise InputError(
+                f"{self.path}: the gzip file of {self.size:,} bytes unpacks to more than {DENSEST} times its size:"
+                " a ranking does not; unpack it yourself (gunzip) if it is meant"
+            )
+        return count
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
+    """The bytes in blocks that end where lines end; LongLineError for a line of more bytes than `longest`."""
+    rest = b""
+    while block := file.read(BLOCK):
+        if block.endswith(b"\r"):
+            block += file.read(1)
+        block = rest + block if rest else block
+        cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        rest = block[cut:]
+        if cut:
+            yield block[:cut]
+        if longest is not None and len(rest) > longest:
+            raise LongLineError
+    if rest:
+        yield rest
+
+
+class Handed(io.RawIOBase):
+    """A stream in the hands of a library whose threads must not meet an exception: they might wait for ever.
+
+    problem: what reading raised; the library was told that the text ends there.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.problem: Exception | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self.problem is not None:
+            return b""
+        try:
+            return bytes(self.stream.read(size))
+        except Exception as error:
+            self.problem = error
+            return b""
+
+
+@contextmanager
+def handed(stream: Any) -> Iterator[Handed]:
+    """The stream for a library to read; what reading it raised is raised at the end."""
+    given = Handed(stream)
+    with stream:
+        try:
+            yield given
+        finally:
+            if given.problem is not None:
+                raise given.problem
+
+
+class Looked(io.RawIOBase):
+    """A text on its way to a fast reader, which raises UnusualError, or UnicodeDecodeError, for what only looks alike.
+
+    Zero bytes, bytes that are not UTF-8 (also where nobody needs the column), and what the subclasses know.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
+        self.known = b"\n"  # the last two bytes of what was looked at: a line ended before the first
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self.file.read(size)
+        if b"\0" in block:
+            raise UnusualError("a zero byte")
+        pending, _ = self.decoder.getstate()
+        if pending or not block.isascii() or not block:
+            self.decoder.decode(block, final=not block)
+        text = self.known + (block or b"\n\n")
+        self.look(text)
+        self.known = text[-2:]
+        if not block:
+            self.finish()
+        return block
+
+    def look(self, text: bytes) -> None:
+        """Raises UnusualError for what stands in a text; its first and its last byte are the others' surroundings."""
+
+    def finish(self) -> None:
+        """Raises UnusualError where the text cannot end so."""
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+class Quoted(Looked):
+    """CSV: every quote begins a field, ends one, or is one of two."""
+
+    def __init__(self, file: BinaryIO, delimiter: str) -> None:
+        super().__init__(file)
+        self.beside = np.zeros(256, dtype=bool)
+        self.beside[[ord(delimiter), QUOTE, *ENDS]] = True
+        self.is_open = False
+
+    def look(self, text: bytes) -> None:
+        if b'"' not in text:
+            return
+        signs = np.frombuffer(text, dtype=np.uint8)
+        places = np.flatnonzero(signs[1:-1] == QUOTE) + 1
+        opening = (np.arange(len(places)) % 2 == 0) != self.is_open
+        beside = np.where(opening, signs[places - 1], signs[places + 1])
+        if not self.beside[beside].all():
+            raise UnusualError("a quote inside a field")
+        self.is_open ^= bool(len(places) % 2)
+
+    def finish(self) -> None:
+        if self.is_open:
+            raise UnusualError("a quote that never ends")
+
+
+class Objects(Looked):
+    """JSON Lines: every line begins and ends with a brace, and opens few brackets; `lines` counts them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.lines = 0
+
+    def look(self, text: bytes) -> None:
+        signs = np.frombuffer(text, dtype=np.uint8)
+        ends = np.flatnonzero((signs[1:-1] == ENDS[0]) | (signs[1:-1] == ENDS[1])) + 1
+        before, after = signs[ends - 1], signs[ends + 1]
+        last, first = before == ord("}"), after == ord("{")
+        if not (last | is_end(before)).all() or not (first | is_end(after)).all():
+            raise UnusualError("a line that is no object")
+        if len(self.known) == 1 and signs[1] not in (ord("{"), *ENDS):
+            raise UnusualError("a line that is no object")
+        self.lines += int(last.sum())
+        opened = text.count(b"{") + text.count(b"[")
+        if opened > len(ends) + DEEPEST:
+            brackets = np.flatnonzero((signs == ord("{")) | (signs == ord("[")))
+            if np.bincount(np.searchsorted(ends, brackets)).max() > DEEPEST:
+                raise UnusualError("many brackets")
+
+
+def is_end(signs: npt.NDArray[np.uint8]) -> Any:
+    """Which of the signs end a line."""
+    return (signs == ENDS[0]) | (signs == ENDS[1])
+
+
+def evened(text: bytes) -> bytes:
+    """The text with every run of white space inside a line as one space, and none at its ends."""
+    text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+
+
+class Evened(io.RawIOBase):
+    """The lines of a TREC file with single spaces between fields and without comments; UnusualError for a long one."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.blocks = line_blocks(file)
+        self.rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            while not self.rest and (block := next(self.blocks, None)) is not None:
+                self.rest = without_comments(evened(block))
+        except LongLineError:
+            raise UnusualError("a long line") from None
+        block, self.rest = self.rest[:size], self.rest[size:]
+        return block
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+def without_comments(text: bytes) -> bytes:
+    """Even lines without those that begin with #."""
+    if b"#" not in text or not (text.startswith(b"#") or b"\n#" in text):
+        return text
+    return b"".join(line for line in text.splitlines(keepends=True) if not line.startswith(b"#"))

@@ -1,0 +1,57 @@
+"""Malformed files in processes of their own, whose crash, memory and time are seen: tests/fuzzing.py, and its worst."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MEMORY = 600  # MB that the process may take; imports alone take some 150
+READ = """
+import sys
+from pathlib import Path
+from ndcg_ab.sources import JUDGMENT
+from ndcg_ab.sources.files import read_file
+read_file(Path(sys.argv[1]), JUDGMENT, None, {})
+"""
+
+
+def test_whatever_is_broken_is_a_sentence(tmp_path: Path) -> None:
+    """For an hour, with other seeds: make fuzz."""
+    command = [sys.executable, "-m", "tests.fuzzing", "--seconds", "4", "--seed", "11", "--keep", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, f"{found.stdout[-3000:]}{found.stderr[-3000:]}"
+
+
+# file, content, how often it is repeated inside of gzip (0: not gzipped), what must be said
+WORST = {
+    "one line that unpacks without end": ("q.gz", b"q" * (1 << 20), 500, "longer than 1,048,576 bytes"),
+    "lines that unpack without end": ("q.gz", b"q1 0 d1 1\n" * 100_000, 500, "unpacks to more than 100 times"),
+    "an object that unpacks without end": (
+        "q.json",
+        b'{"": ' + b" " * (1 << 20),
+        500,
+        "unpacks to more than 100 times",
+    ),
+    "null alone": ("q.jsonl", b"null\n", 0, "every line must be one JSON object"),
+    "an id without end": ("q.csv", b"query_id,doc_id,grade\n" + b"q" * (1 << 26), 0, "longer than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", WORST)
+def test_memory_has_a_bound_and_nothing_dies(name: str, tmp_path: Path) -> None:
+    file, content, times, words = WORST[name]
+    (tmp_path / file).write_bytes(gzip.compress(content) * times if times else content)
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, str(tmp_path / file)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.read().strip().rpartition("\n")[2]
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1
+    assert said.startswith("ndcg_ab.errors.InputError: ") and words in said, said[:500]
+    assert len(said) < 500
+    assert usage.ru_maxrss / 1024 < MEMORY
