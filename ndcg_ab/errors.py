@@ -43,8 +43,15 @@ LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what peop
     "matplotlib": "Matplotlib",
     "adbc_driver_manager": "adbc-driver-manager",
     "adbc_driver_sqlite": "adbc-driver-sqlite",
+    "httpx": "httpx",
+    "jmespath": "jmespath",
 }
-EXTRAS = {"adbc_driver_manager": "databases", "adbc_driver_sqlite": "databases"}  # what brings those that are optional
+EXTRAS = {  # what brings those that are optional
+    "adbc_driver_manager": "databases",
+    "adbc_driver_sqlite": "databases",
+    "httpx": "http",
+    "jmespath": "http",
+}
 TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)
 
 

@@ -143,7 +143,7 @@ class Evaluation(Model):
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
-    queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
+    queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
@@ -250,7 +250,9 @@ class Evaluation(Model):
         if self.queries is None and not self.scores:
             for system in self.systems:
                 if system.source.needs_queries:
-                    raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
+                    raise ValueError(
+                        f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
+                    )
         return self
 
     def missing_places(self, value: Any) -> list[InitErrorDetails]:

@@ -11,6 +11,7 @@ from ndcg_ab.config.connections import plain_address
 from ndcg_ab.config.keys import Place
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.patterns import SHOWN, WILD, instead, matches
+from ndcg_ab.config.references import REQUEST
 from ndcg_ab.config.sources import STEM, FileSource, System, TableSource
 from ndcg_ab.errors import InputError
 
@@ -102,6 +103,9 @@ def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
 def texts_of(source: AnyPlace, place: Place) -> Iterator[tuple[Place, str]]:
     for key in DATED:
         yield from texts_in(as_text(getattr(source, key, None)), (*place, key))
+    if isinstance(source, System) and source.http is not None:
+        for key in REQUEST:
+            yield from texts_in(getattr(source.http, key), (*place, "http", key))
 
 
 def as_text(value: Any) -> Any:
@@ -138,9 +142,10 @@ def dated_place(source: P, moment: datetime) -> P:
         written = mapped(as_text(value), lambda text: dated(text, moment))
         return Path(written) if isinstance(value, Path) else written
 
-    return source.model_copy(
-        update={key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
-    )
+    changes = {key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
+    if isinstance(source, System) and source.http is not None:
+        changes["http"] = source.http.model_copy(update={key: changed(getattr(source.http, key)) for key in REQUEST})
+    return source.model_copy(update=changes)
 
 
 def mapped(content: Any, change: Callable[[str], str]) -> Any:

@@ -38,7 +38,7 @@ def json_schema() -> Schema:
     scores = keys["scores"]
     scores["anyOf"] = [TEXT, scores["items"], {"type": "array", "items": {"anyOf": [TEXT, scores.pop("items")]}}]
     del scores["type"]
-    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}}
+    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
     places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
     parts["System"]["oneOf"] = [*places, nowhere]
@@ -52,7 +52,7 @@ def json_schema() -> Schema:
     }
     needed = made["required"]
     ranked = [*needed, "judgments", "systems"]
-    somewhere = {"items": {"anyOf": [{"required": [name]} for name in ("file", "python")]}}
+    somewhere = {"items": {"anyOf": [{"required": [name]} for name in not_null]}}
     ways = [
         {"required": ranked},
         {"required": [*needed, "scores"]},

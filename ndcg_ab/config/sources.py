@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from ndcg_ab.config.connections import Database, GivenFile, Storage, name_of, plain_address, read_database
+from ndcg_ab.config.http import HttpRequest, HttpSource
 from ndcg_ab.config.operation import Model
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
@@ -99,6 +100,9 @@ class PythonSource(Model):
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
 
     @field_validator("python")
     @classmethod
@@ -116,11 +120,12 @@ class PythonSource(Model):
         return self.python
 
 
-Source = FileSource | PythonSource | DatabaseSource
+Source = FileSource | PythonSource | DatabaseSource | HttpSource
 KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
     "file": FileSource,
     "python": PythonSource,
     "database": DatabaseSource,
+    "http": HttpSource,
 }
 
 
@@ -192,7 +197,7 @@ class JudgmentSource(TableSource):
 
 
 class System(Place):
-    """One version of a ranker, and where its rankings come from: `file`, `database` or `python`."""
+    """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
 
     contents: ClassVar[str] = "rankings"
 
@@ -215,6 +220,10 @@ class System(Place):
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
     database: Database | None = Field(None, description=DATABASE)
     query: str | None = Field(None, description=QUERY)
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+    http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
 
     @field_validator("name")
     @classmethod

@@ -37,6 +37,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
             "query_score", ("system_id", "query_id", "metric_id", "value"), where=sampled
         )
     }
+    failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):
         results: dict[str, list[Result]] = defaultdict(list)  # of one system at a time: they may be millions
@@ -46,13 +47,14 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
         ):
             results[query_id].append(Result(doc_id, score, rank_given))
         for query_id in sample:
+            is_missing = (system_id, query_id) in failed
             arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
             found, grades = results.pop(query_id, []), judgments[query_id]
             for metric in metrics:
                 rule = (metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates)
                 if rule not in arranged:
                     arranged[rule] = arrange(metric, found, grades)
-                core = score_query(metric, found, grades, highest, arranged[rule])
+                core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule])
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
     return len(sample)
 

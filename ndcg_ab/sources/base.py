@@ -6,6 +6,7 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.csv as pacsv
 
 from ndcg_ab.sources.schema import Layout
 
-REMARKS = b"ndcg_ab.remarks"  # the key in a table's metadata
+REMARKS, FAILED = b"ndcg_ab.remarks", b"ndcg_ab.failed"  # keys in a table's metadata
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +44,36 @@ def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
     return tuple(Remark(row["code"], row["count"], tuple(row["examples"])) for row in rows)
 
 
+def with_failed(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
+    """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is asked of a source that needs the queries.
+
+    texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
+    folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
+    """
+
+    texts: Mapping[str, str]
+    attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    folder: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What a source gave.
+
+    documents: titles and addresses of documents in the columns of `DOCUMENT`, where they came along; they change no
+    result and no digest.
+    """
+
+    table: pa.Table
+    documents: pa.Table | None = None
+
+
 class Source(ABC):
     """A place that judgments, queries or rankings come from; every kind has a module and a line in `registry`.
 
@@ -60,6 +91,10 @@ class Source(ABC):
         later.
         """
 
+    def answer(self, layout: Layout, asked: Asked) -> Found:
+        """The same for a source that uses more than the texts of queries, or gives more than a table."""
+        return Found(self.pull(layout, asked.texts))
+
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         return self.origin
@@ -67,11 +102,12 @@ class Source(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """What a source gave: the rows, in the columns of `layout`."""
+    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along."""
 
     table: pa.Table
     layout: Layout
     source: Source
+    documents: pa.Table | None = None
 
     @property
     def origin(self) -> str:
@@ -84,8 +120,16 @@ class Pulled:
         return remarks_of(self.table)
 
     @property
+    def failed(self) -> tuple[str, ...]:
+        """The queries that the source failed on: they are missing, not empty."""
+        return tuple(json.loads((self.table.schema.metadata or {}).get(FAILED, b"[]")))
+
+    @property
     def digest(self) -> str:
-        """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format."""
+        """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
+
+        Queries that failed are a part of it: without them a query that found nothing would be the same.
+        """
         counted = Counted()
         whole = {name: whole_column(self.table[name]) for name in self.table.column_names}
         schema = self.layout.schema
@@ -100,6 +144,8 @@ class Pulled:
                     for field in schema
                 }
                 writer.write_table(pa.table(rows, schema=schema))
+        if self.failed:
+            counted.hash.update(json.dumps(["failed", *sorted(self.failed)]).encode())
         return counted.hash.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:

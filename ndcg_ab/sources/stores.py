@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ndcg_ab.config.connections import Storage, plain_address
 from ndcg_ab.config.secrets import redacted, remembered, revealed
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, SilentError, needs
 
 PIECE = 1 << 22  # bytes
 PATIENCE = 30.0  # seconds for a connection, and for every piece
@@ -201,6 +201,7 @@ class Web(Store):
         return self.shown
 
     def fetch(self, name: str, target: Path) -> None:
+        needs(f"reading {self.shown}", "httpx")
         import httpx
 
         try:

@@ -37,7 +37,7 @@ def fitting_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     """
     content = block_content(data)
     queries = content["queries"]["id"]
-    known = () if data.outcome.is_given else packed_rankings(data, content["systems"], queries)
+    known = () if content.get("given") else packed_rankings(data, content["systems"], queries)
     rankings = list(map(as_json, known))
     order = by_largest_difference(content)
     block = packed(content, rankings)
