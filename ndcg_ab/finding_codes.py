@@ -137,8 +137,9 @@ CODES: Mapping[str, Code] = {
     ),
     "different_depths": Code(
         "warning",
-        "A system typically returns far fewer results for a query than another one (less than 80 % of the places that"
-        " a metric looks at), so that the metric compares depths, not orders.",
+        "A system returns far fewer results than another one (less than 80 % of those that a metric looks at):"
+        " typically, by the median, or in a tenth of the queries that it answers. The metric then compares depths, not"
+        " orders.",
         "Pull the same number of results from all systems, or choose a cutoff that all of them reach.",
     ),
     "truncated_last_line": Code(

@@ -6,6 +6,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
@@ -121,28 +122,56 @@ def plain(text: str) -> str:
 def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way; pairs: how often each is seen."""
     found: dict[str, list[Pair]] = defaultdict(list)
-    affixed: dict[str, list[Pair]] = defaultdict(list)
+    affixed: dict[Affix, list[Pair]] = defaultdict(list)
     for own, judged in pairs:
         words = next((words for words, respell in ALIKE if respell(own) == respell(judged)), None)
         if words:
             found[words].append((own, judged))
         elif affix := affix_of(own, judged):
             affixed[affix].append((own, judged))
-    numbers = Counter({affix: sum(pairs[pair] for pair in alike) for affix, alike in affixed.items()})
-    for affix, number in numbers.most_common(3):
-        if number >= LEAST_AFFIXED:
-            found[affix] = affixed[affix]
+    cuts: dict[tuple[str, str, str], list[Affix]] = defaultdict(list)
+    for affix in affixed:
+        cuts[affix.whose, affix.side, affix.seam].append(affix)
+    alike = {
+        affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
+        for affixes in cuts.values()
+    }
+    numbers = Counter({words: sum(pairs[pair] for pair in each) for words, each in alike.items()})
+    found |= {words: alike[words] for words, number in numbers.most_common(3) if number >= LEAST_AFFIXED}
     return found
 
 
-def affix_of(own: str, judged: str) -> str | None:
-    """What to take off one id to have the other, in words; None where that is not all."""
+class Affix(NamedTuple):
+    """What one id has more than another. whose: its ids, or the judgments'. side: prefix or ending."""
+
+    whose: str
+    side: str
+    text: str
+
+    @property
+    def seam(self) -> str:
+        """The character at which it begins, or ends as a prefix."""
+        return self.text[-1] if self.side == "prefix" else self.text[0]
+
+    @property
+    def words(self) -> str:
+        return f"the {self.side} {self.text!r} is taken off {self.whose} ids"
+
+    @property
+    def cut(self) -> str:
+        """The same of several that begin, or end, with one character."""
+        where = "goes before" if self.side == "prefix" else "follows"
+        return f"{self.whose} ids are cut at {self.seam!r}, and what {where} it taken off"
+
+
+def affix_of(own: str, judged: str) -> Affix | None:
+    """What to take off one id to have the other; None where that is not all."""
     for longer, shorter, whose in ((own, judged, "its"), (judged, own, "the judgments'")):
         place = len(longer) - len(shorter)
         if place <= 0 or not shorter:
             continue
         if longer.endswith(shorter) and is_seam(longer[place - 1], longer[place]):
-            return f"the prefix {longer[:place]!r} is taken off {whose} ids"
+            return Affix(whose, "prefix", longer[:place])
         if longer.startswith(shorter) and not longer[len(shorter)].isalnum():
-            return f"the ending {longer[len(shorter) :]!r} is taken off {whose} ids"
+            return Affix(whose, "ending", longer[len(shorter) :])
     return None

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
+from ndcg_ab.evaluation.metric_tables import EVERYTHING
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.finding_codes import CODES
@@ -20,6 +21,7 @@ from ndcg_core.measures.metric import Metric
 FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
 NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
 LEAST_RISING = 3  # results of a query, and queries, that are no chance
+OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
 HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
 
 
@@ -195,15 +197,21 @@ def check_numbers(answers: Mapping[str, Answering], rankings: Iterable[str]) -> 
 
 
 def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
-    """Says, of each metric, which systems typically return far fewer of the results that it looks at than another."""
+    """Says, of each metric, which systems return far fewer of the results that it looks at than another one.
+
+    Typically, by the median, or in a tenth of the queries that they answer.
+    """
     answers = answering(engine)
     found = []
     for metric in metrics:
         reach = metric.depth if metric.unjudged == "zero" else None
         looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
         deepest = max(looked_at, key=lambda name: looked_at[name], default="")
+        shorter = shorter_answers(engine, reach)
         for (name,) in engine.rows("system", ("system_id",), order="place"):
-            if name in answers and looked_at[name] < FAR_FEWER * looked_at[deepest]:
+            if name not in answers:
+                continue
+            if looked_at[name] < FAR_FEWER * looked_at[deepest]:
                 own, other = answers[name].depth, answers[deepest].depth
                 message = (
                     f"system {name} typically returns {own:g} result{'s' * (own != 1)} for a query, and {deepest}"
@@ -211,6 +219,26 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
                 )
                 count = answers[name].queries
                 found.append(Finding("different_depths", "warning", message, count, name, metric.name, float(own)))
+                continue
+            queries, answered = shorter.get(name, []), answers[name].queries
+            if queries and len(queries) >= OFTEN * answered:
+                message = (
+                    f"system {name} returns far fewer results than another system in {len(queries)} of the"
+                    f" {queries_text(answered)} that it answers (such as {queries[0]!r}), where {metric.name} looks at"
+                    f" {reach or 'all of them'}: was its ranking cut there?"
+                )
+                examples = tuple(f"query {query!r}" for query in queries[:MOST])
+                row = (len(queries), name, metric.name, len(queries) / answered, examples)
+                found.append(Finding("different_depths", "warning", message, *row))
+    return found
+
+
+def shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
+    """system_id -> the queries for which it returns far fewer results than another system, within `reach`."""
+    engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
+    found: dict[str, list[str]] = {}
+    for system_id, query_id in engine.rows("shorter_answer", ("system_id", "query_id"), order="query_id"):
+        found.setdefault(system_id, []).append(query_id)
     return found
 
 

@@ -62,6 +62,10 @@ FAULTS: dict[str, tuple[str, str]] = {
     "half of the queries": (changed(lambda r: r if r[0] < "q5" else None), "few_queries"),
     "a query left out": (changed(lambda r: r if r[0] != "q5" else None), "unanswered_query"),
     "few results": (changed(lambda r: r if numbered(r) <= 3 else None), "different_depths"),
+    "few results for every third query": (
+        changed(lambda r: r if numbered(r) <= 2 or int(r[0].lstrip("q")) % 3 else None),
+        "different_depths",
+    ),
     "a document twice": (text([*rows(1), ("q2", DOCS[3], 13, 0.5, "new")]), "duplicate_document"),
     "two rankings in one file": (text([*rows(1), *rows(2)]), "duplicate_document"),
     "the same as another": (text(reversed(rows(0))), "same_ranking"),
