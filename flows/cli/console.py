@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .ending import GATE_FAILED, PASSING, complain, told
+from .room import refuse_little_room
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +28,7 @@ NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where 
 def user_errors() -> Iterator[None]:
     """An error in a sentence, and the exit code that is its."""
     try:
+        refuse_little_room()
         yield
     except PASSING:
         raise
