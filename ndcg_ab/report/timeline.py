@@ -43,7 +43,7 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
     heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
     title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}"
     tables, left = parted(heads, rows, console.width)
-    crowded = left < ROOM
+    crowded = left < ROOM or len(tables) > 1
     for columns in tables:
         made = plain_table(title)
         title = ""
@@ -51,11 +51,10 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
             is_text = heads[at] in ("night", "decision")
             is_fixed = heads[at] != "decision"
             made.add_column(Text(heads[at]), justify="left" if is_text else "right", no_wrap=is_fixed)
-        with_more = columns is tables[-1] and not crowded
-        if with_more:
+        if not crowded:
             made.add_column("what happened")
         for row in rows:
-            made.add_row(*(row[at] for at in columns), *([row[-1]] if with_more else []))
+            made.add_row(*(row[at] for at in columns), *([] if crowded else [row[-1]]))
         console.print(made)
     if crowded:
         for row in rows:

@@ -96,6 +96,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
                 def __exit__(self, *what: Any) -> None:
                     error = duckdb.TransactionException("Failed to commit: No space left on device")
                     found.__exit__(type(error), error, None)
+                    raise error
 
             return Failing()
 
