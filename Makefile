@@ -8,11 +8,15 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check test traced lint fuzz kills audit docs pictures benchmark clean
+.PHONY: demo demo-http check test traced lint fuzz kills audit docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
 	$(BIN)/ndcg-ab run configs/demo.yaml
+
+# The same with a search engine that is asked over HTTP: it is started, filled, asked and ended.
+demo-http: .venv/ready
+	$(BIN)/python configs/demo_http.py
 
 # Before every commit, in less than a minute: linters, types and the fast tests.
 check: lint

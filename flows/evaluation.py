@@ -48,6 +48,7 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
+from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.markdown import answer_note, comparison_table
 from ndcg_core.statistics.verdict import Verdict
 
@@ -190,7 +191,7 @@ class Bar:
     def show(self, text: str, percent: float | None = None) -> None:
         share = min(99.0, 100.0 * self.done / self.steps) if percent is None else percent
         with self.watch.prefects():
-            update_progress_artifact(self.artifact, share, description=text)
+            update_progress_artifact(self.artifact, share, description=escaped(text))
 
 
 @contextlib.contextmanager
@@ -208,13 +209,13 @@ def slug(text: str) -> str:
 def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name = get_run_logger(), slug(evaluation.name)
-    decision = f"what to do: {decided(choices(outcome))}"
+    decision = escaped(f"what to do: {decided(choices(outcome))}")
     create_markdown_artifact(answer_note(outcome), key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
         key=f"{name}-verdicts",
-        description=f"{evaluation.name}: every candidate against {outcome.baseline}",
+        description=escaped(f"{evaluation.name}: every candidate against {outcome.baseline}"),
     )
     if performed.published["url"]:
         create_link_artifact(

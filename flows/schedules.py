@@ -24,6 +24,7 @@ from ndcg_ab.config.plain_secrets import plain_secrets
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError
+from ndcg_ab.visible import visible
 
 from .evaluation import evaluation_flow, is_prefects, silence
 
@@ -122,7 +123,7 @@ def server() -> Iterator[str]:
 
 
 def say_at_once(text: str) -> None:
-    print(text, flush=True)
+    print(visible(text), flush=True)
 
 
 def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at_once) -> None:

@@ -28,6 +28,7 @@ from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
+from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED as SCORES
 
 Inputs = list[dict[str, Any]]
@@ -88,7 +89,17 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
     place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
-    pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
+    source = system.source
+    pulled = pull(
+        source,
+        RANKING,
+        evaluation.directory,
+        queries.texts,
+        attributes=pipeline.attributes_for(source, queries),
+        folder=folder / PULLED / f"answers{place}",
+    )
+    if pulled.documents is not None:
+        papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
     return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
 
 
@@ -124,7 +135,10 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
         return load_scores(evaluation, folder)
     judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
     rankings = {
-        system.name: pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation)
+        system.name: dataclasses.replace(
+            pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation),
+            documents=documents_from(folder / PULLED / f"documents{place}.parquet"),
+        )
         for place, system in enumerate(evaluation.systems)
     }
     with opened(evaluation, folder) as engine:
@@ -314,6 +328,11 @@ def read_kept(path: Path, layout: Layout) -> pa.Table:
     """The table in the types of its layout, with what its source noticed."""
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)
+
+
+def documents_from(path: Path) -> pa.Table | None:
+    """Titles and addresses that came along with a ranking."""
+    return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
 
 
 def queries_from(evaluation: Evaluation, folder: Path) -> Queries:

@@ -41,6 +41,16 @@ LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what peop
     "altair": "Altair",
     "vl_convert": "vl-convert",
     "matplotlib": "Matplotlib",
+    "adbc_driver_manager": "adbc-driver-manager",
+    "adbc_driver_sqlite": "adbc-driver-sqlite",
+    "httpx": "httpx",
+    "jmespath": "jmespath",
+}
+EXTRAS = {  # what brings those that are optional
+    "adbc_driver_manager": "databases",
+    "adbc_driver_sqlite": "databases",
+    "httpx": "http",
+    "jmespath": "http",
 }
 TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)
 
@@ -50,7 +60,9 @@ def needs(what: str, *libraries: str) -> None:
     missing = [LIBRARIES[name] for name in libraries if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install ndcg-ab")
+        extras = sorted({EXTRAS[name] for name in libraries if find_spec(name) is None and name in EXTRAS})
+        package = f"'ndcg-ab[{','.join(extras)}]'" if extras else "ndcg-ab"
+        raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install {package}")
 
 
 def shown(value: object) -> str:

@@ -126,8 +126,8 @@ CODES: Mapping[str, Code] = {
     ),
     "failed_query": Code(
         "warning",
-        "The place that a ranking comes from failed on a query, and allow_failed_queries let it pass. The query counts"
-        " as unanswered.",
+        "The place that a ranking comes from failed on a query, and allow_failed_queries let it pass. The query is"
+        " missing for that system: it is neither unanswered nor 0, and no difference is taken on it.",
         "Look at the failure that the message quotes, and pull again.",
     ),
     "few_queries": Code(

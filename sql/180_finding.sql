@@ -1,6 +1,6 @@
 -- finding: what the data check noticed before anything was scored.
 -- grain:  one row per (code, subject, place)
--- reads:  answered_query, judgment, odd_answer, pulled_judgment, query, system
+-- reads:  answered_query, judgment, odd_answer, pulled_failed_query, pulled_judgment, query, system
 -- params: -
 -- subject: a system, or "judgments". count: how many queries, judgments or results it concerns, in `queries` queries.
 -- place: 1 to 5, the first of them by query id, which query_id and, where it is about a document, doc_id name.
@@ -15,7 +15,13 @@ with judged_system as (
         on
             system.system_id = answered_query.system_id
             and query.query_id = answered_query.query_id
-    where query.is_judged
+    left join pulled_failed_query
+        on
+            system.system_id = pulled_failed_query.system_id
+            and query.query_id = pulled_failed_query.query_id
+    where
+        query.is_judged
+        and pulled_failed_query.query_id is null
 ),
 
 silent_system as (

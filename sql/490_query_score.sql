@@ -1,9 +1,9 @@
 -- query_score: the value of every metric for every query and system.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  answered_query, metric, query_dcg, query_ideal, returned, scored_query, system
+-- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system
 -- params: -
 -- A query that a system did not answer scores 0 (or, with unanswered = exclude, has no row for that system),
--- and an ideal of 0 gives 0. With gain binary and discount none, DCG is the number of relevant documents.
+-- and an ideal of 0 gives 0. One on which a system's place failed is missing, whatever the metric: no row. With gain binary and discount none, DCG is the number of relevant documents.
 with score_part as (
     select
         system.system_id,
@@ -40,7 +40,13 @@ with score_part as (
             system.system_id = query_ideal.system_id
             and scored_query.query_id = query_ideal.query_id
             and scored_query.metric_id = query_ideal.metric_id
-    where answered_query.query_id is not null or metric.unanswered = 'zero'
+    left join pulled_failed_query
+        on
+            system.system_id = pulled_failed_query.system_id
+            and scored_query.query_id = pulled_failed_query.query_id
+    where
+        pulled_failed_query.query_id is null
+        and (answered_query.query_id is not null or metric.unanswered = 'zero')
 )
 
 select

@@ -1,8 +1,9 @@
 -- system_summary: how many queries stand behind a system's value, and how many it left unanswered.
 -- grain:  one row per (system_id, metric_id)
--- reads:  metric, query_score, scored_query, system
+-- reads:  metric, pulled_failed_query, query_score, scored_query, system
 -- params: -
--- Unanswered queries are among the queries, unless the metric leaves them out. Mean and median are taken
+-- Unanswered queries are among the queries, unless the metric leaves them out; those on which a system's place
+-- failed are neither. Mean and median are taken
 -- outside, with an exact sum.
 with expected_query as (
     select
@@ -25,7 +26,10 @@ select
     expected_query.metric_place,
     count(query_score.query_id) as queries,
     count(*) filter (
-        where expected_query.query_id is not null and not coalesce(query_score.is_answered, false)
+        where
+            expected_query.query_id is not null
+            and pulled_failed_query.query_id is null
+            and not coalesce(query_score.is_answered, false)
     ) as unanswered,
 from expected_query
 left join query_score
@@ -33,6 +37,10 @@ left join query_score
         expected_query.system_id = query_score.system_id
         and expected_query.metric_id = query_score.metric_id
         and expected_query.query_id = query_score.query_id
+left join pulled_failed_query
+    on
+        expected_query.system_id = pulled_failed_query.system_id
+        and expected_query.query_id = pulled_failed_query.query_id
 group by
     expected_query.system_id,
     expected_query.system_place,

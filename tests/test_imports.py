@@ -22,7 +22,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
-    ("errors", "files", "finding_codes", "deadlines"),
+    ("errors", "files", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
 CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
@@ -31,10 +31,13 @@ DOORS = {  # library -> the packages and modules that may import it
     "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets"),
     "mlflow": ("ndcg_ab.tracking",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
+    "adbc_driver_manager": ("ndcg_ab.sources.drivers",),
     "matplotlib": ("ndcg_ab.report",),
     "altair": ("ndcg_ab.report",),
     "vl_convert": ("ndcg_ab.report",),
+    "httpx": ("ndcg_ab.sources.http_client", "ndcg_ab.sources.stores"),
     "jinja2": ("ndcg_ab.report",),
+    "jmespath": ("ndcg_ab.sources.http_answers",),
     "rich": ("ndcg_ab.report", "ndcg_ab.flows.cli.console"),
     "pandas": ("ndcg_ab.api.results",),
     "polars": ("ndcg_ab.api.results",),

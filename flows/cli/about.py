@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import output_console, user_errors
+from .console import show, tell, user_errors
 
 
 def findings(
@@ -17,13 +17,12 @@ def findings(
     with user_errors():
         from ndcg_ab.report.finding_entries import print_codes, print_entry
 
-        console = output_console()
         if not code:
-            print_codes(console)
+            show(print_codes)
         for place, each in enumerate(code or ()):
             if place:
-                console.print()
-            print_entry(console, each)
+                tell("")
+            show(print_entry, each)
 
 
 def pipeline() -> None:

@@ -9,7 +9,7 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from .console import Progress, end_where_a_gate_failed, output_console, spare_pandas, user_errors, write_or_print
+from .console import Progress, end_where_a_gate_failed, show, spare_pandas, user_errors, write_or_print
 from .options import (
     Alpha,
     BaselineName,
@@ -164,7 +164,7 @@ def compare(
         if not quiet and "-" not in (json, markdown):
             from ndcg_ab.report.terminal import print_outcome
 
-            print_outcome(output_console(), outcome, details=details)
+            show(print_outcome, outcome, details=details)
         end_where_a_gate_failed(outcome)
 
 
@@ -197,7 +197,7 @@ def explain(
         evaluation = evaluation_of(files, None, metric, {}, None)
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
-        print_explained(output_console(), explained, query)
+        show(print_explained, explained, query)
 
 
 def sensitivity(
@@ -261,7 +261,7 @@ def sensitivity(
         if not quiet and json != "-":
             from ndcg_ab.report.sensitivity_tables import print_sensitivity
 
-            print_sensitivity(output_console(), found)
+            show(print_sensitivity, found)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

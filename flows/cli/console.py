@@ -7,14 +7,17 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from ndcg_ab.visible import visible, visible_json, visible_record
+
 from .ending import GATE_FAILED, PASSING, complain, told
 from .room import refuse_little_room
+from .streams import unguarded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,7 +82,7 @@ class Progress:
         self.start = time.monotonic()
         self.status = None
         if not quiet and sys.stderr.isatty():
-            self.status = Console(stderr=True).status("starting")
+            self.status = Console(file=unguarded(sys.stderr)).status("starting")
 
     def __enter__(self) -> "Progress":
         if self.status:
@@ -93,9 +96,11 @@ class Progress:
     def __call__(self, step: str) -> None:
         seconds = time.monotonic() - self.start
         if self.status:
-            self.status.update(f"{step} …")
+            from rich.text import Text
+
+            self.status.update(Text(f"{visible(step)} …"))
         elif not self.quiet and seconds > 1:
-            print(f"{seconds:5.1f} s  {step}", file=sys.stderr)
+            print(f"{seconds:5.1f} s  {visible(step)}", file=sys.stderr)
 
 
 def program() -> str:
@@ -117,11 +122,28 @@ def output_console() -> "Console":
     return Console(width=width, highlight=False, emoji=False)
 
 
+def show(printer: Callable[..., None], *things: object, **options: object) -> None:
+    """Calls a function of `ndcg_ab.report` that prints, with things in which every text can be shown."""
+    printer(output_console(), *map(visible_record, things), **options)
+
+
+def tell(text: object) -> None:
+    """A line on standard output, every character of which can be seen."""
+    print(visible(str(text)))
+
+
+def show_lines(lines: Iterable[str]) -> None:
+    """Sentences on standard output, in lines as long as it is wide."""
+    console = output_console()
+    for line in lines:
+        console.print(visible(line), highlight=False, markup=False)
+
+
 def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
-    """JSON to a file, to standard output, or nowhere."""
+    """JSON to a file, to standard output (in which it has no character that a terminal could obey), or nowhere."""
     if path:
         from ndcg_ab.files import write_text
 
         write_text(path, text())
     if to_standard_output:
-        sys.stdout.write(text())
+        sys.stdout.write(visible_json(text()))

@@ -16,6 +16,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError
+from ndcg_ab.visible import visible
 
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
@@ -85,7 +86,7 @@ def leave(code: int) -> NoReturn:
 def complain(text: str) -> None:
     """Says it on standard error; where that takes nothing, the exit code alone says it."""
     with contextlib.suppress(OSError):
-        print(f"ndcg-ab: {redacted(text)}", file=sys.stderr, flush=True)
+        print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr, flush=True)
 
 
 def told(error: BaseException) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
     places = (evaluation.judgments, evaluation.queries, evaluation.documents, *evaluation.systems, *evaluation.scores)
-    return [place.file for place in places if place and place.file]
+    return [place.file for place in places if place and isinstance(place.file, Path)]
 
 
 def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:

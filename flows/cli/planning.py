@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .console import output_console, spare_pandas, user_errors, write_or_print
+from .console import show, spare_pandas, user_errors, write_or_print
 from .options import JsonFile, Quiet
 from .outputs import json_file, picture_path, refuse_one_file_twice
 
@@ -70,7 +70,7 @@ def power(
         if not quiet and json != "-":
             from ndcg_ab.report.power_tables import print_plans
 
-            print_plans(output_console(), plans, asked)
+            show(print_plans, plans, asked)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -10,7 +10,16 @@ import typer
 
 from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
-from .console import Progress, end_where_a_gate_failed, output_console, program, user_errors, write_or_print
+from .console import (
+    Progress,
+    end_where_a_gate_failed,
+    program,
+    show,
+    show_lines,
+    tell,
+    user_errors,
+    write_or_print,
+)
 from .ending import PENDING, complain
 from .options import At, ConfigFile, Details, FindingSeverities, JsonFile, MetricNames, Quiet, Settings, Strict, of_data
 from .outputs import inputs_of, json_file, picture_path
@@ -78,9 +87,8 @@ def check(
                 paths = {name: Path(file) for name, file in systems.items()}
                 findings, counts = check_files(given, judgments, paths, keys, engine, say)
         if not quiet:
-            console = output_console()
-            console.print(counts, highlight=False, markup=False)
-            print_findings(console, findings, examples=True)
+            show_lines([counts])
+            show(print_findings, findings, examples=True)
 
 
 def run(
@@ -111,13 +119,12 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal import print_run
 
-            console = output_console()
-            print_run(console, finished, details=details)
+            show(print_run, finished, details=details)
             place = shlex.quote(str(config))
             for words, command in ("history", "history"), ("anew", "run --force"), ("all tables", "run --details"):
                 name, _, option = command.partition(" ")
                 line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
-                console.print(line, highlight=False, markup=False, soft_wrap=True)
+                tell(line)
         if finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:
@@ -177,7 +184,7 @@ def history(
                 draw_query_values(rows, query, drawing)
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
             if json != "-":
-                print_query_values(output_console(), query, rows)
+                show(print_query_values, query, rows)
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
@@ -186,7 +193,7 @@ def history(
             draw_timeline(found, drawing)
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
         if json != "-":
-            print_timeline(output_console(), found)
+            show(print_timeline, found)
 
 
 def publish(
@@ -217,7 +224,8 @@ def publish(
                 complain(f"MLflow could not be reached, logging of {left} evaluations is still pending: {error}")
                 raise typer.Exit(PENDING) from None
         if not quiet:
-            print("\n".join(lines) or "nothing is pending")
+            for line in lines or ["nothing is pending"]:
+                tell(line)
 
 
 def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":

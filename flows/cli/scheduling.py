@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import TRACKING, InputError, needs
 
-from .console import user_errors
+from .console import tell, user_errors
 from .options import Settings
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def deploy(
         from .. import schedules
 
         for line in schedules.deploy(evaluations, pool):
-            print(line)
+            tell(line)
 
 
 def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":

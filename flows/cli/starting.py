@@ -10,7 +10,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, output_console, program, user_errors, write_or_print
+from .console import Progress, program, show, show_lines, tell, user_errors, write_or_print
 from .options import JsonFile, MetricNames, Quiet, of_data, of_output
 from .outputs import json_file, writable
 
@@ -71,14 +71,12 @@ def init(
         else:
             write_text(path, text)
         if path is not None and not quiet:
-            console = output_console()
-            for line in [*found.words(), counts, *([WEIGHTED] if is_weighted else [])]:
-                console.print(line, highlight=False, markup=False)
-            print_findings(console, findings)
-            print(f"written: {path}\n")
-            print(f"  {program()} check {shlex.quote(str(path))}")
-            print(f"  {program()} run {shlex.quote(str(path))}")
-            print(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
+            show_lines([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
+            show(print_findings, findings)
+            tell(f"written: {path}\n")
+            tell(f"  {program()} check {shlex.quote(str(path))}")
+            tell(f"  {program()} run {shlex.quote(str(path))}")
+            tell(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
 
 
 def example(
@@ -94,10 +92,10 @@ def example(
         written = write_example(folder)
         if not quiet:
             place = shlex.quote(str(folder))
-            print(f"written: {', '.join(path.name for path in written)} in {folder}\n")
+            tell(f"written: {', '.join(path.name for path in written)} in {folder}\n")
             systems = f"--system old={place}/old.run --system new={place}/new.run"
-            print(f"  {program()} compare --judgments {place}/judgments.qrels {systems}")
-            print(f"  {program()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv")
+            tell(f"  {program()} compare --judgments {place}/judgments.qrels {systems}")
+            tell(f"  {program()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv")
 
 
 def metrics(

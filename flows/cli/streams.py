@@ -1,13 +1,19 @@
-"""Standard output as people use it: closed early by `| head`, or with an encoding that knows no box and no arrow."""
+"""Standard output and error as people use them.
+
+They may be closed early by `| head`, have an encoding that knows no box and no arrow, and show text that somebody else
+wrote: nothing of it reaches the terminal as a command but colours.
+"""
 
 import codecs
 import io
 import os
 import sys
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from ndcg_ab.config.redaction import without_known
+from ndcg_ab.visible import visible_but_colours
 
 PLAIN = {  # one character for one, so that columns stay where they are
     **dict(zip("━●│·▲▼✓✗…–—−→←×·δ", "=o|.^v+x~---><x.d", strict=True)),
@@ -47,8 +53,11 @@ def columns_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
-class Discreet:
-    """A stream that says no secret, whoever writes to it."""
+class Guarded:
+    """A stream that says no secret, shows control characters instead of sending them, and whose reader may leave early.
+
+    What comes after the reader left goes nowhere, and the program goes on to its end.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -57,19 +66,15 @@ class Discreet:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        self._stream.write(without_known(text))
-        return len(text)
-
-
-class Patient(Discreet):
-    """One whose reader may leave early: what comes after goes nowhere, and the program goes on to its end."""
-
-    def write(self, text: str) -> int:
         try:
-            return super().write(text)
+            self._stream.write(visible_but_colours(without_known(text)))
         except BrokenPipeError:
             self._drop()
-            return len(text)
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
 
     def flush(self) -> None:
         try:
@@ -104,7 +109,12 @@ def prepare_streams() -> None:
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
         if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
             stream.reconfigure(errors=HANDLER)
-    if not isinstance(sys.stdout, Patient):
-        sys.stdout = Patient(sys.stdout)
-    if not isinstance(sys.stderr, Discreet):
-        sys.stderr = Discreet(sys.stderr)
+    if not isinstance(sys.stdout, Guarded):
+        sys.stdout = Guarded(sys.stdout)
+    if not isinstance(sys.stderr, Guarded):
+        sys.stderr = Guarded(sys.stderr)
+
+
+def unguarded(stream: TextIO) -> TextIO:
+    """The stream itself, for a spinner, which moves the cursor."""
+    return stream._stream if isinstance(stream, Guarded) else stream

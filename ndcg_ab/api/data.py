@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from ndcg_ab.config.connections import ADDRESS
 from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables import is_table, kind_of
@@ -20,10 +21,10 @@ Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any]
 """A file's path, a table, or ``{query_id: {doc_id: score}}``."""
 
 
-def place_of(argument: str, data: Any) -> tuple[Path, Given | None]:
-    """The path to read, or the argument's name and the data in memory; InputError where it is neither."""
+def place_of(argument: str, data: Any) -> tuple[Path | str, Given | None]:
+    """The path or address to read, or the argument's name and the data in memory; InputError where it is neither."""
     if isinstance(data, str | os.PathLike):
-        return Path(os.fspath(data)).expanduser(), None
+        return (data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()), None
     if isinstance(data, Mapping) or is_table(data):
         return Path(argument), Given(argument, data)
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""

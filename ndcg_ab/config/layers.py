@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin
 
 import yaml
 
+from ndcg_ab.config.connections import ADDRESS
 from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.keys import (
     EXTENDS,
@@ -137,7 +138,7 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
     """With the relative paths of a file that lies in another folder as absolute ones."""
 
     def absolute(value: Any) -> Any:
-        is_relative = isinstance(value, str) and value and not value.startswith("~")
+        is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
         return str(folder / value) if is_relative else value
 
     found = dict(content)

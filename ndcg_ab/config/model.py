@@ -10,11 +10,12 @@ from typing import Any, Literal
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
+from ndcg_ab.config.connections import GivenPath
 from ndcg_ab.config.hints import closest, plain_number
 from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
-from ndcg_ab.config.sources import READING_SCORES, FileSource, GivenPath, JudgmentSource, Source, System, TableSource
+from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
@@ -142,7 +143,7 @@ class Evaluation(Model):
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
-    queries: TableSource | None = Field(None, description="The queries' texts; python sources need them.")
+    queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
@@ -249,7 +250,9 @@ class Evaluation(Model):
         if self.queries is None and not self.scores:
             for system in self.systems:
                 if system.source.needs_queries:
-                    raise ValueError(f"queries: missing; system {system.name!r} is a python source and needs them")
+                    raise ValueError(
+                        f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
+                    )
         return self
 
     def missing_places(self, value: Any) -> list[InitErrorDetails]:

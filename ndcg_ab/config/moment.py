@@ -1,24 +1,41 @@
 """What is settled when a run starts: dates in paths, versions and arguments, and files that are named by a pattern."""
 
-import glob
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from ndcg_ab.config.connections import plain_address
 from ndcg_ab.config.keys import Place
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import STEM, System
+from ndcg_ab.config.patterns import SHOWN, WILD, instead, matches
+from ndcg_ab.config.references import REQUEST
+from ndcg_ab.config.sources import STEM, FileSource, System, TableSource
 from ndcg_ab.errors import InputError
 
 DATE = re.compile(r"(?<!\$)\{date(:(?P<form>[^{}]*))?\}")
 ISO = "%Y-%m-%d"
 CODES = "aAbBdeFGHIjmMpsSTuUVwWyYzZ%"  # of strftime: those that give a part of a date or a time
-ENDINGS = (".gz", ".run", ".txt", ".trec", ".res", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".pq")
-SHOWN = 3  # files in a message
+ENDINGS = (
+    ".gz",
+    ".zst",
+    ".run",
+    ".txt",
+    ".trec",
+    ".res",
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".parquet",
+    ".pq",
+)
+DATED = ("file", "query", "version", "arguments")  # keys of a place in which dates are written out
+AnyPlace = TableSource | FileSource | System
+P = TypeVar("P", TableSource, FileSource, System)
 
 
 def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
@@ -32,17 +49,18 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     changes: dict[str, Any] = {}
     for name in ("judgments", "queries", "documents"):
         source = getattr(evaluation, name)
-        if source is not None and source.file is not None:
-            file = one_file(evaluation, dated_path(source.file, local), f"{name}.file")
-            changes[name] = source.model_copy(update={"file": file})
+        if source is not None:
+            source = dated_place(source, local)
+            file = one_file(evaluation, source, f"{name}.file")
+            changes[name] = source if file is None else source.model_copy(update={"file": file})
     changes["systems"] = [
         system
         for at, given in enumerate(evaluation.systems)
-        for system in systems_of(evaluation, dated_system(given, local), f"systems[{at}].file")
+        for system in systems_of(evaluation, dated_place(given, local), f"systems[{at}].file")
     ]
     changes["scores"] = [
         each.model_copy(
-            update={"file": one_file(evaluation, dated_path(each.file, local), f"scores[{at}].file")}
+            update={"file": only_match(evaluation, Path(dated(str(each.file), local)), f"scores[{at}].file")}
             if each.given is None
             else {}
         )
@@ -74,17 +92,24 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
 def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
     for name in ("judgments", "queries", "documents"):
-        source = getattr(evaluation, name)
-        if source is not None and source.file is not None:
-            yield (name, "file"), str(source.file)
+        if (source := getattr(evaluation, name)) is not None:
+            yield from texts_of(source, (name,))
     for at, scores in enumerate(evaluation.scores):
         yield ("scores", at, "file"), str(scores.file)
     for at, system in enumerate(evaluation.systems):
-        if system.file is not None:
-            yield ("systems", at, "file"), str(system.file)
-        if system.version is not None:
-            yield ("systems", at, "version"), system.version
-        yield from texts_in(system.arguments, ("systems", at, "arguments"))
+        yield from texts_of(system, ("systems", at))
+
+
+def texts_of(source: AnyPlace, place: Place) -> Iterator[tuple[Place, str]]:
+    for key in DATED:
+        yield from texts_in(as_text(getattr(source, key, None)), (*place, key))
+    if isinstance(source, System) and source.http is not None:
+        for key in REQUEST:
+            yield from texts_in(getattr(source.http, key), (*place, "http", key))
+
+
+def as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
 
 
 def texts_in(content: Any, place: Place) -> Iterator[tuple[Place, str]]:
@@ -112,17 +137,15 @@ def dated(text: str, moment: datetime) -> str:
     return DATE.sub(lambda found: moment.strftime(found["form"] or ISO), text)
 
 
-def dated_path(path: Path, moment: datetime) -> Path:
-    return Path(dated(str(path), moment))
+def dated_place(source: P, moment: datetime) -> P:
+    def changed(value: Any) -> Any:
+        written = mapped(as_text(value), lambda text: dated(text, moment))
+        return Path(written) if isinstance(value, Path) else written
 
-
-def dated_system(system: System, moment: datetime) -> System:
-    changes: dict[str, Any] = {"arguments": mapped(system.arguments, lambda text: dated(text, moment))}
-    if system.file is not None:
-        changes["file"] = dated_path(system.file, moment)
-    if system.version is not None:
-        changes["version"] = dated(system.version, moment)
-    return system.model_copy(update=changes)
+    changes = {key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
+    if isinstance(source, System) and source.http is not None:
+        changes["http"] = source.http.model_copy(update={key: changed(getattr(source.http, key)) for key in REQUEST})
+    return source.model_copy(update=changes)
 
 
 def mapped(content: Any, change: Callable[[str], str]) -> Any:
@@ -139,30 +162,42 @@ def mapped(content: Any, change: Callable[[str], str]) -> Any:
 
 def is_pattern(evaluation: Evaluation, path: Path) -> bool:
     """Whether a path has `*`, `?` or `[…]` in it; a file of that very name is no pattern."""
-    return bool(re.search(r"[*?\[]", str(path))) and not evaluation.path(path).exists()
+    return bool(WILD.search(str(path))) and not evaluation.path(path).exists()
 
 
 def systems_of(evaluation: Evaluation, system: System, where: str) -> list[System]:
     """The system with its one file; with `{stem}` in its name one for each file, in the order of their names."""
-    if system.file is None:
-        return [system]
     if not system.stands_for_many:
-        return [system.model_copy(update={"file": one_file(evaluation, system.file, where)})]
+        file = one_file(evaluation, system, where)
+        return [system if file is None else system.model_copy(update={"file": file})]
+    if not isinstance(system.file, Path):
+        said = f"{STEM} in a name stands for files of this machine, not for addresses: name each of the systems"
+        raise InputError(f"{evaluation.name}: {where} = {plain_address(str(system.file))!r}: {said}")
     files = files_of(evaluation, system.file, where)
     return [
         system.model_copy(update={"name": system.name.replace(STEM, stem_of(file)), "file": file}) for file in files
     ]
 
 
-def one_file(evaluation: Evaluation, path: Path, where: str) -> Path:
-    """The one file that a path names."""
+def one_file(evaluation: Evaluation, source: AnyPlace, where: str) -> Path | str | None:
+    """The one file that a place names; None where it names none, a pattern or an address as it stands for parts."""
+    path = source.file
+    if not isinstance(path, Path) or source.parts:
+        return path
+    return only_match(evaluation, path, where)
+
+
+def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
+    """The one file that a path or a pattern names."""
     found = files_of(evaluation, path, where)
     if len(found) > 1:
         more = ", …" if len(found) > SHOWN else ""
         names = ", ".join(file.name for file in found[:SHOWN]) + more
         advice = "name it"
         if where.startswith("systems"):
-            advice += f', or make each of them a system with name: "{STEM}"'
+            advice += f', make each of them a system with name: "{STEM}"'
+        if not where.startswith("scores"):
+            advice += ", or say parts: true where they are parts of one table"
         said = f"{len(found)} files match it ({names}); one is needed: {advice}"
         raise InputError(f"{evaluation.name}: {where} = {str(path)!r}: {said}")
     return found[0]
@@ -172,25 +207,12 @@ def files_of(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
     """The files that match, by name; the path itself where it is no pattern."""
     if not is_pattern(evaluation, path):
         return [path]
-    names = glob.glob(str(path), root_dir=evaluation.directory, recursive=True)  # noqa: PTH207 (absolute ones too)
-    found = [Path(name) for name in sorted(names) if evaluation.path(Path(name)).is_file()]
+    found = matches(path, evaluation.directory)
     if not found:
         raise InputError(
             f"{evaluation.name}: {where} = {str(path)!r}: no file matches it; {instead(evaluation.path(path))}"
         )
     return found
-
-
-def instead(path: Path) -> str:
-    """What there is in the folder of a pattern that nothing matches."""
-    folder = path.parent
-    while re.search(r"[*?\[]", str(folder)) and not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir():
-        return f"there is no folder {folder}"
-    names = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
-    near = get_close_matches(path.name, names, n=SHOWN, cutoff=0.3) or names[:SHOWN]
-    return f"in {folder} there is {', '.join(near)}" if near else f"the folder {folder} is empty"
 
 
 def stem_of(path: Path) -> str:

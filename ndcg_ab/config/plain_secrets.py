@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ndcg_ab.config.redaction import HIDDEN, remembered
+from ndcg_ab.config.redaction import HIDDEN, SHORTEST, remembered
 from ndcg_ab.config.references import is_kept, is_reference
 from ndcg_ab.config.secret_shapes import secrets_in
 from ndcg_ab.errors import InputError
@@ -31,7 +31,7 @@ def with_marks(content: Any, key: str = "", name: object = "") -> Any:
     for secret in dict.fromkeys(secrets_in(name, content)):
         remembered(secret)
         if is_kept(key):
-            content = content.replace(secret, mark_of(secret, key))
+            content = replaced(content, secret, mark_of(secret, key))
     return content
 
 
@@ -44,8 +44,15 @@ def without_plain_secrets(content: Any, name: object = "") -> Any:
     if not isinstance(content, str):
         return content
     for secret in dict.fromkeys(secrets_in(name, content)):
-        content = content.replace(secret, HIDDEN)
+        content = replaced(content, secret, HIDDEN)
     return content
+
+
+def replaced(content: str, secret: str, instead: str) -> str:
+    """With something else for a secret; a very short one stands in too many words, and is replaced as a password."""
+    if len(secret) < SHORTEST and content != secret:
+        return content.replace(f":{secret}@", f":{instead}@")
+    return content.replace(secret, instead)
 
 
 def mark_of(secret: str, key: str) -> str:

@@ -14,7 +14,15 @@ from pydantic import BeforeValidator
 ReferenceKind = Literal["env", "file", "prefect"]
 REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
 # Texts and references below these keys stay as they are written, and are looked up when they are used.
-AT_USE = ("mlflow.tracking_uri", "prefect.api_url", "systems[].arguments")
+REQUEST = ("url", "headers", "parameters", "body")  # the keys of `http` that make a request
+AT_USE = (
+    "mlflow.tracking_uri",
+    "prefect.api_url",
+    "systems[].arguments",
+    *(f"{place}.{key}" for place in ("judgments", "queries", "systems[]") for key in ("database", "storage")),
+    "documents.storage",
+    *(f"systems[].http.{key}" for key in REQUEST),
+)
 
 
 def is_reference(content: Any) -> bool:

@@ -38,9 +38,13 @@ def json_schema() -> Schema:
     scores = keys["scores"]
     scores["anyOf"] = [TEXT, scores["items"], {"type": "array", "items": {"anyOf": [TEXT, scores.pop("items")]}}]
     del scores["type"]
-    places = [{"required": [name], "properties": {name: TEXT}} for name in ("file", "python")]
-    nowhere = {"properties": {name: {"type": "null"} for name in ("file", "python")}}
+    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
+    places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
+    nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
     parts["System"]["oneOf"] = [*places, nowhere]
+    for name in ("TableSource", "JudgmentSource", "System"):
+        kinds = parts[name]["properties"]["database"]["anyOf"]
+        kinds[:0] = [TEXT, *parts["Database"]["properties"]["uri"]["anyOf"][1:2]]
     parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
@@ -48,7 +52,7 @@ def json_schema() -> Schema:
     }
     needed = made["required"]
     ranked = [*needed, "judgments", "systems"]
-    somewhere = {"items": {"anyOf": [{"required": [name]} for name in ("file", "python")]}}
+    somewhere = {"items": {"anyOf": [{"required": [name]} for name in not_null]}}
     ways = [
         {"required": ranked},
         {"required": [*needed, "scores"]},

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ndcg_ab.config.sources import GivenPath, Readable
+from ndcg_ab.config.connections import GivenPath
+from ndcg_ab.config.sources import Readable
 from ndcg_core.measures.given import GivenMetric, canonical
 
 ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measures", "pytrec_eval"]

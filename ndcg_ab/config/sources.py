@@ -5,28 +5,25 @@ A place has the keys of one kind alone; `Place.source` is what they describe.
 
 import re
 from contextvars import ContextVar
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from ndcg_ab.config.connections import Database, GivenFile, Storage, name_of, plain_address, read_database
+from ndcg_ab.config.http import HttpRequest, HttpSource
 from ndcg_ab.config.operation import Model
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
 READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
 STEM = "{stem}"  # in a system's name: the name of its file, without endings
-
-
-def at_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is."""
-    try:
-        return path.expanduser() if path.parts[:1] == ("~",) else path
-    except RuntimeError:
-        raise ValueError("there is no home directory here for ~: give the whole path") from None
-
-
-GivenPath = Annotated[Path, AfterValidator(at_home)]
+FILE = "Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of one table."
+FORMAT = "The file's format; by default told by its name."
+COLUMNS = "Names of columns in it that differ: query_id, doc_id, grade, …"
+PARTS = "All files that the pattern matches, or that are in the folder, are parts of one table."
+STORAGE = "How the object store is reached; by default as its variables of the environment say."
+DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
+QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
 
 
 class Given(NamedTuple):
@@ -56,21 +53,44 @@ class FileSource(Readable):
 
     needs_queries: ClassVar[bool] = False
 
-    file: GivenPath = Field(description="Path of the file, relative to the configuration.")
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Names of columns in the file that differ: query_id, doc_id, grade, …"
-    )
+    file: GivenFile = Field(description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
 
     @property
     def shown(self) -> str:
         """Its name in tables of what was read."""
-        return self.file.name
+        return name_of(self.file)
 
     @property
     def origin(self) -> str:
         """The place as it was given, without secrets, for the page."""
-        return str(self.file)
+        return plain_address(str(self.file))
+
+
+class DatabaseSource(Model):
+    """The rows that a database answers a query with."""
+
+    needs_queries: ClassVar[bool] = False
+
+    database: Database = Field(description=DATABASE)
+    query: str = Field(description=QUERY)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+
+    @field_validator("database", mode="before")
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        return read_database(value)
+
+    @property
+    def shown(self) -> str:
+        return self.database.shown
+
+    @property
+    def origin(self) -> str:
+        return self.database.shown
 
 
 class PythonSource(Model):
@@ -80,6 +100,9 @@ class PythonSource(Model):
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
 
     @field_validator("python")
     @classmethod
@@ -97,12 +120,22 @@ class PythonSource(Model):
         return self.python
 
 
-Source = FileSource | PythonSource
-KINDS: dict[str, type[Source]] = {"file": FileSource, "python": PythonSource}  # the key that tells a kind of place
+Source = FileSource | PythonSource | DatabaseSource | HttpSource
+KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
+    "file": FileSource,
+    "python": PythonSource,
+    "database": DatabaseSource,
+    "http": HttpSource,
+}
 
 
 class Place(Readable):
     """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
+
+    @field_validator("database", mode="before", check_fields=False)
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        return value if value is None else read_database(value)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "Place":
@@ -144,13 +177,15 @@ class Place(Readable):
 
 
 class TableSource(Place):
-    """A table of judgments or queries: a file's."""
+    """A table of judgments or queries: a file's, or a database's."""
 
-    file: GivenPath | None = Field(None, description="Path of the file, relative to the configuration.")
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Names of columns in it that differ: query_id, doc_id, grade, …"
-    )
+    file: GivenFile | None = Field(None, description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
+    database: Database | None = Field(None, description=DATABASE)
+    query: str | None = Field(None, description=QUERY)
 
 
 class JudgmentSource(TableSource):
@@ -162,7 +197,7 @@ class JudgmentSource(TableSource):
 
 
 class System(Place):
-    """One version of a ranker, and where its rankings come from: `file` or `python`."""
+    """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
 
     contents: ClassVar[str] = "rankings"
 
@@ -176,11 +211,19 @@ class System(Place):
 
     name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
     version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
-    file: GivenPath | None = Field(None, description="A file of rankings, relative to the configuration.")
-    format: FileFormat | None = Field(None, description="The file's format; by default told by its name.")
-    columns: dict[str, str] = Field(default_factory=dict, description="Names of columns in the file that differ.")
+    file: GivenFile | None = Field(None, description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
     python: str | None = Field(None, description="module:function that returns the rankings.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    database: Database | None = Field(None, description=DATABASE)
+    query: str | None = Field(None, description=QUERY)
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+    http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
 
     @field_validator("name")
     @classmethod

@@ -1,8 +1,8 @@
 """Variables of the environment in a configuration: `${NAME}` and `${NAME:-value}`; `$${` is a plain `${`.
 
-They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`), the text is
-kept as it is written, and looked up when it is used: what is kept of an evaluation, or handed to Prefect, holds no
-secret.
+They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`, and a `file`
+that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is kept of
+an evaluation, or handed to Prefect, holds no secret.
 """
 
 import os
@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from ndcg_ab.config.connections import ADDRESS
 from ndcg_ab.config.keys import Place, dotted, takes_text
 from ndcg_ab.config.references import is_kept
 from ndcg_ab.config.yaml_files import Loader
@@ -59,7 +60,7 @@ def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
     if not isinstance(content, str):
         return content
     value = filled(content, f"{origin}: {dotted(place)}")
-    if is_kept(dotted(place)):
+    if is_kept(dotted(place)) or (place[-1] == "file" and ADDRESS.match(content)):
         return content
     whole = VARIABLE.fullmatch(content.strip())
     if whole is None or whole["inner"] is None:

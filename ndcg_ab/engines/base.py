@@ -5,7 +5,7 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from ndcg_ab.errors import SqlError
 
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
+BATCH = 100_000  # rows that become Python's objects at a time
 
 
 class Engine(ABC):
@@ -117,8 +118,21 @@ class Engine(ABC):
         **parameters: Value,
     ) -> list[tuple[Any, ...]]:
         """The same as `read`, as tuples."""
+        return list(self.each(name, columns, where=where, order=order, **parameters))
+
+    def each(
+        self,
+        name: str,
+        columns: Sequence[str] = (),
+        *,
+        where: Parameters | None = None,
+        order: str = "",
+        **parameters: Value,
+    ) -> Iterator[tuple[Any, ...]]:
+        """The same one after the other, for tables that are larger as Python's objects than memory should be."""
         table = self.read(name, columns, where=where, order=order, **parameters)
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        for batch in table.to_batches(BATCH):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     @abstractmethod
     def count(self, name: str, where: Parameters | None = None) -> int:
@@ -127,6 +141,10 @@ class Engine(ABC):
     @abstractmethod
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         """Whether two rows of a pulled table may agree in these columns; False is certain, True is not."""
+
+    @abstractmethod
+    def complete(self, name: str, column: str, kind: str) -> None:
+        """Adds a column, null in every row, to a kept table of an earlier version that has none of that name."""
 
     @abstractmethod
     def _take(self, name: str, table: pa.Table) -> None:

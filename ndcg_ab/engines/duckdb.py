@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.errors import InputError, SqlError
+from ndcg_ab.errors import InputError, SilentError, SqlError
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+READ_ROWS = 1 << 16  # rows that are read at once of a file of somebody else's
 
 
 class DuckDBEngine(Engine):
@@ -94,7 +95,10 @@ class DuckDBEngine(Engine):
         with naming(file) if file else contextlib.nullcontext():
             return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()
 
-    # ---- a database file that grows: the history
+    # ---- a database file that grows: the history, and bundles of earlier versions
+
+    def complete(self, name: str, column: str, kind: str) -> None:
+        self.connection.execute(f'alter table if exists "{name}" add column if not exists "{column}" {kind}')
 
     def append(self, name: str, table: pa.Table) -> None:
         """Adds rows to a table of the database file, which is made with the first of them.
@@ -190,3 +194,26 @@ def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
             if time.monotonic() > deadline:
                 raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
         time.sleep(random.uniform(0.05, 0.3))
+
+
+@contextlib.contextmanager
+def answering_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+    """What somebody's database file answers a query with, batch by batch; the file is opened for reading alone."""
+    config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=config)
+    except duckdb.IOException as error:
+        kind = SilentError if "lock" in str(error).lower() else InputError
+        raise kind(f"{path}: the database cannot be opened: {first_line(error)}") from None
+    with connection:
+        try:
+            found = connection.sql(query)
+            if found is None:
+                raise InputError(f"{path}: the query gives no table: it must be a SELECT")
+            yield found.to_arrow_reader(READ_ROWS)
+        except duckdb.Error as error:
+            raise InputError(f"{path}: the query fails: {first_line(error)}") from None
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,12 +1,11 @@
 """Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ndcg_ab.config.model import Evaluation
@@ -106,8 +105,7 @@ def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | Non
 
 def paired_columns(engine: Engine, evaluation: Evaluation, weights: Weights = None) -> list[Column]:
     """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
-    rows = engine.read("paired_difference", order="query_id").to_pydict()
-    groups = grouped(rows, "metric_id", "candidate")
+    groups = grouped(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
         column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), weights)
         for metric in evaluation.metric_list
@@ -117,7 +115,7 @@ def paired_columns(engine: Engine, evaluation: Evaluation, weights: Weights = No
 
 def slice_columns(engine: Engine, evaluation: Evaluation, weights: Weights, attribute: str) -> list[Column]:
     """The same slice by slice, on the primary metrics; slices in the order of their values."""
-    rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id").to_pydict()
+    rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
     groups = grouped(rows, "metric_id", "slice", "candidate")
     slices = sorted({part for _, part, _ in groups})
     return [
@@ -139,21 +137,32 @@ def candidates(evaluation: Evaluation) -> list[str]:
     return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
 
 
-def grouped(rows: Mapping[str, list[Any]], *keys: str) -> dict[tuple[str, ...], Group]:
+def grouped(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
     """Key -> the query ids, differences and baseline values of its rows; equal lists of ids are one object."""
-    gathered: dict[tuple[str, ...], tuple[list[str], list[float], list[float]]] = defaultdict(lambda: ([], [], []))
-    names = [*keys, "query_id", "difference", "baseline_value"]
-    for *key, query_id, difference, baseline in zip(*(rows[name] for name in names), strict=True):
-        query_ids, differences, baselines = gathered[tuple(key)]
-        query_ids.append(query_id)
-        differences.append(difference)
-        baselines.append(baseline)
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    names: list[list[str]] = []
+    for key in keys:
+        encoded = rows[key].combine_chunks().dictionary_encode()
+        names.append(encoded.dictionary.to_pylist())
+        codes = codes * len(names[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
     known: dict[QueryIds, QueryIds] = {}
     found = {}
-    for group, (query_ids, differences, baselines) in gathered.items():
-        ids = tuple(query_ids)
-        found[group] = Group(known.setdefault(ids, ids), np.array(differences), np.array(baselines))
+    order = np.argsort(codes, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+        members = rows.take(pa.array(places))
+        ids = tuple(members["query_id"].to_pylist())
+        values = (members[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value"))
+        found[key_of(int(codes[places[0]]), names)] = Group(known.setdefault(ids, ids), *values)
     return found
+
+
+def key_of(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The values that a code of `grouped` stands for."""
+    found = []
+    for values in reversed(names):
+        code, place = divmod(code, len(values))
+        found.append(values[place])
+    return tuple(reversed(found))
 
 
 def column_of(
@@ -184,8 +193,8 @@ def pair_columns(engine: Engine, evaluation: Evaluation, weights: Weights) -> li
 
     The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
     """
-    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id").to_pydict()
-    rows["difference"] = rows["baseline_value"] = rows["value"]
+    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
+    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
     groups = grouped(rows, "metric_id", "system_id")
     columns = []
     for metric in evaluation.primary_metrics:

@@ -23,6 +23,7 @@ from ndcg_core.statistics.averages import mean
 
 SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
 TEXT, REAL, WHOLE, TRUTH = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+FAILED = pa.schema([("system_id", TEXT), ("query_id", TEXT)])
 QUERY_SCORE = pa.schema(
     [("system_id", TEXT), ("query_id", TEXT), ("metric_id", TEXT), ("value", REAL), ("is_answered", TRUTH)]
 )
@@ -145,6 +146,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     values, means = (values_of(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
     names = pa.table({"system_id": systems, "place": list(range(len(systems)))}, schema=SYSTEM_SCHEMA)
     engine.put("pulled_system", names)
+    engine.put("pulled_failed_query", FAILED.empty_table())
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_metric", metric_table(metrics))
     engine.set(baseline=evaluation.baseline_name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST
+from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
@@ -18,11 +19,8 @@ UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
 WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
 
-Key = tuple[str, str]  # system_id, query_id
-Values = dict[str, dict[str, float]]  # system_id -> query_id -> value
 
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class _Sensitive:
     """One system's answer to one query that could have been ordered in another way, by ties or by its own ranks."""
 
@@ -47,6 +45,7 @@ class _Judged:
         return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
 
 
+@many_objects()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 
@@ -82,14 +81,12 @@ def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     engine.build("sensitive_doc", everything=looks_beyond(first), places=cutoff)
     too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
     judged = judgments_of(engine, weights)
-    answers = sensitive_answers(engine, everything=not too_many)
-    values = {metric.name: values_of(engine, metric) for metric in metrics}
     found = []
-    for (system_id,) in engine.rows("system", ("system_id",), order="place"):
-        mine = {key[1]: answer for key, answer in answers.items() if key[0] == system_id}
+    for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
+        mine = sensitive_answers(engine, system_id, everything=not too_many)
         places = {query: count for (name, query), count in tied.items() if name == system_id}
         for metric in metrics:
-            known = values[metric.name][system_id]
+            known = values_of(engine, metric, system_id)
             if disagreeing:
                 found += rank_finding(metric, system_id, known, mine, judged)
             if places:
@@ -97,30 +94,31 @@ def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     return found
 
 
-def values_of(engine: Engine, metric: Metric) -> Values:
-    values: Values = defaultdict(dict)
-    columns = ("system_id", "query_id", "value")
-    for system_id, query_id, value in engine.rows("query_score", columns, where={"metric_id": metric.hash}):
-        values[system_id][query_id] = value
-    return values
+def values_of(engine: Engine, metric: Metric, system_id: str) -> dict[str, float]:
+    """query_id -> value."""
+    which = {"metric_id": metric.hash, "system_id": system_id}
+    return dict(engine.each("query_score", ("query_id", "value"), where=which))
 
 
-def sensitive_answers(engine: Engine, *, everything: bool) -> dict[Key, _Sensitive]:
-    """The answers that could have been ordered in another way; without everything only where ranks may disagree."""
-    found: dict[Key, _Sensitive] = {}
-    columns = ("system_id", "query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing", "is_suspicious")
-    only = None if everything else {"is_suspicious": True}
-    for system_id, query_id, doc_id, score, rank_given, is_tied, *flags in engine.rows(
-        "sensitive_doc", columns, where=only
-    ):
-        answer = found.setdefault((system_id, query_id), _Sensitive([], is_tied and everything, *flags))
+def sensitive_answers(engine: Engine, system_id: str, *, everything: bool) -> dict[str, _Sensitive]:
+    """query_id -> a system's answer that could have been ordered in another way.
+
+    Without everything only those where ranks may disagree.
+    """
+    found: dict[str, _Sensitive] = {}
+    columns = ("query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing", "is_suspicious")
+    which = {"system_id": system_id} | ({} if everything else {"is_suspicious": True})
+    for query_id, doc_id, score, rank_given, is_tied, *flags in engine.each("sensitive_doc", columns, where=which):
+        answer = found.get(query_id)
+        if answer is None:
+            answer = found[query_id] = _Sensitive([], is_tied and everything, *flags)
         answer.results.append(Result(doc_id, score, rank_given))
     return found
 
 
 def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged:
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.rows("sensitive_judgment", ("query_id", "doc_id", "grade")):
+    for query_id, doc_id, grade in engine.each("sensitive_judgment", ("query_id", "doc_id", "grade")):
         grades[query_id][doc_id] = grade
     return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
 

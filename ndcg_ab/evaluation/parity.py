@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
+from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query
 
@@ -18,6 +19,7 @@ def sample_queries(query_ids: Sequence[str]) -> list[str]:
     return sorted(sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())[:SAMPLE])
 
 
+@many_objects()
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.
 
@@ -29,26 +31,30 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
         judgments[query_id][doc_id] = grade
-    results: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    columns = ("system_id", "query_id", "doc_id", "score", "rank_given")
-    for system_id, query_id, doc_id, score, rank_given in engine.rows("ranking", columns, where=sampled):
-        results[system_id, query_id].append(Result(doc_id, score, rank_given))
     stored = {
         (system_id, query_id, metric_id): value
         for system_id, query_id, metric_id, value in engine.rows(
             "query_score", ("system_id", "query_id", "metric_id", "value"), where=sampled
         )
     }
+    failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):
+        results: dict[str, list[Result]] = defaultdict(list)  # of one system at a time: they may be millions
+        columns = ("query_id", "doc_id", "score", "rank_given")
+        for query_id, doc_id, score, rank_given in engine.each(
+            "ranking", columns, where={**sampled, "system_id": system_id}
+        ):
+            results[query_id].append(Result(doc_id, score, rank_given))
         for query_id in sample:
+            is_missing = (system_id, query_id) in failed
             arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
+            found, grades = results.pop(query_id, []), judgments[query_id]
             for metric in metrics:
-                found, grades = results[system_id, query_id], judgments[query_id]
                 rule = (metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates)
                 if rule not in arranged:
                     arranged[rule] = arrange(metric, found, grades)
-                core = score_query(metric, found, grades, highest, arranged[rule])
+                core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule])
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
     return len(sample)
 

@@ -13,7 +13,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
-from ndcg_ab.evaluation.given_scores import SYSTEM_SCHEMA, load_scores, settled_by
+from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
@@ -25,6 +25,7 @@ from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
@@ -110,8 +111,16 @@ def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[st
     rankings = {}
     for system in evaluation.systems:
         say(f"reading {system.name}")
-        rankings[system.name] = pull(system.source, RANKING, evaluation.directory, queries.texts)
+        source = system.source
+        rankings[system.name] = pull(
+            source, RANKING, evaluation.directory, queries.texts, attributes=attributes_for(source, queries)
+        )
     return judgments, queries, rankings
+
+
+def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
+    """query_id -> {column: value}, where the requests to a source name columns of the queries."""
+    return queries.records if getattr(source, "attributes", ()) else {}
 
 
 def load(
@@ -128,6 +137,8 @@ def load(
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    engine.put("pulled_failed_query", failed_table(rankings))
+    engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     for name, table in metric_tables(evaluation.metric_list).items():
@@ -135,6 +146,21 @@ def load(
     metrics = evaluation.metric_list
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+
+
+def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """The queries that each system's place failed on."""
+    rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
+    return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED)
+
+
+def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """Titles and addresses that came along with rankings: a row for each document, of the first system that has it."""
+    known: dict[str, dict[str, Any]] = {}
+    for pulled in rankings.values():
+        for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
+            known.setdefault(row["doc_id"], row)
+    return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
 
 
 def named(system_id: str, pulled: Pulled) -> pa.Table:
@@ -197,7 +223,7 @@ def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> lis
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
     shares: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for metric_id, system_id, query_id, value, share in engine.rows(
+    for metric_id, system_id, query_id, value, share in engine.each(
         "covered_score", ("metric_id", "system_id", "query_id", "value", "judged")
     ):
         values[metric_id, system_id].append(value)

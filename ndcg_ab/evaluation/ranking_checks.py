@@ -93,7 +93,8 @@ REMARKS = {
     "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
     "truncated_last_line": "its last line may be cut",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
-    "failed_query": "its place failed on {count} queries, which count as unanswered",
+    "failed_query": "its place failed on {count} queries, which are missing: they are left out of the system's"
+    " comparisons",
 }
 
 

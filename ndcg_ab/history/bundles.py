@@ -31,6 +31,7 @@ from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.reused import add_reused, read_reused
 from ndcg_ab.history.trouble import is_full, saying_where
+from ndcg_ab.visible import visible
 
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
@@ -301,7 +302,7 @@ def enter_again(past: DuckDBEngine, bundle: Bundle) -> None:
 
 def complain(folder: Path, error: Exception) -> None:
     reason = str(error) if isinstance(error, InputError) else f"{folder}: {type(error).__name__}: {error}"
-    print(f"ndcg-ab: {reason}; left out", file=sys.stderr)
+    print(visible(f"ndcg-ab: {reason}; left out"), file=sys.stderr)
 
 
 def bundles(parent: Path) -> list[Path]:

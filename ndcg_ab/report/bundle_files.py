@@ -16,10 +16,14 @@ from ndcg_ab.report.page.data import gather
 from ndcg_ab.report.page.figures import save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.visible import visible
 
 PAGE = "report.html"
 FIGURES = "figures"
 DRAWN = ("intervals", "nights")  # the pictures of a bundle
+
+
+LATER_COLUMNS = (("rank_rule", "least_grade", "double"),)  # that bundles of 0.1.0 have not
 
 
 def render(folder: Path) -> Path:
@@ -38,6 +42,8 @@ def write_report(folder: Path) -> None:
     bundle = read_bundle(folder)
     timeline = timeline_of(bundle)
     with open_engine(folder / TABLES) as engine:
+        for table, column, kind in LATER_COLUMNS:
+            engine.complete(table, column, kind)
         documents = documents_of(bundle.evaluation)
         data = gather(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     (folder / FIGURES).mkdir(exist_ok=True)
@@ -60,8 +66,8 @@ def timeline_of(bundle: Bundle) -> pa.Table | None:
 def write_stub(folder: Path, error: Exception) -> None:
     """A page that says why there is none, and the same on standard error."""
     said = f"the page cannot be drawn: {type(error).__name__}: {error}"
-    print(f"ndcg-ab: {folder}: {said}", file=sys.stderr)
+    print(visible(f"ndcg-ab: {folder}: {said}"), file=sys.stderr)
     try:
         write_text(folder / PAGE, f"<!doctype html><title>report</title><p>{escape(said)}\n")
     except OSError as trouble:
-        print(f"ndcg-ab: {folder}: nor can a page that says so be written: {trouble}", file=sys.stderr)
+        print(visible(f"ndcg-ab: {folder}: nor can a page that says so be written: {trouble}"), file=sys.stderr)

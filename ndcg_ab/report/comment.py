@@ -1,6 +1,5 @@
 """A comparison as a comment on a pull request: Markdown as GitHub, GitLab and others read it."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ndcg_ab.report.answer import (
     short_verdict,
 )
 from ndcg_ab.report.decided import choices, grouped
+from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.text import level, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
@@ -115,9 +115,3 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence
 
 def folded(summary: str, content: str) -> str:
     return f"<details><summary>{escaped(summary)}</summary>\n\n{content}\n\n</details>"
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown and HTML leave as it is, in a table as well."""
-    marked = re.sub(r"([\\`*_\[\]|~#])", r"\\\1", text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
-    return " ".join(marked.split())

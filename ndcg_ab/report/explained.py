@@ -19,7 +19,7 @@ SHOWN = 30  # places shown of a ranking that no cutoff ends
 def print_explained(console: Console, explained: Sequence[Explained], query_id: str) -> None:
     for system in explained:
         for explanation in system.explanations:
-            title = f"[bold]{escape(system.system_id)}[/], query {escape(repr(query_id))}, "
+            title = f"[bold]{escape(system.system_id)}[/], query '{escape(query_id)}', "
             title += f"[bold]{escape(explanation.metric.name)}[/]"
             if explanation.places:
                 console.print(ranking_table(title, explanation))

@@ -7,6 +7,7 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
 from ndcg_ab.report.decided import worded
+from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.text import (
     comparison_text,
     interval,
@@ -50,14 +51,14 @@ def decision_text(decision: Decision) -> str:
 def note(outcome: Outcome) -> str:
     """The comparison as Markdown, for the description of a tracker's run: what to do, then the numbers."""
     lines = answer_lines(outcome)
-    lines += [f"Baseline {cell_text(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
+    lines += [f"Baseline {escaped(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
-        lines += [f"#### {cell_text(metric.name)}", ""]
+        lines += [f"#### {escaped(metric.name)}", ""]
         last = [] if outcome.is_given else [judged_label(metric)]
         head = ["system", "verdict", "mean", "difference", "interval", "adjusted p", "queries", *last]
         lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         for system, row in rows_of(outcome, metric):
-            cells = [cell_text(system.system_id), f"{mark(row)} {verdict_text(row)}" if row else "baseline"]
+            cells = [escaped(system.system_id), f"{mark(row)} {escaped(verdict_text(row))}" if row else "baseline"]
             cells += [plain(system.mean)]
             cells += [signed(row.difference), interval(row), probability(row.p_adjusted)] if row else [""] * 3
             cells += [str(system.queries), *([] if outcome.is_given else [percent(system.judged)])]
@@ -69,15 +70,15 @@ def note(outcome: Outcome) -> str:
 
 def system_note(outcome: Outcome, decision: Decision) -> str:
     """One candidate as Markdown, for the description of its run: what to do, then each comparison in words."""
-    lines = [f"**{decision_text(decision)}**: {cell_text(decision.reason)}", ""]
+    lines = [f"**{decision_text(decision)}**: {escaped(decision.reason)}", ""]
     rows = [row for row in outcome.main if row.candidate == decision.candidate]
-    lines += [f"- {mark(row)} {cell_text(comparison_text(row, outcome.alpha))}" for row in rows]
+    lines += [f"- {mark(row)} {escaped(comparison_text(row, outcome.alpha))}" for row in rows]
     return "\n".join(lines)
 
 
 def answer_note(outcome: Outcome) -> str:
     """What to do, what questions it, gates and findings, as Markdown."""
-    passed = [f"- gate {gate.name} passed: {cell_text(gate.message)}" for gate in outcome.gates if gate.passed]
+    passed = [f"- gate {escaped(gate.name)} passed: {escaped(gate.message)}" for gate in outcome.gates if gate.passed]
     return "\n".join([*answer_lines(outcome), *passed, *finding_items(outcome)]).strip()
 
 
@@ -86,28 +87,23 @@ def answer_lines(outcome: Outcome) -> list[str]:
     lines = []
     for row in ordered_decisions(outcome):
         what = f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])}"
-        lines += [f"**{cell_text(what)}**: {cell_text(row.reason)}", ""]
+        lines += [f"**{escaped(what)}**: {escaped(row.reason)}", ""]
     lines = lines or ["Nothing is compared.", ""]
     for text in banners(outcome):
-        lines += [f"> **{cell_text(text)}**", ""]
-    lines += [f"- gate {gate.name} **failed**: {cell_text(gate.message)}" for gate in outcome.failures]
+        lines += [f"> **{escaped(text)}**", ""]
+    lines += [f"- gate {escaped(gate.name)} **failed**: {escaped(gate.message)}" for gate in outcome.failures]
     return [*lines, ""] if outcome.failures else lines
 
 
 def finding_items(outcome: Outcome) -> list[str]:
-    return [f"- {line.severity}: {cell_text(line.text)}" for line in finding_lines(outcome)]
+    return [f"- {line.severity}: {escaped(line.text)}" for line in finding_lines(outcome)]
 
 
 def slice_lines(outcome: Outcome) -> list[str]:
     """The slices in which a difference was detected."""
     found = [row for row in outcome.slices if row.conclusion.is_detected]
     lines = [
-        f"- {cell_text(f'{row.attribute} {row.slice}')}: {cell_text(comparison_text(row, outcome.alpha))} (exploratory)"
+        f"- {escaped(f'{row.attribute} {row.slice}')}: {escaped(comparison_text(row, outcome.alpha))} (exploratory)"
         for row in found
     ]
     return ["#### Slices", "", *lines, ""] if lines else []
-
-
-def cell_text(text: str) -> str:
-    """Text that stays inside its cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

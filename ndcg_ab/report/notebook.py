@@ -20,6 +20,7 @@ from ndcg_ab.report.tables import dim
 from ndcg_ab.report.terminal import footing, print_answer, print_gates
 from ndcg_ab.studies.explain import Explained
 from ndcg_ab.studies.power import Asked, Plan
+from ndcg_ab.visible import visible, visible_record
 
 WIDTH = 200  # columns where there is no terminal, as for the commands
 COLOURS = {"improved": "#2f81d6", "regressed": "#d0611f", "other": "#808890"}  # told from white and from black
@@ -43,6 +44,8 @@ def preformatted(text: str) -> str:
 
 
 def outcome_text(outcome: Outcome) -> str:
+    outcome = visible_record(outcome)
+
     def show(console: Console) -> None:
         print_answer(console, outcome)
         dim(console, footing(outcome))
@@ -52,11 +55,11 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def explained_text(explained: Sequence[Explained], query_id: str) -> str:
-    return printed(lambda console: print_explained(console, explained, query_id))
+    return printed(lambda console: print_explained(console, visible_record(explained), visible(query_id)))
 
 
 def power_text(plans: Sequence[Plan], asked: Asked) -> str:
-    return printed(lambda console: print_plans(console, plans, asked))
+    return printed(lambda console: print_plans(console, visible_record(plans), asked))
 
 
 def printed(show: Callable[[Console], None]) -> str:

@@ -28,6 +28,7 @@ from ndcg_ab.sources.files import (
     shaped,
     typed,
 )
+from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.records import open_parquet, records
 from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
 from ndcg_ab.sources.streams import BLOCK, Objects, handed, open_bytes
@@ -52,7 +53,19 @@ class Documents:
 
     @property
     def path(self) -> Path:
-        return self.directory / self.described.file
+        return self.directory / Path(self.described.origin)
+
+    @contextlib.contextmanager
+    def at_hand(self) -> Iterator["Documents"]:
+        """The same over a file of this machine: a copy of what is elsewhere, or packed by zstd."""
+        if self.described.given is not None:
+            yield self
+            return
+        with parts_of(self.described, self.directory, {}) as parts:
+            if len(parts) > 1:
+                raise InputError(f"{self.described.origin}: holds {len(parts)} files: documents are one file: name it")
+            with spoken_of(parts[0]):
+                yield Documents(self.described.model_copy(update={"file": parts[0].path}), self.directory)
 
     @property
     def format(self) -> str:
@@ -60,6 +73,10 @@ class Documents:
 
     def check(self) -> None:
         """Refuses what can be seen without reading the rows: no such file, another format, columns that lack."""
+        with self.at_hand() as here:
+            here.check_file()
+
+    def check_file(self) -> None:
         DOCUMENT.refuse_unknown(self.origin, self.described.columns)
         given = self.described.given
         if given is not None:
@@ -83,7 +100,11 @@ class Documents:
 
         Raises InputError for a row that breaks a rule, and for a document that is there twice with different values.
         """
-        self.check()
+        with self.at_hand() as here:
+            return here.of_file(doc_ids)
+
+    def of_file(self, doc_ids: pa.ChunkedArray) -> pa.Table:
+        self.check_file()
         wanted = pc.unique(doc_ids.cast(pa.string()))
         try:
             parts = [kept(batch, wanted) for batch in self.batches()]

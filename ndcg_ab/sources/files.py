@@ -21,9 +21,10 @@ import pyarrow.json as pajson
 from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Source, in_words, with_remarks
+from ndcg_ab.sources.base import Source, in_words, remarks_of, with_remarks
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.noticed import remarks_on_tags
+from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.records import find_lines, open_parquet, read_rows
 from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
 from ndcg_ab.sources.streams import BLOCK, Evened, Handed, Objects, Quoted, UnusualError, handed, is_gzipped, open_bytes
@@ -48,23 +49,53 @@ class File(Source):
     """A file of judgments, queries or one system's rankings."""
 
     def __init__(self, described: FileSource, directory: Path) -> None:
-        self.path = described.file if described.file.is_absolute() else directory / described.file
-        self.origin = str(self.path)
+        is_path = isinstance(described.file, Path)
+        self.origin = str(directory / described.file) if is_path else described.origin
         self.described = described
+        self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        layout.refuse_unknown(str(self.described.file), self.described.columns)
-        return read_file(self.path, layout, self.described.format, self.described.columns)
+        described = self.described
+        layout.refuse_unknown(str(described.file), described.columns)
+        tables = []
+        with parts_of(described, self.directory, self.wanted(layout)) as parts:
+            for part in parts:
+                with spoken_of(part):
+                    tables.append(read_file(part.path, layout, described.format, described.columns))
+        return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
-        file_format = self.described.format or format_of(self.path)
-        lines = find_lines(self.path, layout, file_format, self.described.columns, query_id, doc_id)
-        return f"{self.path}, {in_words(lines, 'row' if file_format == 'parquet' else 'line')}"
+        if not isinstance(self.described.file, Path):
+            return self.origin
+        found = []
+        with parts_of(self.described, self.directory, self.wanted(layout)) as parts:
+            for part in parts:
+                file_format = self.described.format or format_of(part.path)
+                lines = find_lines(part.path, layout, file_format, self.described.columns, query_id, doc_id)
+                if lines or len(parts) == 1:
+                    found.append(f"{part.name}, {in_words(lines, 'row' if file_format == 'parquet' else 'line')}")
+        return " and ".join(found[:3])
+
+    def wanted(self, layout: Layout) -> dict[str, str]:
+        return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
+
+
+def joined(tables: list[pa.Table], layout: Layout, origin: str) -> pa.Table:
+    """The parts of one table; InputError where some have a column that others lack."""
+    for field in layout.fields:
+        kinds = {is_null(table[field.name]) for table in tables}
+        if len(kinds) > 1:
+            raise InputError(
+                f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
+            )
+    remarks = [remark for table in tables for remark in remarks_of(table)]
+    plain = [table.replace_schema_metadata() for table in tables]
+    return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
 
 
 def format_of(path: Path) -> str:
     """The format by the file's name; anything without a telling ending is TREC text."""
-    name = path.name.lower().removesuffix(".gz")
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     return SUFFIXES.get(Path(name).suffix, "trec")
 
 

@@ -23,7 +23,6 @@ MAPPING = {"judgment": "--judgments-columns", "ranking": "--columns"}
 FORMAT = {"judgment": "--judgments-format", "ranking": "--format"}
 PACKED = {  # how a file begins -> what it is, what to do
     b"PK\x03\x04": ("a ZIP file", "unpack it: unzip {}"),
-    b"\x28\xb5\x2f\xfd": ("compressed by zstd", "unpack it: zstd -d {}"),
     b"\xfd7zXZ\0": ("compressed by xz", "unpack it: xz -dk {}"),
     b"BZh91AY&SY": ("compressed by bzip2", "unpack it: bzip2 -dk {}"),
     b"\xd0\xcf\x11\xe0": ("an Excel file", "export its sheet as CSV"),

@@ -1,56 +1,35 @@
 """A Python function as a source: it is given the queries, and returns documents with scores.
 
     def search(queries: Mapping[str, str], **arguments) -> Mapping[str, Iterable[tuple[str, float]]]
+    def search(queries: Mapping[str, str], **arguments) -> Iterator[tuple[str, Iterable[tuple[str, float]]]]
+    def search(text: str, **arguments) -> Iterable[tuple[str, float]]                 # with per_query: true
 
-`queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order; a query
-that finds nothing may be left out.  Any search engine can be pulled from this way.
+`queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order, or yields such
+entries one by one; a query that finds nothing may be left out.  With `per_query` the function is called for each query
+with its text, so that every error names the query.  Any search engine can be pulled from this way.
 An OSError that the function raises (ConnectionError, TimeoutError, …) may pass: the flow tries again.
 """
 
-import importlib
+import contextlib
 import math
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.redaction import discreet, redacted
+from ndcg_ab.config.redaction import discreet
 from ndcg_ab.config.secrets import revealed
 from ndcg_ab.config.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.modules import beside, in_one_line, load_function
 from ndcg_ab.sources.schema import Layout, shown
 
 # Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
 FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
-
-
-def load_function(name: str, directory: Path) -> Callable[..., Any]:
-    """The function that ``module:function`` names; modules in `directory` are found first."""
-    module_name, _, function_name = name.partition(":")
-    sys.path.insert(0, str(directory))
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
-        raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
-    except (Exception, SystemExit) as error:
-        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
-    finally:
-        sys.path.remove(str(directory))
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
-    return function  # type: ignore[no-any-return]
-
-
-def in_one_line(error: BaseException) -> str:
-    """KeyError: 'title'"""
-    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
+Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
 
 class Function(Source):
@@ -59,38 +38,83 @@ class Function(Source):
     def __init__(self, described: PythonSource, directory: Path) -> None:
         self.origin = described.python
         self.arguments = described.arguments
+        self.per_query = described.per_query
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
-        function = load_function(self.origin, self.directory)
-        arguments = revealed(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
-        try:
-            rows = checked_rows(self.origin, function(dict(queries), **arguments))
-        except InputError:
-            raise
-        except (Exception, SystemExit) as error:
-            kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-            raise kind(f"python = {self.origin!r} failed: {in_one_line(error)}") from discreet(error)
+        with beside(self.directory):
+            function = load_function(self.origin, self.directory)
+            arguments = revealed(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            if self.per_query:
+                entries = self.one_by_one(function, queries, arguments)
+            else:
+                entries = self.all_at_once(function, queries, arguments)
+            rows = self.checked_rows(entries)
         if not rows:
             raise InputError(f"python = {self.origin!r} returned no document for any of {len(queries)} queries")
         query_ids, doc_ids, scores = zip(*rows, strict=True)
         ranks = pa.nulls(len(rows), pa.int64())
         return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
 
+    def one_by_one(
+        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
+    ) -> Iterator[Entry]:
+        """The results of a function that is called for each query."""
+        for query_id, text in queries.items():
+            with self.saying_where(f" on query {shown(query_id)}"):
+                found = function(text, **arguments)
+            yield query_id, found
 
-def checked_rows(name: str, found: Any) -> list[tuple[str, str, float]]:
-    """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
-    if not isinstance(found, Mapping):
-        raise InputError(f"python = {name!r} returned {type(found).__name__}: must map query_id to results")
-    return [
-        (query_id, doc_id, score)
-        for query_id, results in found.items()
-        for doc_id, score in checked_results(name, query_id, results)
-    ]
+    def all_at_once(
+        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
+    ) -> Iterator[Entry]:
+        """What a function says of all queries, whole or one after the other."""
+        with self.saying_where():
+            found = function(dict(queries), **arguments)
+        if isinstance(found, Mapping):
+            yield from found.items()
+            return
+        if not isinstance(found, Iterator):
+            raise InputError(
+                f"python = {self.origin!r} returned {type(found).__name__}: must map query_id to results, or yield"
+                " query_id and results"
+            )
+        after = " before it yielded the first query"
+        while True:
+            with self.saying_where(after):
+                entry = next(found, END)
+            if entry is END:
+                return
+            if not isinstance(entry, tuple | list) or len(entry) != 2:
+                raise InputError(f"python = {self.origin!r} yielded {shown(entry)}: must be query_id and results")
+            yield entry[0], entry[1]
+            after = f" after query {shown(entry[0])}"
+
+    def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
+        """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
+        rows: list[tuple[str, str, float]] = []
+        for query_id, results in entries:
+            with self.saying_where(f" on query {shown(query_id)}"):
+                rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
+        return rows
+
+    @contextlib.contextmanager
+    def saying_where(self, place: str = "") -> Iterator[None]:
+        """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
+        try:
+            yield
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:
+            kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
+            raise kind(f"python = {self.origin!r} failed{place}: {in_one_line(error)}") from discreet(error)
 
 
-def checked_results(name: str, query_id: Any, results: Iterable[Any]) -> Iterable[tuple[str, float]]:
+END = object()
+
+
+def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
     where = f"python = {name!r}, query {shown(query_id)}"
     if not is_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")

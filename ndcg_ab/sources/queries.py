@@ -1,9 +1,10 @@
-"""Queries: their texts, what slices them, and what they weigh."""
+"""Queries: their texts, what slices them, what they weigh, and what requests name of them."""
 
 from pathlib import Path
 
 import pyarrow as pa
 
+from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, shown
@@ -30,6 +31,15 @@ class Queries:
         self.texts: dict[str, str] = {}
         if pulled is not None and pulled.table["text"].null_count == 0:
             self.texts = dict(zip(*(pulled.table[name].to_pylist() for name in ("query_id", "text")), strict=True))
+
+    @property
+    def records(self) -> dict[str, dict[str, str]]:
+        """query_id -> {column: value}, of every column beside id, text and weight."""
+        if self.pulled is None:
+            return {}
+        names = [field.name for field in self.pulled.layout.fields if field.blank is not None]
+        rows = self.pulled.table.select(["query_id", *names]).to_pylist()
+        return {row["query_id"]: {name: row[name] for name in names} for row in rows}
 
     @property
     def digest(self) -> str | None:
@@ -66,9 +76,11 @@ def pull_queries(evaluation: Evaluation) -> Queries:
 
 def layout_of(evaluation: Evaluation) -> Layout:
     """The columns that the evaluation needs of its queries."""
+    sources = [] if evaluation.scores else [system.source for system in evaluation.systems]
     return query_layout(
         evaluation.slices.by,
-        needs_text=not evaluation.scores and any(system.source.needs_queries for system in evaluation.systems),
+        named=[name for source in sources if isinstance(source, HttpSource) for name in source.attributes],
+        needs_text=any(source.needs_queries for source in sources),
         needs_weight=bool(evaluation.statistics.weighted),
     )
 

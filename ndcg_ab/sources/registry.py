@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.scores import ScoresSource
-from ndcg_ab.config.sources import FileSource, PythonSource
+from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
-from ndcg_ab.sources.base import Pulled, Source
+from ndcg_ab.sources.base import Asked, Pulled, Source
 from ndcg_ab.sources.schema import Layout
 
 
@@ -30,11 +31,25 @@ def scores(described: ScoresSource, directory: Path) -> Source:
     return Scores(described, directory)
 
 
+def database(described: DatabaseSource, directory: Path) -> Source:
+    from ndcg_ab.sources.databases import DatabaseQuery
+
+    return DatabaseQuery(described, directory)
+
+
+def search_engine(described: HttpSource, directory: Path) -> Source:
+    from ndcg_ab.sources.http import SearchEngine
+
+    return SearchEngine(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_or_table,
     PythonSource: function,
     ScoresSource: scores,
+    DatabaseSource: database,
+    HttpSource: search_engine,
 }
 
 
@@ -44,12 +59,20 @@ def source_of(described: Described | ScoresSource, directory: Path) -> Source:
 
 
 def pull(
-    described: Described | ScoresSource, layout: Layout, directory: Path, queries: Mapping[str, str] | None = None
+    described: Described | ScoresSource,
+    layout: Layout,
+    directory: Path,
+    queries: Mapping[str, str] | None = None,
+    *,
+    attributes: Mapping[str, Mapping[str, str]] | None = None,
+    folder: Path | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.
-    queries: query_id -> text, for sources that need them.
+    queries: query_id -> text, for sources that need them.  attributes: query_id -> {column: value}, for their requests.
+    folder: where answers may be kept while the run lasts; None: nowhere.
     """
     source = source_of(described, directory)
-    return Pulled(source.pull(layout, queries or {}), layout, source)
+    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder))
+    return Pulled(found.table, layout, source, found.documents)

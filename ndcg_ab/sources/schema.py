@@ -106,8 +106,13 @@ class Layout:
             raise InputError(f"{where}: {problem}")
         name = columns.get(field.name, field.name)
         if field.blank is not None:
-            purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             there = closest_first(name, [each for each in found if each not in self._own_names])
+            if not field.blank:
+                raise InputError(
+                    f"{where}: there is no column {name!r} for {{{field.name}}} in a request (columns:"
+                    f" {few(there)}); a plain {{{field.name}}} is written {{{{{field.name}}}}}"
+                )
+            purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             raise InputError(
                 f"{where}: there is no column {shown(name)} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
             )
@@ -177,9 +182,12 @@ DOCUMENT = Layout(
 NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 
-def query_layout(attributes: Sequence[str], *, needs_text: bool, needs_weight: bool) -> Layout:
-    """Queries: an id, a text, a weight, and attributes to slice by."""
-    texts = (Field(name, pa.string(), blank=NO_VALUE) for name in attributes)
+def query_layout(
+    attributes: Sequence[str], *, named: Sequence[str] = (), needs_text: bool, needs_weight: bool
+) -> Layout:
+    """Queries: an id, a text, a weight, attributes to slice by, and others that requests name."""
+    blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
+    texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
     return Layout("query", (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, *texts))
 
@@ -241,12 +249,17 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
         inner = given.value_type if pa.types.is_dictionary(given) else given
         column = f"{where}: column {shown(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
         if field.type == pa.string():
-            if not (pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)):
+            if not is_id_type(given):
                 remedy = f'; in pandas: [{shown(chosen[field.name])}].astype("Int64").astype(str)'
                 hint = remedy if pa.types.is_floating(inner) else ""
                 raise InputError(f"{column} must be text or a whole number{hint}")
         elif not is_number_type(inner) and not is_text_type(inner):
             raise InputError(f"{column} must be a number")
+
+
+def is_id_type(given: pa.DataType) -> bool:
+    inner = given.value_type if pa.types.is_dictionary(given) else given
+    return pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)
 
 
 def is_text_type(given: pa.DataType) -> bool:

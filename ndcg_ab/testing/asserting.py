@@ -13,6 +13,7 @@ from ndcg_ab.config.hints import closest
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.sources.schema import shown
+from ndcg_ab.visible import visible
 from ndcg_core.measures.given import canonical
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -73,7 +74,7 @@ def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any
     except InputError as error:
         raise error.with_traceback(None) from error.__cause__
     if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
-        raise AssertionError("\n".join(["; ".join(failed), *told(result)]))
+        raise AssertionError(visible("\n".join(["; ".join(failed), *told(result)])))
     return result
 
 

@@ -14,6 +14,7 @@ from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
+from ndcg_ab.visible import visible
 
 PATIENCE = 180.0  # seconds that all of an evaluation's exchange with a tracker may take, however it answers
 SLOWEST = 1_000_000.0  # bytes of files in a second
@@ -104,5 +105,5 @@ class Tracker(ABC):
                 except InputError:  # said already, where it was read; it must not keep the others back
                     continue
                 except RefusedError as error:
-                    print(f"ndcg-ab: {folder}: MLflow does not take it: {error}", file=sys.stderr)
+                    print(visible(f"ndcg-ab: {folder}: MLflow does not take it: {error}"), file=sys.stderr)
         return self.publish(bundle, evaluation), new

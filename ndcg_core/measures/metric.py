@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, Ideal, Measure, Pool
@@ -174,47 +175,47 @@ class Metric:
         used += ["ideal_cut"] * self.traits.takes("ideal")
         return (*used, *POLICIES)
 
-    @property
+    @cached_property
     def traits(self) -> Measure:
         """What sets its measure apart, from the registry."""
         return MEASURES[self.measure]
 
-    @property
+    @cached_property
     def effective_gain(self) -> GainChoice:
         """The gain in force: that of its measure (precision: "binary", judged: "judged"), or the chosen one."""
         return self.gain if self.traits.gain == CHOSEN else self.traits.gain
 
-    @property
+    @cached_property
     def effective_discount(self) -> str:
         """The discount in force: the chosen one of ndcg and dcg, else "none"."""
         return self.discount if self.traits.discount == CHOSEN else self.traits.discount
 
-    @property
+    @cached_property
     def effective_ideal(self) -> str | None:
         """The ideal in force: the chosen one of ndcg, "global" of recall, else None."""
         return self.ideal if self.traits.ideal == CHOSEN else self.traits.ideal
 
-    @property
+    @cached_property
     def ideal_traits(self) -> Ideal | None:
         """What sets the ideal in force apart; None without one."""
         return None if self.effective_ideal is None else IDEALS[self.effective_ideal]
 
-    @property
+    @cached_property
     def has_own_ideal(self) -> bool:
         """Whether it divides by the best order of what the system returned, which the order of ties moves, too."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.RETURNED
 
-    @property
+    @cached_property
     def has_deeper_ideal(self) -> bool:
         """Whether its ideal can take in results of the system from below the cutoff."""
         return self.has_own_ideal and self.ideal_traits is not None and self.ideal_traits.depth != "cutoff"
 
-    @property
+    @cached_property
     def has_endless_ideal(self) -> bool:
         """Whether its ideal has a gain at every place, with or without documents that could stand there."""
         return self.ideal_traits is not None and self.ideal_traits.pool is Pool.HIGHEST
 
-    @property
+    @cached_property
     def ideal_depth(self) -> int | None:
         """How many of the system's results its own ideal looks at; None: all of them, or it has no such ideal."""
         if self.ideal_traits is None or self.ideal_traits.depth is None:

@@ -7,6 +7,7 @@ Nothing is shared with `sql/`: order, gain, discount, ideal and every measure ar
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from ndcg_core.measures.metric import Metric, MetricError
@@ -45,18 +46,27 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
     """
     if len({result.score is None for result in results}) > 1:
         raise ValueError("some results have a score and some have none")
+    best = {result.doc_id: order_score(result, metric) for result in results}
+    if len(best) < len(results):
+        best = best_of_each(results, metric)
+    places: list[Placed] = []
+    for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
+        first_rank = len(places) + 1
+        tied = list(group)
+        if len(tied) > 1:
+            tied.sort(key=str.encode, reverse=metric.ties != "doc_id_asc")
+        places += [Placed(doc_id, first_rank) for doc_id in tied]
+    return places
+
+
+def best_of_each(results: Sequence[Result], metric: Metric) -> dict[str, float]:
+    """doc_id -> what orders it, the highest where it comes twice; ValueError unless duplicates = first."""
     best: dict[str, float] = {}
     for result in results:
         if result.doc_id in best and metric.duplicates == "error":
             raise ValueError(f"document {result.doc_id!r} comes twice in the results of one query")
         best[result.doc_id] = max(order_score(result, metric), best.get(result.doc_id, -math.inf))
-    by_id = sorted(best, key=str.encode, reverse=metric.ties != "doc_id_asc")
-    ordered = sorted(by_id, key=lambda doc_id: -best[doc_id])
-    places: list[Placed] = []
-    for rank, doc_id in enumerate(ordered, start=1):
-        tied = rank > 1 and best[doc_id] == best[ordered[rank - 2]]
-        places.append(Placed(doc_id, places[-1].first_rank if tied else rank))
-    return places
+    return best
 
 
 def order_score(result: Result, metric: Metric) -> float:

@@ -8,11 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ndcg_ab.report.page.data import (
     CELLS,
     FULL,
     GROUPS,
-    MISSED,
     PageData,
     facts,
     interval_rows,
@@ -21,6 +24,7 @@ from ndcg_ab.report.page.data import (
 )
 from ndcg_ab.report.page.figures import page_figures
 
+AT_ONCE = 2000  # queries whose rankings are taken out of a table together
 DECIMALS = 10  # of values in the table of queries
 LINK = re.compile(r"https?://[^\s\x00-\x1f]+", flags=re.IGNORECASE)
 NOTHING = {"rankings": 0, "queries": 0}  # left out
@@ -32,25 +36,26 @@ def fitting_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     Those with the largest differences on the first metric stay.
     """
     content = block_content(data)
-    rankings, queries = content.pop("rankings"), content["queries"]["id"]
+    queries = content["queries"]["id"]
+    known = () if content.get("given") else packed_rankings(data, content["systems"], queries)
+    rankings = list(map(as_json, known))
     order = by_largest_difference(content)
-    block = packed(content | {"rankings": rankings})
+    block = packed(content, rankings)
     if len(block) <= limit:
         return block, NOTHING
-    bare = len(packed(content | {"rankings": []}))
+    bare = len(packed(content))
     if bare <= 0.9 * limit:
         kept = len(queries)
         while len(block) > limit and kept > 0:
             kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
             chosen = set(order[:kept])
-            some = [ranking if place in chosen else None for place, ranking in enumerate(rankings)]
-            block = packed(content | {"rankings": some})
+            block = packed(content, [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)])
         return block, {"rankings": len(queries) - kept, "queries": 0}
-    kept, block = len(queries), packed(content | {"rankings": []})
+    kept, block = len(queries), packed(content)
     while len(block) > limit and kept > 0:
         kept = max(0, int(kept * min(0.97, limit / len(block))))
         places = sorted(order[:kept])
-        block = packed(only(content, places) | {"rankings": []})
+        block = packed(only(content, places))
     return block, {"rankings": kept, "queries": len(queries) - kept}
 
 
@@ -73,14 +78,18 @@ def by_largest_difference(content: dict[str, Any]) -> list[int]:
     return sorted(range(len(baseline)), key=lambda place: (-largest(place), place))
 
 
-def packed(content: dict[str, Any]) -> str:
-    """JSON, compressed, as text; the same content gives the same bytes."""
-    written = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def packed(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
+    """JSON, compressed, as text; rankings: of each query, as JSON. The same content gives the same bytes."""
+    written = f'{as_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
     return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
 
 
+def as_json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def block_content(data: PageData) -> dict[str, Any]:
-    """What the page's script reads; systems, metrics and queries are named by their places."""
+    """What the page's script reads but rankings; systems, metrics and queries are named by their places."""
     outcome = data.outcome
     systems = list(dict.fromkeys([outcome.baseline, *(row.system_id for row in outcome.systems)]))
     ids, texts = (data.queries[name].to_pylist() for name in ("query_id", "text"))
@@ -91,7 +100,6 @@ def block_content(data: PageData) -> dict[str, Any]:
         "queries": {"id": ids, "text": texts},
         "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
         "given": outcome.is_given,
-        "rankings": [] if outcome.is_given else list(packed_rankings(data, systems, ids)),
         "gains": gains(data),
         "depth": shown_depth(outcome.metrics[0]),
         "comparisons": interval_rows(outcome),
@@ -124,32 +132,46 @@ def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
     Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
     the best their place with the rank at which it returned them, null where it did not.
     """
-    shown: dict[str, dict[str, list[tuple[int, str]]]] = {}
-    missed: dict[str, dict[str, list[tuple[str, int | None]]]] = {}
-    counts: dict[tuple[str, str], int] = {}
-    grades: dict[str, dict[str, float | None]] = {}
-    parts = (data.rankings[name].to_pylist() for name in ("system_id", "query_id", "rank", "doc_id", "grade"))
-    for system, query, rank, doc, grade in zip(*parts, strict=True):
-        shown.setdefault(query, {}).setdefault(system, []).append((rank, doc))
-        grades.setdefault(query, {})[doc] = grade
-    parts = (data.missed[name].to_pylist() for name in MISSED.names)
-    for system, query, doc, grade, rank, count in zip(*parts, strict=True):
-        missed.setdefault(query, {}).setdefault(system, []).append((doc, rank))
-        counts[query, system] = count
-        grades.setdefault(query, {})[doc] = grade
     named = known_documents(data)
-    for query in ids:
-        in_order = [[doc for _, doc in sorted(shown.get(query, {}).get(system, []))] for system in systems]
-        left = [missed.get(query, {}).get(system, []) for system in systems]
+    rankings = rows_by_query(data.rankings, ids, ("system_id", "rank", "doc_id", "grade"))
+    left_out = rows_by_query(data.missed, ids, ("system_id", "doc_id", "grade", "rank", "missed"))
+    for results, others_of in zip(rankings, left_out, strict=True):
+        shown: dict[str, list[tuple[int, str]]] = {}
+        missed: dict[str, list[tuple[str, int | None]]] = {}
+        counts: dict[str, int] = {}
+        grades: dict[str, float | None] = {}
+        for system, rank, doc, grade in results:
+            shown.setdefault(system, []).append((rank, doc))
+            grades[doc] = grade
+        for system, doc, grade, rank, count in others_of:
+            missed.setdefault(system, []).append((doc, rank))
+            counts[system] = count
+            grades[doc] = grade
+        in_order = [[doc for _, doc in sorted(shown.get(system, []))] for system in systems]
+        left = [missed.get(system, []) for system in systems]
         docs = [*itertools.chain(*in_order), *(doc for rows in left for doc, _ in rows)]
         place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
-        known = [whole(grades[query][doc]) for doc in place]
+        known = [whole(grades[doc]) for doc in place]
         ranks = [[place[doc] for doc in ranking] for ranking in in_order]
         others = [
-            [counts.get((query, system), 0), [[place[doc], rank] for doc, rank in rows]]
+            [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
             for system, rows in zip(systems, left, strict=True)
         ]
         yield [[named.get(doc, doc) for doc in place], known, ranks, others]
+
+
+def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of each query in turn, in the order of the table; few of them are Python's objects at a time."""
+    places = pc.index_in(table["query_id"], value_set=pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
+    order = np.argsort(places, kind="stable")
+    ends = np.searchsorted(places[order], np.arange(len(ids) + 1))
+    chosen = table.select(columns)
+    for first in range(0, len(ids), AT_ONCE):
+        last = min(first + AT_ONCE, len(ids))
+        part = chosen.take(pa.array(order[ends[first] : ends[last]]))
+        rows = list(zip(*(column.to_pylist() for column in part.columns), strict=True))
+        for place in range(first, last):
+            yield rows[ends[place] - ends[first] : ends[place + 1] - ends[first]]
 
 
 def known_documents(data: PageData) -> dict[str, list[str | None]]:

@@ -7,17 +7,19 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.config.sources import Place, System
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.report.text import interval, wins_ties_losses
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.tables import kind_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -92,11 +94,11 @@ def gather(
         engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
         missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
-    known, trouble = None, None
+    shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
+    known, trouble = None if outcome.is_given else came_along(engine, shown), None
     if documents:
-        shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
         try:
-            known = documents.of(shown["doc_id"])
+            known = over(documents.of(shown["doc_id"]), known)
         except InputError as error:
             if not can_do_without:
                 raise
@@ -112,6 +114,22 @@ def gather(
         documents=known,
         trouble=trouble,
     )
+
+
+def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:
+    """Titles and addresses that sources gave with the rankings, of the documents that are shown; None without any."""
+    try:
+        named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
+    except SqlError:  # a bundle of a version that kept none
+        return None
+    found = named.filter(pc.is_in(named["doc_id"], pc.unique(shown["doc_id"])))
+    return found if found.num_rows else None
+
+
+def over(first: pa.Table, other: pa.Table | None) -> pa.Table:
+    """The rows of both; where both have a document, what the first says of it."""
+    rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
+    return pa.concat_tables([first, *rest]).sort_by("doc_id")
 
 
 def about_files(evaluation: Evaluation, read: Read, digested: int | None = None) -> dict[str, Any]:

@@ -220,7 +220,7 @@ def test_every_command_shows_an_example(command: str) -> None:
 def test_a_narrow_terminal_gets_two_tables(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    monkeypatch.setattr("ndcg_ab.flows.cli.comparing.output_console", lambda: Console(width=100))
+    monkeypatch.setattr("ndcg_ab.flows.cli.console.output_console", lambda: Console(width=100))
     found = RUNNER.invoke(app, compare(files, "--details"))
     assert "against old" in found.output
     assert max(map(len, found.output.splitlines())) <= 100

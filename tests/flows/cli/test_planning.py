@@ -229,7 +229,7 @@ def test_files_without_hashes_are_read_the_fast_way(scores: Path, monkeypatch: p
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_narrow_terminal_cuts_no_number(scores: Path, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ndcg_ab.flows.cli.planning.output_console", lambda: Console(width=width))
+    monkeypatch.setattr("ndcg_ab.flows.cli.console.output_console", lambda: Console(width=width))
     shown = invoke("--scores", scores).stdout
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= width

@@ -124,7 +124,7 @@ def test_patterns(name: str, file: str, expected: dict[str, Any], tmp_path: Path
         ),
         (
             {"systems": [{"name": "old", "file": "runs/*.run"}]},
-            "t: systems[0].file = 'runs/*.run': 2 files match it (2026-11-20.run, a.run); one is needed: name it, or"
+            "t: systems[0].file = 'runs/*.run': 2 files match it (2026-11-20.run, a.run); one is needed: name it,"
             ' make each of them a system with name: "{stem}"',
         ),
         (

@@ -1,12 +1,13 @@
 """Functions as sources: what is said about one that fails, or returns what it should not."""
 
 import itertools
+import sys
 from pathlib import Path
 
 import pytest
 
 from ndcg_ab.config.sources import PythonSource
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
 
 QUERIES = {"q1": "one", "q2": "two"}
@@ -23,6 +24,18 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "an exit": ("def search(queries):\n    raise SystemExit", ["failed: SystemExit"]),
     "an argument too many": ("def search():\n    return {}", ["failed: TypeError: search() takes 0"]),
     "a list": ("def search(queries):\n    return []", ["returned list: must map query_id to results"]),
+    "no pair of a query and results": (
+        "def search(queries):\n    yield 'q1'",
+        ["yielded 'q1': must be query_id and results"],
+    ),
+    "an error before the first query": (
+        "def search(queries):\n    queries['q9']\n    yield",
+        ["failed before it yielded the first query: KeyError: 'q9'"],
+    ),
+    "an error between two queries": (
+        "def search(queries):\n    yield 'q1', [('a', 1)]\n    queries['q9']",
+        ["failed after query 'q1': KeyError: 'q9'"],
+    ),
     "nothing": ("def search(queries):\n    return {}", ["returned no document for any of 2 queries"]),
     "no results": ("def search(queries):\n    return {'q1': 5}", ["query 'q1': 5: the results must be pairs"]),
     "text": ("def search(queries):\n    return {'q1': 'ab'}", ["query 'q1': 'ab': the results must be pairs"]),
@@ -46,15 +59,20 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "an error while it yields": (
         "def find():\n    yield 'a', 1.0\n    raise OSError('gone')\n\ndef search(queries):\n    return {'q1': find()}",
-        ["failed: OSError: gone"],
+        ["failed on query 'q1': OSError: gone"],
     ),
 }
 
 
-def source_of(folder: Path, text: str, **arguments: object) -> PythonSource:
+def source_of(folder: Path, text: str, per_query: bool = False, **arguments: object) -> PythonSource:
     name = f"source{next(MODULES)}"
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
-    return PythonSource(python=f"{name}:search", arguments=arguments)
+    return PythonSource(python=f"{name}:search", arguments=arguments, per_query=per_query)
+
+
+def rows(source: PythonSource, folder: Path) -> list[tuple[object, ...]]:
+    table = pull(source, RANKING, folder, QUERIES).table
+    return list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True))
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -96,3 +114,46 @@ def search(queries, depth):
     assert queries == QUERIES
     assert pulled.table.schema == RANKING.schema
     assert pulled.place_of("q1", "one 0") == pulled.origin
+
+
+def test_a_function_can_be_called_for_each_query(tmp_path: Path) -> None:
+    text = "def search(text, suffix):\n    return [(text + suffix, 1)] if text == 'two' else []"
+    assert rows(source_of(tmp_path, text, per_query=True, suffix="!"), tmp_path) == [("q2", "two!", 1.0)]
+
+
+def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:
+    text = "def search(text):\n    return [(text, {'one': 1}[text])]"
+    with pytest.raises(InputError, match="failed on query 'q2': KeyError: 'two'"):
+        rows(source_of(tmp_path, text, per_query=True), tmp_path)
+    text = "def search(text):\n    raise ConnectionError(text)"
+    with pytest.raises(SilentError, match="failed on query 'q1': ConnectionError: one"):
+        rows(source_of(tmp_path, text, per_query=True), tmp_path)
+
+
+def test_a_function_can_yield_query_after_query(tmp_path: Path) -> None:
+    text = "def search(queries):\n    for query_id, text in queries.items():\n        yield query_id, [(text, 2)]"
+    assert rows(source_of(tmp_path, text), tmp_path) == [("q1", "one", 2.0), ("q2", "two", 2.0)]
+
+
+def test_modules_beside_the_configuration_are_found_from_inside_functions(tmp_path: Path) -> None:
+    helper = f"helper{next(MODULES)}"
+    (tmp_path / f"{helper}.py").write_text("SCORE = 3")
+    text = (
+        f"def search(queries):\n    for q in queries:\n        import {helper} as h\n        yield q, [('a', h.SCORE)]"
+    )
+    before = list(sys.path)
+    assert [row[2] for row in rows(source_of(tmp_path, text), tmp_path)] == [3.0, 3.0]
+    assert sys.path == before
+
+
+def test_every_configuration_has_its_own_modules(tmp_path: Path) -> None:
+    """Also a folder `flows`, the name that this project's own sources bear in a checkout."""
+    import flows
+
+    for score, folder in enumerate((tmp_path / "a", tmp_path / "b")):
+        (folder / "flows").mkdir(parents=True)
+        (folder / "flows" / "__init__.py").write_text("")
+        (folder / "flows" / "search.py").write_text(f"def find(queries):\n    return {{'q1': [('d', {score})]}}")
+        assert rows(PythonSource(python="flows.search:find"), folder) == [("q1", "d", score)]
+    assert sys.modules["flows"] is flows
+    assert "flows.search" not in sys.modules

@@ -47,7 +47,7 @@ def parquet(columns: dict) -> bytes:
     {
         "a.csv": CSV,
         "a.tsv": CSV.replace(",", "\t"),
-        "a.csv.gz": gzip.compress(CSV.encode()),
+        "a.csv.gz": gzip.compress(CSV.encode(), mtime=0),
         "a.jsonl": "".join(
             json.dumps(dict(zip(("system_id", "query_id", "metric", "value"), (*key, value), strict=True))) + "\n"
             for key, value in VALUES.items()

@@ -1,0 +1,69 @@
+"""Modules of the user's, beside a configuration: found while they are imported and while their functions run."""
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ndcg_ab.config.redaction import discreet, redacted
+from ndcg_ab.errors import InputError
+
+OURS = {"ndcg_ab", "ndcg_core"}
+
+
+@contextlib.contextmanager
+def beside(directory: Path) -> Iterator[None]:
+    """Modules in `directory` are found first, also by imports inside functions.
+
+    A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
+    configuration); it comes back at the end.
+    """
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if is_another(name, directory)}
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        tops = {name.partition(".")[0] for name in aside}
+        for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+            del sys.modules[name]
+        sys.modules.update(aside)
+
+
+def is_another(name: str, directory: Path) -> bool:
+    """Whether an imported module, or the package that it is in, has a namesake in `directory`."""
+    top = name.partition(".")[0]
+    if top in sys.stdlib_module_names or top in OURS:
+        return False
+    here = [directory / top / "__init__.py", directory / f"{top}.py"]
+    namesake = next((path for path in here if path.is_file()), None)
+    if namesake is None:
+        return False
+    loaded = getattr(sys.modules.get(top), "__file__", None)
+    return loaded is None or Path(loaded).resolve() != namesake.resolve()
+
+
+def load_function(name: str, directory: Path) -> Callable[..., Any]:
+    """The function that ``module:function`` names; to be called inside `beside`."""
+    module_name, _, function_name = name.partition(":")
+    try:
+        module: ModuleType = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name != module_name.partition(".")[0]:
+            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+        raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
+    except (Exception, SystemExit) as error:
+        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def in_one_line(error: BaseException) -> str:
+    """KeyError: 'title'"""
+    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))

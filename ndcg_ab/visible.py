@@ -1,0 +1,83 @@
+"""Text from data as a terminal may show it: what would move its cursor, reverse or hide text is written out.
+
+An id such as ``a\\x1b[2Jb`` clears the screen of whoever prints it, and a bidirectional override shows ``exe.txt`` for
+``txt.exe``.  `visible` shows such characters as Python writes them.  Files that machines read keep them.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+Record = TypeVar("Record")
+
+# Control characters but line end and tab; soft hyphen; Arabic and Mongolian marks; zero-width characters, marks of
+# direction, separators of lines and paragraphs; lone surrogates; the byte order mark; interlinear marks; tags.
+HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f"
+)
+JOINERS = "\u200c\u200d"  # they belong to Persian, Indic and emoji texts, where such characters stand on both sides
+WRITTEN_OUT = re.compile(f"[{HIDDEN}]|(?<![^\x00-\u02ff])[{JOINERS}]|[{JOINERS}](?![^\x00-\u02ff])")
+COLOURED = re.compile(r"(\x1b\[[0-9;]*m)")  # which our tables and the libraries' help have on a terminal
+
+
+def visible(text: str) -> str:
+    """The text with `\\x1b`, `\\u202e` and their like written out."""
+    return WRITTEN_OUT.sub(written_out, text)
+
+
+def written_out(found: re.Match[str]) -> str:
+    return ascii(found[0])[1:-1]
+
+
+def visible_but_colours(text: str) -> str:
+    """The same for a whole output, which may set colours and nothing else of a terminal."""
+    if "\x1b" not in text:
+        return visible(text)
+    return "".join(part if at % 2 else visible(part) for at, part in enumerate(COLOURED.split(text)))
+
+
+def visible_json(text: str) -> str:
+    """JSON of the same content, in which no such character stands; they occur in its strings alone."""
+    return WRITTEN_OUT.sub(lambda found: "".join(map(json_escape, found[0])), text)
+
+
+def json_escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + (code - 0x10000 >> 10):04x}\\u{0xDC00 + (code - 0x10000 & 0x3FF):04x}"
+
+
+def visible_record(record: Record) -> Record:
+    """A copy of records, lists, mappings and paths in which every text is visible; where all are, the same objects."""
+    return _visible(record)  # type: ignore[no-any-return]
+
+
+def _visible(value: Any) -> Any:
+    kind = type(value)
+    if kind is str:
+        return visible(value) if WRITTEN_OUT.search(value) else value
+    if isinstance(value, PurePath):
+        shown = _visible(str(value))
+        return value if shown == str(value) else kind(shown)
+    if isinstance(value, tuple | list):
+        items = [_visible(item) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return kind(*items) if hasattr(value, "_fields") else kind(items)
+    if isinstance(value, Mapping):
+        pairs = {_visible(key): _visible(item) for key, item in value.items()}
+        unchanged = all(key in value and item is value[key] for key, item in pairs.items())
+        return value if unchanged else pairs
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _visible_fields(value)
+    return value
+
+
+def _visible_fields(value: Any) -> Any:
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    changed = {name: new for name, old in found.items() if (new := _visible(old)) is not old}
+    return dataclasses.replace(value, **changed) if changed else value

