@@ -8,7 +8,7 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-http check test traced lint fuzz audit docs pictures benchmark clean
+.PHONY: demo demo-http check test traced lint fuzz kills audit docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
@@ -46,6 +46,11 @@ audit: .venv/ready
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzzing --seconds $(SECONDS)
 SECONDS ?= 3600
+
+# Kills KILLS nights at random moments, then lets two write one history and one read it for a minute.
+kills: .venv/ready
+	$(BIN)/python -m tests.killing --kills $(KILLS)
+KILLS ?= 500
 
 # Draws docs/pipeline.md and the packages in docs/architecture.md anew; a test holds them current.
 docs: .venv/ready

@@ -245,6 +245,11 @@ CODES: Mapping[str, Code] = {
         "The verdict over all queries and those of all tested slices contradict each other.",
         "Look at the slices before deciding.",
     ),
+    "one_heavy_query": Code(
+        "warning",
+        "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",
+        "Look at the weights; `--unweighted` (`weighted: false`) compares without them.",
+    ),
     # ---- the configuration
     "plain_secret": Code(
         "warning",

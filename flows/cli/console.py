@@ -16,6 +16,7 @@ import typer
 from ndcg_ab.visible import visible, visible_json, visible_record
 
 from .ending import GATE_FAILED, PASSING, complain, told
+from .room import refuse_little_room
 from .streams import unguarded
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where 
 def user_errors() -> Iterator[None]:
     """An error in a sentence, and the exit code that is its."""
     try:
+        refuse_little_room()
         yield
     except PASSING:
         raise

@@ -1,5 +1,6 @@
 """How the program ends: with which code, and with what said, when it was stopped or something went wrong."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -65,6 +66,8 @@ class Program(TyperGroup):
             return super().main(args, *more, **settings)
         except SystemExit as ending:
             leave(ending.code if isinstance(ending.code, int) else 0)
+        except OSError as error:  # standard error takes nothing, not even how the command is used
+            leave(told(error))
 
 
 def leave(code: int) -> NoReturn:
@@ -81,7 +84,9 @@ def leave(code: int) -> NoReturn:
 
 
 def complain(text: str) -> None:
-    print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr)
+    """Says it on standard error; where that takes nothing, the exit code alone says it."""
+    with contextlib.suppress(OSError):
+        print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr, flush=True)
 
 
 def told(error: BaseException) -> int:

@@ -35,6 +35,11 @@ def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:
     """What is wrong with arguments that no parser has to see."""
     if "--system" not in options:
         return None
+    if "--scores" not in options and any(each.partition("=")[0] == "--scores" for each in args):
+        return (
+            f"{command} --scores: needs judgments and rankings, which scores of another tool do not hold; say"
+            " ndcg-ab compare --scores FILE, or ndcg-ab power --scores FILE"
+        )
     if args and "--set" not in options and re.fullmatch(r"[^-].*\.ya?ml", args[0]):
         return f"{command} {args[0]}: takes files, not a configuration; say ndcg-ab run {args[0]}"
     for option, name, file in zip(args, args[1:], args[2:], strict=False):

@@ -13,6 +13,7 @@ from ndcg_ab.config.secrets import (
     remembered_address,
     revealed_address,
 )
+from ndcg_ab.errors import InputError
 
 DEFAULTS = {
     # Neither asks the internet for anything.
@@ -68,6 +69,8 @@ def prepare(evaluation: Evaluation | None = None) -> None:
         url := revealed_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
     ):
         os.environ["PREFECT_API_URL"] = url
+    if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
+        embedded_store(evaluation)
     remember_environment()
     part_prefect_address()
 
@@ -90,7 +93,18 @@ def tracking_uri(evaluation: Evaluation) -> str:
     place = f"{evaluation.name}: mlflow.tracking_uri"
     configured = revealed_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
-    return remembered_address(named) if named else f"sqlite:///{evaluation.output_directory / 'mlflow.db'}"
+    return remembered_address(named) if named else embedded_store(evaluation)
+
+
+def embedded_store(evaluation: Evaluation) -> str:
+    """The address of MLflow's store in the output directory; InputError where no address can name it."""
+    path = evaluation.output_directory / "mlflow.db"
+    if "?" in str(path):
+        raise InputError(
+            f"output = {str(evaluation.output)!r}: holds a '?', behind which options begin in the address of MLflow's"
+            " store there: name another folder, or a server with mlflow.tracking_uri"
+        )
+    return f"sqlite:///{path}"
 
 
 def artifact_directory(uri: str) -> Path | None:

@@ -174,6 +174,11 @@ def is_duckdbs(error: BaseException) -> bool:
     return isinstance(error, duckdb.Error) or isinstance(error.__cause__, duckdb.Error)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether DuckDB ran out of memory, by itself or in a SQL file."""
+    return any(isinstance(each, duckdb.OutOfMemoryException) for each in (error, error.__cause__))
+
+
 def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
     """A database file that other processes may be writing too: waits for its lock for `patience` seconds.
 

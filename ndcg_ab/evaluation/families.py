@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shown
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, queries_text
 from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
+from ndcg_core.statistics.verdict import Obstacle
 
 Weights = Mapping[str, float] | None
 QueryIds = tuple[str, ...]
@@ -233,6 +234,20 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 )
                 found.append(Finding("slices_disagree", "warning", message, len(parts)))
     return found
+
+
+def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Warns of comparisons that are not tested, since one query has all the weight."""
+    heavy = [row for row in comparisons if row.obstacle is Obstacle.ONE_HEAVY_QUERY]
+    if not heavy:
+        return []
+    first, count = heavy[0], len(heavy)
+    where = f"{first.attribute} = {shown(first.slice)}, " if first.attribute else ""
+    message = (
+        f"{count} comparison{'s are' * (count > 1) or ' is'} not tested, since one query has all the weight there"
+        f" ({'such as ' * (count > 1)}{where}{first.candidate}, {first.metric})"
+    )
+    return [Finding("one_heavy_query", "warning", message, count)]
 
 
 def contradiction(whole: Comparison, parts: Sequence[Comparison]) -> str | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
-from ndcg_ab.evaluation.families import check_slices, families, weights_of
+from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
 from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.evaluation.order_checks import check_order
@@ -203,6 +203,7 @@ def conclude(
     else:
         noticed += [*check_order(engine, metrics, weights), *check_scored(engine, metrics), *check_coverage(systems)]
     noticed += check_slices(compared)
+    noticed += check_heavy_queries(compared)
     refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 KEEPING = threading.Lock()  # held while a bundle is entered and renamed, and for good where the process is to end
@@ -13,8 +14,13 @@ def clear(folder: Path) -> None:
     """Removes a working folder, and with it those that were made for it."""
     if folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
+    remove_empty(AT_WORK.pop(folder, []))
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Removes folders, the innermost first, as far as nothing is in them."""
     with contextlib.suppress(OSError):
-        for path in AT_WORK.pop(folder, ()):
+        for path in folders:
             path.rmdir()
 
 

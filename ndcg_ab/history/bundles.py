@@ -7,7 +7,6 @@ the page and the pictures, ``published.json`` when the tracker has it, ``reused.
 
 import contextlib
 import dataclasses
-import errno
 import json
 import shutil
 import sys
@@ -21,16 +20,17 @@ import pyarrow.parquet as papq
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs
+from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
-from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear
+from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.reused import add_reused, read_reused
+from ndcg_ab.history.trouble import is_full, saying_where
 from ndcg_ab.visible import visible
 
 BUNDLE = "bundle.json"
@@ -39,7 +39,6 @@ TABLES = "evaluation.duckdb"
 PUBLISHED = "published.json"
 STAMP = "%Y%m%dT%H%M%SZ"
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
 
 
@@ -145,13 +144,17 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
     parent = evaluation.output_directory / evaluation.name
     clear_abandoned(parent)
     ours = [path for path in (parent, parent.parent) if not path.exists()]
-    folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    try:
+        folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    except InputError:
+        remove_empty(ours)
+        raise
     with lock:
         AT_WORK[folder] = ours
         try:
             yield folder
         except Exception as error:
-            if is_full(error):
+            if is_full(error) and not isinstance(error, InputError):
                 raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
             raise
         finally:
@@ -175,17 +178,9 @@ def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
         except FileExistsError:
             continue
         except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
             raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
     raise InputError(f"{parent}: too many evaluations began in one second")
-
-
-def is_full(error: Exception) -> bool:
-    """Whether the output directory takes no more: Python's word for it or DuckDB's."""
-    if isinstance(error, OSError):
-        return error.errno in FULL
-    if isinstance(error.__cause__, Exception) and is_full(error.__cause__):
-        return True
-    return is_duckdbs(error) and ("ould not write" in str(error) or "No space left" in str(error))
 
 
 def began_of(name: str) -> datetime:
@@ -262,7 +257,7 @@ def keep(
             is_scheduled=is_scheduled(),
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
-        with KEEPING, past.transaction():
+        with KEEPING, saying_where(final), past.transaction():
             bundle.enter(past)
             bundle.counted(past).write()
             folder.rename(final)
@@ -357,7 +352,7 @@ def retain(evaluation: Evaluation) -> list[Path]:
         try:
             with database.opened(database.path_of(evaluation)) as past:
                 database.forget_query_scores(past, kept)
-        except InputError as error:
+        except Exception as error:  # the night is whole without it
             complain(database.path_of(evaluation), error)
     limit = evaluation.retention.bundles
     if limit is None:

@@ -8,7 +8,8 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,11 +19,12 @@ import pyarrow as pa
 
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, open_history
+from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
+from ndcg_ab.history.trouble import trouble
 from ndcg_core.statistics.comparison import Comparison
 
 HISTORY = "history.duckdb"
@@ -115,9 +117,25 @@ def opened(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
                 raise InputError(trouble(path, patience, str(error))) from None
             raise
         except Exception as error:
-            if is_duckdbs(error):
+            if is_duckdbs(error) and not is_out_of_memory(error):
                 raise InputError(trouble(path, patience, str(error))) from error
             raise
+
+
+@contextlib.contextmanager
+def opened_to_read(path: Path) -> Iterator[DuckDBEngine]:
+    """The same, and where nothing can be written a copy of it elsewhere."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        with opened(path) as history:
+            yield history
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        copy = Path(directory) / path.name
+        for ending in ("", ".wal"):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+        with opened(copy) as history:
+            yield history
 
 
 def create(path: Path) -> None:
@@ -136,17 +154,6 @@ def create(path: Path) -> None:
         if not path.exists():
             partial.rename(path)
     partial.unlink(missing_ok=True)
-
-
-def trouble(path: Path, patience: float, said: str) -> str:
-    """In one sentence who holds the history, or what is wrong with it and what to do."""
-    if holder := re.search(r"PID (\d+)", said):
-        return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
-    reason = " ".join(said.removeprefix(f"{path}: cannot be opened: ").split())
-    return (
-        f"{path}: cannot be read or written ({reason}); if it is damaged, move it away with {path.name}.wal:"
-        " the next run enters the bundles again"
-    )
 
 
 def digest_of(content: Any) -> str:

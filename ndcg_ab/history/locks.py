@@ -54,7 +54,14 @@ def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
     """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
     deadline = time.monotonic() + patience
     parent = folder.resolve().parent
-    with (parent / PUBLISHING).open("w") as lock:
+    try:
+        opened = (parent / PUBLISHING).open("w")
+    except OSError as error:
+        raise InputError(
+            f"{parent}: cannot be written ({error.strerror}), and publishing is noted beside the bundle: make the"
+            " folder writable, or publish a copy of it"
+        ) from None
+    with opened as lock:
         while not try_lock(lock):
             if time.monotonic() > deadline:
                 raise InputError(f"{parent}: another process has been publishing for {patience:.0f} s and more")

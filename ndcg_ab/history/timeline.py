@@ -134,7 +134,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
     path = database.path_of(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with database.opened(path) as tables:
+    with database.opened_to_read(path) as tables:
         columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
@@ -229,7 +229,7 @@ def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: 
     path = database.path_of(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with database.opened(path) as past:
+    with database.opened_to_read(path) as past:
         name = known_metric(past, metric or evaluation.metrics[0], path)
         columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
         rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")

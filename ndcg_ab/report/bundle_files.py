@@ -56,7 +56,7 @@ def write_report(folder: Path) -> None:
 def timeline_of(bundle: Bundle) -> pa.Table | None:
     """The evaluations up to the bundle's own; None where the history cannot be read now."""
     try:
-        with database.opened(bundle.folder.resolve().parent / database.HISTORY) as past:
+        with database.opened_to_read(bundle.folder.resolve().parent / database.HISTORY) as past:
             rows = database.timeline(past)
     except InputError:
         return None

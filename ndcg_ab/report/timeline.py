@@ -4,6 +4,7 @@ import string
 from collections import defaultdict
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
@@ -20,6 +21,7 @@ from ndcg_ab.report.text import plain
 BARS = "▁▂▃▄▅▆▇█"
 WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
 ROOM = 20  # columns that the last column needs; with less it stands below the table
+DECISION = 40  # columns of a decision, which may take several lines
 CHOICE_COLOURS = {Choice.DO_NOT_SHIP: "red", Choice.SHIP: "green"}
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
@@ -39,20 +41,24 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
     wide = console.width >= WIDE
     rows = [night_row(night, timeline, wide=wide) for night in nights(timeline)]
     heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
-    taken = sum(3 + max(len(head), *(len(Text.from_markup(row[at])) for row in rows)) for at, head in enumerate(heads))
-    crowded = console.width - taken < ROOM
-    made = plain_table(f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}")
-    for name in [*heads, *([] if crowded else ["what happened"])]:
-        is_text = name in ("night", "decision", "what happened")
-        made.add_column(
-            Text(name), justify="left" if is_text else "right", no_wrap=is_text and not wide and name == "night"
-        )
-    for row in rows:
-        made.add_row(*row[: len(made.columns)])
-    console.print(made)
+    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}"
+    tables, left = parted(heads, rows, console.width)
+    crowded = left < ROOM or len(tables) > 1
+    for columns in tables:
+        made = plain_table(title)
+        title = ""
+        for at in columns:
+            is_text = heads[at] in ("night", "decision")
+            is_fixed = heads[at] != "decision"
+            made.add_column(Text(heads[at]), justify="left" if is_text else "right", no_wrap=is_fixed)
+        if not crowded:
+            made.add_column("what happened")
+        for row in rows:
+            made.add_row(*(row[at] for at in columns), *([] if crowded else [row[-1]]))
+        console.print(made)
     if crowded:
         for row in rows:
-            if row[-1]:
+            if row[-1] not in ("", "–"):
                 console.print(f"{row[0]:>3}  {row[1]}  {row[-1]}", highlight=False)
     for line in latest_decisions(timeline.evaluations[-1]):
         console.print(line, highlight=False)
@@ -61,6 +67,27 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
     )
     console.print(f"[dim]{legend(timeline, wide=wide)}[/]", highlight=False)
     console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
+
+
+def parted(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
+    """The columns of as many tables as it takes, each with number and night on its left; the room beside the last.
+
+    rows: cells, with markup.
+    """
+    widths = [
+        max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
+        for at, head in enumerate(heads)
+    ]
+    widths = [min(wide, DECISION) if head == "decision" else wide for head, wide in zip(heads, widths, strict=True)]
+    tables = [[0, 1]]
+    left = beside = width - sum(3 + wide for wide in widths[:2])
+    for at in range(2, len(heads)):
+        if 3 + widths[at] > left and len(tables[-1]) > 2:
+            tables.append([0, 1])
+            left = beside
+        tables[-1].append(at)
+        left -= 3 + widths[at]
+    return tables, left
 
 
 def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bool) -> list[str]:
@@ -206,13 +233,21 @@ def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str
 def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
     named = labels(systems, console.width)
-    made = plain_table(f"query [bold]{escape(query_id)}[/]")
-    for name in ("", "night", *(named[system] for system in systems)):
-        made.add_column(Text(name), justify="right" if name != "night" else "left", no_wrap=True)
+    heads = ["", "night", *(named[system] for system in systems)]
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value
-    for (ordinal, began), found in values.items():
-        made.add_row(str(ordinal), when(began), *(plain(found.get(system)) for system in systems))
-    console.print(made)
+    cells = [
+        [str(ordinal), when(began), *(plain(found.get(system)) for system in systems)]
+        for (ordinal, began), found in values.items()
+    ]
+    title = f"query [bold]{escape(query_id)}[/]"
+    for columns in parted(heads, cells, console.width)[0]:
+        made = plain_table(title)
+        title = ""
+        for at in columns:
+            made.add_column(Text(heads[at]), justify="right" if heads[at] != "night" else "left", no_wrap=True)
+        for row in cells:
+            made.add_row(*(row[at] for at in columns))
+        console.print(made)
     print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)

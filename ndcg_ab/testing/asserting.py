@@ -50,8 +50,13 @@ def assert_not_worse(
 
 
 def refuse_unknown(options: Mapping[str, Any]) -> None:
-    """TypeError, as Python has it, for an argument that `compare` does not take."""
+    """TypeError, as Python has it, for an argument that `compare` does not take; InputError for scores."""
     __tracebackhide__ = True
+    if options.get("scores") is not None:
+        raise InputError(
+            "scores: assert_not_worse needs judgments and rankings, which scores of another tool do not hold; compare"
+            " them with ndcg_ab.compare(scores=..., gate=True), and look at its gates"
+        )
     known = list(inspect.signature(compare).parameters)
     for name in options:
         if name not in known:

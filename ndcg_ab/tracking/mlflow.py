@@ -61,6 +61,7 @@ def log_once(bundle: Bundle) -> Published:
     uri = tracking_uri(bundle.evaluation)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(logging.WARNING)
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs tracebacks of what it raises
     try:
         make_store(uri)
         client = mlflow.MlflowClient(tracking_uri=uri)

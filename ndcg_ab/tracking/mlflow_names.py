@@ -1,14 +1,37 @@
-"""The names under which MLflow keeps things; it takes letters, digits and few signs."""
+"""The names under which MLflow keeps things; it takes letters, digits and few signs.
 
+Names that differ only in what it does not take, or in capitals, of which some of its databases take no notice, get a
+digest of the whole name: they stay apart, and the same from night to night.
+"""
+
+import hashlib
+import posixpath
 import re
+from collections.abc import Sequence
 
-from ndcg_core.measures.given import metric_named
+from ndcg_core.measures.given import GivenMetric, metric_named, ours_of
 from ndcg_core.measures.metric import Metric
+
+LONGEST_KEY = 250
+LONGEST = 160  # letters of a system's name in one of MLflow's
+# What runs carry besides: a metric of another tool that is called so gets a digest.
+TAKEN = {
+    *("improved", "regressed", "comparisons", "queries", "judged"),
+    *("kind", "system", "role", "decision", "reason", "baseline", "candidate", "gate", "reused", "reused_last"),
+    *("evaluation", "bundle_key", "content_key", "published", "version", "digest", "verdict"),
+    *("alpha", "seed", "resamples", "definition", "difference", "difference_low", "difference_high", "p_adjusted"),
+}
 
 
 def metric_name(metric: Metric | str) -> str:
     """``ndcg_at_10``."""
-    return (metric_named(metric) if isinstance(metric, str) else metric).tracker_name
+    found = metric_named(metric) if isinstance(metric, str) else metric
+    name = found.tracker_name
+    if not isinstance(found, GivenMetric) or ours_of(found.given):
+        return name
+    path = name if not name.startswith(".") else f"metric{name}"
+    is_apart = path == name.lower() and name not in TAKEN and not name.startswith("judged_at_")
+    return path if is_apart or found.hash in name else f"{path}_{found.hash}"
 
 
 def judged_name(metric: Metric) -> str:
@@ -16,14 +39,35 @@ def judged_name(metric: Metric) -> str:
     return f"judged_at_{metric.cutoff}" if metric.cutoff else "judged"
 
 
-def tag_name(text: str) -> str:
-    """A system's name inside a tag."""
-    return re.sub(r"[^\w. \-/]", "_", text)
+def tag_names(systems: Sequence[str]) -> dict[str, str]:
+    """System -> its name inside a tag."""
+    folded = [name.casefold() for name in systems]
+    return {name: tag_name(name, is_alone=folded.count(name.casefold()) == 1) for name in dict.fromkeys(systems)}
+
+
+def tag_name(text: str, *, is_alone: bool = True) -> str:
+    """A name inside a tag, as a part of a path; is_alone: no other one differs in capitals alone."""
+    plain = re.sub(r"[^\w. \-/]", "_", text)[:LONGEST]
+    is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
+    if plain == text and is_path and is_alone:
+        return text
+    return f"{plain if is_path else re.sub('[./]', '_', plain)}-{digest(text)}"
 
 
 def model_name(system: str, version: str) -> str:
     """A ranker version's name as a LoggedModel."""
-    return re.sub(r"[./:%\"']", "-", system if version == system else f"{system}-{version}")[:200]
+    text = system if version == system else f"{system}-{version}"
+    plain = re.sub(r"[./:%\"']", "-", text)[:LONGEST]
+    return plain if plain == text else f"{plain}-{digest(text)}"
+
+
+def key(text: str) -> str:
+    """A tag of no more letters than MLflow takes."""
+    return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{digest(text)}"
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def folder_name(experiment: str) -> str:

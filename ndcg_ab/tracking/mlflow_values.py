@@ -9,7 +9,7 @@ from ndcg_ab.history.bundles import Bundle
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.markdown import decision_text, note, system_note
 from ndcg_ab.report.text import plain, rows_of
-from ndcg_ab.tracking.mlflow_names import judged_name, metric_name, tag_name
+from ndcg_ab.tracking.mlflow_names import judged_name, key, metric_name, tag_names
 from ndcg_core.measures.given import metric_named
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -36,10 +36,11 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
     outcome = bundle.outcome
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(note(outcome))}
+    named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     for decision in outcome.decisions:
-        tags[f"decision/{tag_name(decision.candidate)}"] = decision_text(decision)
+        tags[f"decision/{named[decision.candidate]}"] = decision_text(decision)
     for row in outcome.main:
-        tags[f"verdict/{tag_name(row.candidate)}/{metric_name(row.metric)}"] = row.verdict
+        tags[key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
     if outcome.gate:
         tags["gate"] = outcome.gate
     if name := shown_candidate(outcome):

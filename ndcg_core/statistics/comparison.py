@@ -6,6 +6,7 @@ effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules 
 `ndcg_core.statistics.verdict`.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -47,6 +48,7 @@ from ndcg_core.statistics.verdict import (
 __all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
+LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
 
@@ -201,8 +203,12 @@ def compare_family(
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
     paired = by_query(columns)
-    known = [moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None for pairs in paired]
-    testable = [number for number, pairs in enumerate(paired) if len(pairs.query_ids) >= least_queries]
+    known = [_moments(pairs) for pairs in paired]
+    testable = [
+        number
+        for number, pairs in enumerate(paired)
+        if len(pairs.query_ids) >= least_queries and known[number] is not None
+    ]
     chosen = [paired[number] for number in testable]
     of = [each for number in testable if (each := known[number]) is not None]
     if procedure == "t-holm":
@@ -235,17 +241,28 @@ def check_guardrails(
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
-    size = sum(len(pairs.query_ids) > 1 for pairs in paired)
+    size = sum(_moments(pairs) is not None for pairs in paired)
     settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
     found = []
     for pairs in paired:
-        of = moments(pairs.differences, pairs.shares) if len(pairs.query_ids) > 1 else None
+        of = _moments(pairs)
         test = None
         if of is not None and pairs.column.smallest_effect is not None:
             p_value = not_worse_p_value(of, pairs.column.smallest_effect)
             test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
         found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
     return found
+
+
+def _moments(pairs: Paired) -> Moments | None:
+    """None of fewer than two queries, and where one has all the weight: the others' would be a rounding error."""
+    if len(pairs.query_ids) < 2:
+        return None
+    if pairs.shares is not None:
+        heaviest = float(pairs.shares.max())
+        if math.fsum(pairs.shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
+            return None
+    return moments(pairs.differences, pairs.shares)
 
 
 def _comparison(
@@ -257,7 +274,7 @@ def _comparison(
     facts = _facts(pairs, of, between, test, settings)
     described = _described(pairs, of, settings) if of else None
     skewed = described is not None and described.skewness is not None and is_skewed(described.skewness, n)
-    mean = of.mean if of else mean_difference(differences) if n else None
+    mean = of.mean if of else mean_difference(pairs.flippable) if n else None
     together = test.together if test else None
     concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
     return Comparison(

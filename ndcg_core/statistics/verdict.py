@@ -81,6 +81,8 @@ class Obstacle(StrEnum):
 
     FEW_QUERIES = "few_queries"
     """Not testable: fewer than `least_queries`."""
+    ONE_HEAVY_QUERY = "one_heavy_query"
+    """Not testable: one query has all the weight."""
     FEW_DIFFERING = "few_differing"
     """Not testable: no outcome of so few differing queries could reach alpha."""
     ZERO_VARIANCE = "zero_variance"
@@ -176,7 +178,7 @@ def guardrail_verdict(facts: Facts) -> Conclusion:
     The t test has no least p, so that a guardrail can be judged where only few queries differ.
     """
     if facts.test is None:
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
+        return _without_test(facts)
     if facts.differing == 0:
         return Conclusion(Verdict.IDENTICAL)
     assert facts.of is not None and facts.smallest_effect is not None
@@ -212,6 +214,8 @@ def sentence(
             return "identical"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
             return f"not testable ({differing} differing {'query' if differing == 1 else 'queries'})"
+        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
+            return "not testable (one query has all the weight)"
         case Verdict.NOT_TESTABLE:
             least = f", fewer than {least_queries}" if least_queries > 2 else ""
             return f"not testable (n = {queries}{least})"
@@ -271,9 +275,14 @@ def readable(effect: float, margin: float | None = None) -> str:
     return f"{effect:.{decimals}f}"
 
 
+def _without_test(facts: Facts) -> Conclusion:
+    is_few = facts.queries < facts.least_queries
+    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if is_few else Obstacle.ONE_HEAVY_QUERY)
+
+
 def _untestable(facts: Facts) -> Conclusion | None:
     if facts.test is None:
-        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
+        return _without_test(facts)
     if facts.differing == 0:
         return Conclusion(Verdict.IDENTICAL)
     if facts.differing < least_differing(facts.alpha):

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab.config.file import read_config
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
 from ndcg_ab.report import bundle_files
@@ -60,3 +61,25 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
         assert not again.reused, "what stands in the file now was never evaluated"
     path.write_text(content)
     assert steps.perform(evaluation, quiet).reused
+
+
+def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
+    small(tmp_path)
+    path = tmp_path / "inputs" / "c.yaml"
+    text = (
+        "name: small\noutput: ../out\njudgments: judgments.qrels\nqueries: queries.tsv\n"
+        "systems:\n  - {name: old, file: old.run}\n  - {name: new, file: new.run}\n"
+        "slices: {by: [language], smallest: 6}\nstatistics: {resamples: 100}\n"
+    )
+    path.write_text(text)
+    evaluation, quiet = read_config(path), calling(PUBLISH=no_tracker)
+
+    def meddling(step: steps.Step, *arguments: Any) -> Any:
+        path.write_text(text.replace("100", "200").replace("new.run", "old.run"))
+        return quiet(step, *arguments)
+
+    found, expected = (bundles.read_bundle(each) for each in (steps.perform(evaluation, meddling).bundle, undisturbed))
+    assert found.outcome == expected.outcome
+    assert (found.content_key, found.configuration_key) == (expected.content_key, expected.configuration_key)
+    assert found.evaluation.statistics.resamples == 100
+    assert not steps.perform(read_config(path), quiet).reused

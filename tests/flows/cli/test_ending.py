@@ -13,12 +13,15 @@ from typer.testing import CliRunner
 
 from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.evaluation import pipeline
-from ndcg_ab.flows.cli import ending
+from ndcg_ab.flows.cli import ending, room
 from ndcg_ab.flows.cli.app import app
 from tests.places import DATA
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
 COMPARE = ["compare", *FILES, "--system", f"new={DATA / 'new.run'}"]
+
+
+FULL = Path("/dev/full")
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -78,6 +81,26 @@ def shell(command: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.parametrize(("megabytes", "code"), [(400, 2), (2999, 2), (3000, 0)])
+def test_too_little_address_space_is_refused(megabytes: int, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room.resource, "getrlimit", lambda _: (megabytes * 10**6, -1))
+    monkeypatch.setattr(room.os, "cpu_count", lambda: 2)
+    found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
+    said = f"ndcg-ab: ulimit -v: {megabytes:,} MB of address space are too little, 3,000 MB are needed"
+    assert found.exit_code == code
+    assert found.stderr.startswith(said if code else "")
+    assert found.stderr.count("\n") == bool(code)
+
+
+@pytest.mark.slow
+def test_a_process_without_room_does_not_hang() -> None:
+    """OpenBLAS tried to allocate for ever: nothing that loads it may come first."""
+    command = f"ulimit -v 400000; exec '{sys.executable}' -m ndcg_ab.flows.cli.app {' '.join(COMPARE)}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("ndcg-ab: ulimit -v: 410 MB of address space are too little")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "code", "said"),
@@ -85,6 +108,8 @@ def shell(command: str) -> "subprocess.CompletedProcess[str]":
         (">&-", 2, "ndcg-ab: standard output is closed, and the result has no other place"),
         ("--quiet >&-", 0, ""),
         ("--metric nonsense 2>&- >&-", 2, ""),
+        pytest.param("--nonsense 2>/dev/full", 2, "", marks=pytest.mark.skipif(not FULL.exists(), reason="needs it")),
+        pytest.param("--alpha 7 2>/dev/full", 2, "", marks=pytest.mark.skipif(not FULL.exists(), reason="needs it")),
     ],
 )
 def test_closed_streams(closed: str, code: int, said: str) -> None:
@@ -95,7 +120,7 @@ def test_closed_streams(closed: str, code: int, said: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_standard_output() -> None:
     found = shell("> /dev/full")
     assert (found.returncode, found.stderr) == (2, "ndcg-ab: [Errno 28] No space left on device\n")

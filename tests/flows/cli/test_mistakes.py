@@ -48,6 +48,9 @@ def ranked(name: str, content: str | bytes, *said: str, options: str = "") -> Mi
 
 
 MISTAKES: dict[str, Mistake] = {
+    "explain of scores": Mistake(["explain --scores: needs judgments"], command="explain --scores s.csv --query q"),
+    "sensitivity of scores": Mistake(["say ndcg-ab compare --scores FILE"], command="sensitivity --scores=s.csv"),
+    "? in output": config("output: a?b/out", "output = 'a?b/out': holds a '?'", "name another folder"),
     # names of metrics
     "P@10": metric("P@10", "--metric: metric 'P@10': is written 'precision@10' here"),
     "P_10 of trec_eval": metric("P_10", "is written 'precision@10' here"),

@@ -235,6 +235,26 @@ def test_weights_count_by_default_and_can_be_ignored(folder: Path) -> None:
     assert "unweighted" in shown.output
 
 
+def test_a_slice_in_which_one_query_has_all_the_weight_is_not_tested(tmp_path: Path) -> None:
+    """It was an error of ours: the variance of such a mean is 0 / 0."""
+    write(tmp_path, {"old": ["abx"] * 60, "new": ["bax", "abx", "xab"] * 20})
+    lines = [f"{query},{place % 2},{1 if place < 3 else 1e-20}\n" for place, query in enumerate(QUERIES)]
+    (tmp_path / "q.csv").write_text("query_id,part,weight\n" + "".join(lines))
+    options = ["--queries", "queries:q.csv", "--slice", "part", "--metric", "ndcg@1"]
+    found = compare(tmp_path, *options, systems=("old", "new"))
+    rows = {row["slice"]: row for row in found["comparisons"]}
+    obstacles = {part: row["obstacle"] for part, row in rows.items()}
+    assert obstacles == {None: "few_differing", "0": "few_differing", "1": "one_heavy_query"}
+    alone = rows["1"]
+    assert (alone["verdict"], alone["low"]) == ("not testable (one query has all the weight)", None)
+    assert (alone["queries"], alone["effective_queries"], alone["family_size"]) == (30, 1.0, 1)
+    assert abs(alone["difference"]) < 1e-15, "of the second query, which ranks the same"
+    (finding,) = [row for row in found["findings"] if row["code"] == "one_heavy_query"]
+    assert finding["message"] == (
+        "1 comparison is not tested, since one query has all the weight there (part = '1', new, ndcg@1)"
+    )
+
+
 def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
     """ndcg@1 is 1 for a, .5 for b: 15 untested queries win 1, of the 20 and 25 others 4 lose .5; halves cancel."""
     cancelling = ["axb"] * 30 + ["xab"] * 30

@@ -15,11 +15,13 @@ from typer.testing import CliRunner
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import table
+from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.history import bundles, database
 from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
 from ndcg_ab.report.timeline import changed_text, print_timeline, sparkline
+from ndcg_core.statistics.verdict import Verdict
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
 
@@ -74,6 +76,27 @@ def printed(found: Timeline, width: int) -> list[str]:
     console = Console(width=width, emoji=False, record=True, force_terminal=False, file=io.StringIO())
     print_timeline(console, found)
     return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 130])
+@pytest.mark.parametrize("count", [5, 9, 14])
+def test_no_number_breaks_however_many_systems_there_are(count: int, width: int) -> None:
+    names = tuple(f"ranker-{place}" for place in range(count))
+    values: dict[str, float | None] = {name: 0.1 + place / 100 for place, name in enumerate(names)}
+    others = dict.fromkeys(names[1:])
+    shown = {
+        "differences": dict.fromkeys(others, -0.01),
+        "verdicts": {},
+        "conclusions": dict.fromkeys(others, Verdict.REGRESSED),
+        "decisions": dict.fromkeys(others, Choice.DO_NOT_SHIP),
+        "reasons": dict.fromkeys(others, "it regressed"),
+    }
+    one = Evaluated(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
+    lines = printed(Timeline("n", "ndcg@10", names, (one, one), 0), width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
+    for value in values.values():
+        assert text.count(f" {value:.4f}") == 2
 
 
 def test_what_changed_is_named(evaluation: Evaluation) -> None:

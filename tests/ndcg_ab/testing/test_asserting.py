@@ -125,3 +125,8 @@ def test_losses() -> None:
 def test_an_argument_misspelt_is_named_with_the_nearest() -> None:
     with pytest.raises(TypeError, match=r"assert_not_worse\(\) .* argument 'metric'; did you mean 'metrics'\?"):
         assert_not_worse({}, {}, {}, metric="rr")
+
+
+def test_scores_of_another_tool_are_refused_in_a_sentence() -> None:
+    with pytest.raises(InputError, match=r"scores: assert_not_worse needs judgments and rankings"):
+        assert_not_worse({}, {}, {}, scores={"old": {}})

@@ -171,6 +171,11 @@ TABLE = [  # what stands in the record, what it says
         "not testable (n = 4, fewer than 25)",
     ),
     (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
+        {},
+        "not testable (one query has all the weight)",
+    ),
+    (
         (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
         {"differing": 5, "least_queries": 25},
         "not testable (5 differing queries)",

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ndcg_core.statistics.comparison import Comparison, compare_family
+from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdict import Obstacle
 from tests.ndcg_core.statistics.columns import compare, family
 
 
@@ -81,7 +82,16 @@ def test_wrong_weights_are_refused_with_their_place(weights: list[float], messag
         compare([0.1, 0.2, 0.3], weights=weights)
 
 
-@pytest.mark.parametrize("heavy", [1e3, 1e9, 1e16])
-def test_one_query_with_all_the_weight_gives_no_nan(heavy: float) -> None:
+@pytest.mark.parametrize("heavy", [1e3, 1e9, 3e10])
+def test_one_query_with_nearly_all_the_weight_gives_no_nan(heavy: float) -> None:
     found = compare(np.random.default_rng(10).normal(0.02, 0.1, 40), 0.01, weights=[heavy] + [1.0] * 39)
     assert found.simultaneous_low <= found.low <= found.difference <= found.high <= found.simultaneous_high
+
+
+def test_a_guardrail_of_one_query_with_all_the_weight_is_not_tested() -> None:
+    weights = np.array([1.0, *[1e-20] * 29])
+    ids = tuple(f"q{place:02d}" for place in range(30))
+    column = Column("a", "b", "m", ids, np.linspace(0.1, 0.4, 30), weights=weights, smallest_effect=0.1)
+    (found,) = check_guardrails([column])
+    assert (found.obstacle, found.p_value, found.lower_bound) == (Obstacle.ONE_HEAVY_QUERY, None, None)
+    assert found.difference == pytest.approx(0.1)
