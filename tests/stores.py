@@ -1,4 +1,4 @@
-"""Empty stores of MLflow and Prefect, made once for all processes of a test run: making one takes seconds."""
+"""What several tests begin with, made once for all processes of a run: empty stores of MLflow and Prefect, nights."""
 
 import atexit
 import contextlib
@@ -29,29 +29,36 @@ def folder() -> Path:
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """A database file that `make` makes; who asks for it while another process makes it, waits."""
+    """A file or folder that `make` makes; who asks for it while another process makes it, waits."""
     path = folder() / name
     with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not path.exists():
             half = folder() / f"half-{name}"
             make(half)
-            with contextlib.closing(sqlite3.connect(half)) as database:  # into one file, whatever its journal was
-                database.execute("vacuum into ?", (f"{path}.copy",))
-            Path(f"{path}.copy").rename(path)
+            half.rename(path)
     return path
+
+
+def in_one_file(database: Path, path: Path) -> None:
+    """A copy of a SQLite database, whatever files its journal is in."""
+    with contextlib.closing(sqlite3.connect(database)) as opened:
+        opened.execute("vacuum into ?", (str(path),))
 
 
 def make_mlflow(path: Path) -> None:
     import mlflow
 
-    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}").get_experiment_by_name("none")
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}.first").get_experiment_by_name("none")
+    in_one_file(Path(f"{path}.first"), path)
 
 
 def make_prefect(path: Path) -> None:
     """In a process of its own: Prefect reads its settings once."""
-    address = {"PREFECT_API_DATABASE_CONNECTION_URL": f"sqlite+aiosqlite:///{path}", "PREFECT_HOME": f"{path}.home"}
-    subprocess.run([sys.executable, "-c", MAKE_PREFECT], env=os.environ | address, check=True, capture_output=True)
+    home = Path(f"{path}.home")
+    environment = os.environ | {"PREFECT_HOME": str(home)}
+    subprocess.run([sys.executable, "-c", MAKE_PREFECT], env=environment, check=True, capture_output=True)
+    in_one_file(home / PREFECT_DB, path)
 
 
 def empty_mlflow() -> Path:
