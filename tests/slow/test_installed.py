@@ -139,4 +139,5 @@ def test_run_works(installed: Installed) -> None:
 def test_deploy_and_serve_work_with_a_server_and_a_worker(installed: Installed) -> None:
     """tests/slow/end_to_end.py, which also runs on its own; a foreign `flows` stands in its folder, too."""
     script = ROOT / "tests" / "slow" / "end_to_end.py"
-    assert "all as expected" in installed.run("python", script)
+    stores = with_prefect(with_store(installed.directory / "stores"))
+    assert "all as expected" in installed.run("python", script, stores)

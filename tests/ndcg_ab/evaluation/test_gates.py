@@ -319,7 +319,7 @@ def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path) -> None:
     assert "went on without it" in found.stderr
     assert "Traceback" not in found.stderr
     with contextlib.closing(sqlite3.connect(tmp_path / "out" / "mlflow.db")) as store:
-        assert store.execute("select count(*) from runs where status = 'FINISHED'").fetchall() == [(3,)]
+        assert store.execute("select count(*) from runs").fetchall() == [(3,)]
     (bundle,) = (tmp_path / "out").glob("t/2*/bundle.json")
     said = json.loads(bundle.read_text())["outcome"]["gates"]
     assert [(gate["name"], gate["passed"]) for gate in said] == [("no regression", False), ("unanswered", True)]
