@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import is_hypothesis_test
 
 from tests import stores
 from tests.references import Collection, collections
@@ -36,15 +37,15 @@ def _nobody_s_servers() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What stands in tests/slow is slow. Slow tests begin first: no worker is left alone with one at the end.
+    """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end.
 
-    Tests of servers, browsers and values are not traced for coverage, which would take a third of the time: what they
-    run, others run, too.
+    Tests of servers, browsers, values and drawn examples are not traced for coverage, which would take a third of the
+    time: but for a few lines, what they run, others run, too.
     """
     here = Path(__file__).parent
     for item in items:
         if here / "slow" in item.path.parents:
             item.add_marker("slow")
-        if {here / "slow", here / "sql"} & {*item.path.parents}:
+        if {here / "slow", here / "sql"} & {*item.path.parents} or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("no_cover")
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, here / "slow" not in item.path.parents))

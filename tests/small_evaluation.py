@@ -1,9 +1,12 @@
 """A small evaluation for the tests of nights: configured, performed without Prefect, and what it left."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -11,6 +14,7 @@ from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
+from tests.stores import made_once
 
 DATA = ROOT / "tests" / "data"
 
@@ -62,6 +66,26 @@ def changed_run(folder: Path, turn: int) -> None:
     fields[4] = str(50 + turn)
     lines[turn % len(lines)] = " ".join(fields)
     (folder / "inputs" / "new.run").write_text("\n".join(lines) + "\n")
+
+
+def make_nights(folder: Path, count: int) -> None:
+    """As many evaluations, each of another ranking."""
+    if count > 1:
+        shutil.copytree(ready_nights(count - 1), folder)
+    changed_run(folder, count - 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        unlogged(small(folder))
+
+
+def ready_nights(count: int) -> Path:
+    return made_once(f"nights-{count}", lambda folder: make_nights(folder, count))
+
+
+def nights(folder: Path, count: int) -> list[Path]:
+    """The bundles of as many evaluations, each of another ranking: copied, for they are made once for all tests."""
+    shutil.copytree(ready_nights(count), folder, dirs_exist_ok=True)
+    return sorted((folder / "out" / "small").glob("2*"), key=lambda bundle: bundles.read_bundle(bundle).ordinal)
 
 
 def rows_of(evaluation: Evaluation, select: str) -> list[tuple[Any, ...]]:

@@ -1,36 +1,69 @@
-"""An empty MLflow store, made once for all processes of a test run: making one takes seconds."""
+"""What several tests begin with, made once for all processes of a run: empty stores of MLflow and Prefect, nights."""
 
 import atexit
+import contextlib
 import fcntl
 import os
 import shutil
+import sqlite3
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 FOLDER = "NDCG_AB_TEST_STORES"  # in the environment, so that every process of the run knows it
+PREFECT_DB = "prefect.db"
+MAKE_PREFECT = (
+    "import asyncio\nfrom prefect.server.database import provide_database_interface\n"
+    "asyncio.run(provide_database_interface().create_db())\n"
+)
 
 
 def folder() -> Path:
-    """Where this run keeps it; gone at its end."""
+    """Where this run keeps them; gone at its end."""
     if FOLDER not in os.environ:
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="ndcg-ab-stores-")
         atexit.register(shutil.rmtree, os.environ[FOLDER], ignore_errors=True)
     return Path(os.environ[FOLDER])
 
 
-def empty_mlflow() -> Path:
-    """An MLflow database without runs; who asks for it while another process makes it, waits."""
-    path = folder() / "mlflow.db"
-    with (folder() / "lock").open("w") as lock:
+def made_once(name: str, make: Callable[[Path], None]) -> Path:
+    """A file or folder that `make` makes; who asks for it while another process makes it, waits."""
+    path = folder() / name
+    with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         if not path.exists():
-            import mlflow
-
-            half = folder() / "half.db"
-            mlflow.MlflowClient(tracking_uri=f"sqlite:///{half}").get_experiment_by_name("none")
-            shutil.copy(half, path.with_suffix(".copy"))
-            path.with_suffix(".copy").rename(path)
+            half = folder() / f"half-{name}"
+            make(half)
+            half.rename(path)
     return path
+
+
+def in_one_file(database: Path, path: Path) -> None:
+    """A copy of a SQLite database, whatever files its journal is in."""
+    with contextlib.closing(sqlite3.connect(database)) as opened:
+        opened.execute("vacuum into ?", (str(path),))
+
+
+def make_mlflow(path: Path) -> None:
+    import mlflow
+
+    mlflow.MlflowClient(tracking_uri=f"sqlite:///{path}.first").get_experiment_by_name("none")
+    in_one_file(Path(f"{path}.first"), path)
+
+
+def make_prefect(path: Path) -> None:
+    """In a process of its own: Prefect reads its settings once."""
+    home = Path(f"{path}.home")
+    environment = os.environ | {"PREFECT_HOME": str(home)}
+    subprocess.run([sys.executable, "-c", MAKE_PREFECT], env=environment, check=True, capture_output=True)
+    in_one_file(home / PREFECT_DB, path)
+
+
+def empty_mlflow() -> Path:
+    """An MLflow database without runs."""
+    return made_once("mlflow.db", make_mlflow)
 
 
 def with_store(folder: Path) -> Path:
@@ -38,3 +71,10 @@ def with_store(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(empty_mlflow(), folder / "mlflow.db")
     return folder
+
+
+def with_prefect(home: Path) -> Path:
+    """Puts an empty database where a Prefect server with this ``PREFECT_HOME`` looks for it."""
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(made_once(PREFECT_DB, make_prefect), home / PREFECT_DB)
+    return home

@@ -16,10 +16,11 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history.bundles import read_bundle
 from tests.places import ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
-from tests.stores import with_store
+from tests.stores import with_prefect, with_store
 
 prepare()
 pytestmark = pytest.mark.slow
@@ -27,12 +28,17 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
+    from prefect.settings import PREFECT_API_DATABASE_CONNECTION_URL, PREFECT_API_URL, temporary_settings
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PREFECT_HOME", str(tmp_path_factory.mktemp("prefect")))
-        with prefect_test_harness(server_startup_timeout=120):
+    home = with_prefect(tmp_path_factory.mktemp("prefect"))
+    database = f"sqlite+aiosqlite:///{home / 'prefect.db'}"
+    started = TemporaryServer({"PREFECT_HOME": str(home), "PREFECT_API_DATABASE_CONNECTION_URL": database})
+    try:
+        assert started.wait(120) is None
+        with temporary_settings({PREFECT_API_URL: started.url, PREFECT_API_DATABASE_CONNECTION_URL: database}):
             yield
+    finally:
+        started.stop()
 
 
 def demo(output: Path, **changes: object) -> Evaluation:
@@ -223,7 +229,7 @@ def test_the_command_from_beginning_to_end(tmp_path: Path) -> None:
         (tmp_path / path.name).write_text(path.read_text())
     (tmp_path / "demo.yaml").write_text(config)
     with_store(tmp_path / "results")
-    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    environment = os.environ | {"PREFECT_HOME": str(with_prefect(tmp_path / "prefect"))}
     environment = {name: value for name, value in environment.items() if not name.startswith("PREFECT_API")}
     found = subprocess.run(
         [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(tmp_path / "demo.yaml")],

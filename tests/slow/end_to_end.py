@@ -1,7 +1,8 @@
 """An evaluation in the hands of a real Prefect server and a real worker, step by step:
 
-    python tests/slow/end_to_end.py
+    python tests/slow/end_to_end.py [STORES]
 
+STORES: a folder with an empty prefect.db and mlflow.db to begin with; without it they are made, which takes seconds.
 Everything lives on loopback and in a temporary folder, and is ended and removed whatever happens.
 """
 
@@ -341,6 +342,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ndcg-ab-") as name:
         lab = Lab(Path(name))
         prepare(lab.folder)
+        for stores in map(Path, sys.argv[1:]):
+            for store, place in (("prefect.db", "prefect"), ("mlflow.db", "results")):
+                (lab.folder / place).mkdir()
+                shutil.copy(stores / store, lab.folder / place)
         print(f"A Prefect server on {lab.url}, and a worker")
         with lab.process("prefect", "server", "start", "--host", "127.0.0.1", "--port", lab.port):
             wait("the server", lambda: lab.api("/health"))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.places import ROOT
-from tests.stores import with_store
+from tests.stores import with_prefect, with_store
 
 DATA = ROOT / "tests" / "data"
 SOURCES = ("ndcg_ab", "ndcg_core", "flows", "sql", "tests/data")
@@ -51,6 +51,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     lent = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "lent.pth").write_text("\n".join(lent) + "\n")
     directory = folder / "theirs"
+    with_prefect(directory / ".prefect")
     (directory / "flows").mkdir(parents=True)
     (directory / "flows" / "__init__.py").write_text(FOREIGN)
     yield Installed(wheel, binaries, packages, directory)
@@ -138,4 +139,5 @@ def test_run_works(installed: Installed) -> None:
 def test_deploy_and_serve_work_with_a_server_and_a_worker(installed: Installed) -> None:
     """tests/slow/end_to_end.py, which also runs on its own; a foreign `flows` stands in its folder, too."""
     script = ROOT / "tests" / "slow" / "end_to_end.py"
-    assert "all as expected" in installed.run("python", script)
+    stores = with_prefect(with_store(installed.directory / "stores"))
+    assert "all as expected" in installed.run("python", script, stores)

@@ -12,6 +12,7 @@ from ndcg_ab.history import locks
 from ndcg_ab.history.reused import REUSED
 from tests.places import ROOT
 from tests.slow.killed_runs import BEFORE_PUBLISHING, PLACES
+from tests.stores import with_store
 
 WHOLE = ["bundle.json", "evaluation.duckdb", "published.json", "query_scores.parquet", "report.html"]
 UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
@@ -20,7 +21,9 @@ UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Place -> what was left there, and what the next night made of it."""
-    command = [sys.executable, "-m", "tests.slow.killed_runs", str(tmp_path_factory.mktemp("nights"))]
+    folder = tmp_path_factory.mktemp("nights")
+    with_store(folder / "first")
+    command = [sys.executable, "-m", "tests.slow.killed_runs", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]

@@ -17,7 +17,7 @@ from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.slow.broken_servers import OUTAGES, closed, configuration
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small
-from tests.stores import with_store
+from tests.stores import with_prefect, with_store
 
 prepare()
 
@@ -60,7 +60,10 @@ def test_prefect_dying_half_way_leaves_the_night_whole(tmp_path: Path) -> None:
     """With our own retries it took 25 s to go on, with Prefect's 148 s (config/environment.py); here there are none."""
     with closed() as port:
         url = f"http://127.0.0.1:{port}/api"
-    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect"), "PREFECT_CLIENT_MAX_RETRIES": "0"}
+    environment = os.environ | {
+        "PREFECT_HOME": str(with_prefect(tmp_path / "prefect")),
+        "PREFECT_CLIENT_MAX_RETRIES": "0",
+    }
     server = subprocess.Popen(
         [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"],
         env=environment,

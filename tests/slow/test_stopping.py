@@ -16,6 +16,7 @@ import pytest
 from tests.places import ROOT
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import small
+from tests.stores import with_prefect
 
 ENGINE = """import os, subprocess, time
 from pathlib import Path
@@ -47,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[signal.Signa
         evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"})
         (folder / "inputs" / "waiting_engine.py").write_text(ENGINE)
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, folder))]
-        environment = os.environ | {"PREFECT_HOME": str(folder / "prefect")}
+        environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )

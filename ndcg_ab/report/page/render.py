@@ -6,6 +6,7 @@ in that block, and the page's own policy runs no script but the two that were wr
 """
 
 import base64
+import functools
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -84,6 +85,7 @@ def rendered(data: PageData) -> str:
     return template.render(**context, block=block, left_out=left_out)
 
 
+@functools.cache
 def environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -211,8 +213,9 @@ def given(part: Any) -> Any:
     return [given(each) for each in part] if isinstance(part, list) else part
 
 
+@functools.cache
 def vega_runtime() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
+    """Vega, Vega-Lite and Vega-Embed as one script; putting it together takes most of a page's time."""
     import vl_convert
 
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())

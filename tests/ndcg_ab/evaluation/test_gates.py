@@ -1,10 +1,12 @@
 """Gates: what lets a night pass or fail, in words; the exit code, with the results kept all the same."""
 
+import contextlib
 import dataclasses
 import functools
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,7 @@ from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDA
 from ndcg_core.statistics.comparison import Comparison
 from tests.laboratory import in_order, outcome_of
 from tests.places import ROOT
+from tests.stores import with_store
 
 WORDS = ["apple", "bread", "cheese", "dates", "eggs", "figs", "grapes", "honey"]
 JUDGMENTS = {word: {"good": 1.0, "bad": 0.0} for word in WORDS}
@@ -300,6 +303,7 @@ def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path) -> None:
     lost = [f"{row[0]} Q0 {found_last[row[3] != '5']}{row[2]} {row[3]} {row[4]} new" for row in rows]
     (tmp_path / "lost.run").write_text("\n".join(lost) + "\n")
     (tmp_path / "c.yaml").write_text(CONFIG.format(root=ROOT, gate="{unanswered: 0}"))
+    with_store(tmp_path / "out")
     found = subprocess.run(
         [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(tmp_path / "c.yaml")],
         capture_output=True,
@@ -314,7 +318,8 @@ def test_the_exit_code_is_1_and_everything_is_kept(tmp_path: Path) -> None:
     assert "gate failed: unanswered" not in found.stderr
     assert "went on without it" in found.stderr
     assert "Traceback" not in found.stderr
-    assert (tmp_path / "out" / "mlflow.db").exists()
+    with contextlib.closing(sqlite3.connect(tmp_path / "out" / "mlflow.db")) as store:
+        assert store.execute("select count(*) from runs").fetchall() == [(3,)]
     (bundle,) = (tmp_path / "out").glob("t/2*/bundle.json")
     said = json.loads(bundle.read_text())["outcome"]["gates"]
     assert [(gate["name"], gate["passed"]) for gate in said] == [("no regression", False), ("unanswered", True)]

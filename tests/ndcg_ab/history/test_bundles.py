@@ -22,6 +22,7 @@ from tests.places import ROOT
 from tests.small_evaluation import (
     calling,
     changed_run,
+    nights,
     no_tracker,
     plain_page,
     rows_of,
@@ -51,14 +52,6 @@ def process(code: str, folder: Path, **options: Any) -> "subprocess.Popen[str]":
     )
 
 
-def made(folder: Path, nights: int, **changes: Any) -> list[Path]:
-    found = []
-    for turn in range(nights):
-        changed_run(folder, turn)
-        found.append(unlogged(small(folder, **changes)).bundle)
-    return found
-
-
 def ordinals(folders: list[Path]) -> list[int]:
     return [bundles.read_bundle(folder).ordinal for folder in folders]
 
@@ -86,13 +79,13 @@ def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
 
     evaluation = small(tmp_path)
     with ThreadPoolExecutor(3) as pool:
-        nights = list(pool.map(lambda _: unlogged(evaluation, force=True), range(3)))
-    assert sorted(ordinals([night.bundle for night in nights])) == [1, 2, 3]
+        found = list(pool.map(lambda _: unlogged(evaluation, force=True), range(3)))
+    assert sorted(ordinals([night.bundle for night in found])) == [1, 2, 3]
 
 
 def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
+    nights(tmp_path, 1)
     evaluation = small(tmp_path)
-    unlogged(evaluation)
     code = (
         "with database.opened(database.path_of(evaluation)):\n    print('open', flush=True)\n    sys.stdin.readline()\n"
     )
@@ -155,7 +148,7 @@ def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
 
 def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path) -> None:
     evaluation = small(tmp_path, retention={"bundles": 2})
-    folders = made(tmp_path, 2)
+    folders = nights(tmp_path, 2)
     for folder in folders:
         bundles.mark_published(folder, {})
     changed_run(tmp_path, 5)
@@ -179,7 +172,7 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
 
 def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation = small(tmp_path)
-    folders = made(tmp_path, 5)
+    folders = nights(tmp_path, 5)
     database.path_of(evaluation).unlink()
     (folders[0] / "bundle.json").write_text('{"key": "small/x", "ordinal"')
     (folders[1] / "bundle.json").write_text('{"key": "small/y", "ordinal": 2, "outcome": []}')
@@ -193,7 +186,7 @@ def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
-    (folder,) = made(tmp_path, 1)
+    (folder,) = nights(tmp_path, 1)
     shutil.copytree(folder, folder.with_name(folder.name + "-copy"))
     for turn in range(3):
         changed_run(tmp_path, turn + 4)
@@ -203,7 +196,7 @@ def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
 
 def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
     """Retention goes by the order in which evaluations were finished, not by the days they stand for."""
-    folders = made(tmp_path, 2)
+    folders = nights(tmp_path, 2)
     for folder in folders:
         bundles.mark_published(folder, {})
     evaluation = small(tmp_path, retention={"bundles": 2})
@@ -222,7 +215,7 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
 
 
 def test_retention(tmp_path: Path) -> None:
-    folders = made(tmp_path, 5)
+    folders = nights(tmp_path, 5)
     for folder in (folders[0], folders[2], folders[4]):
         bundles.mark_published(folder, {})
     evaluation = small(tmp_path, retention={"bundles": 2, "query_scores": 3})
@@ -236,7 +229,7 @@ def test_retention(tmp_path: Path) -> None:
 
 
 def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> None:
-    folders = made(tmp_path, 3)
+    folders = nights(tmp_path, 3)
     for folder in folders:
         bundles.mark_published(folder, {})
     changed_run(tmp_path, 0)
@@ -248,8 +241,8 @@ def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("way", ["a file in the way", "full at once", "full at a commit"])
 def test_an_output_directory_that_takes_nothing(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nights(tmp_path, 1)
     evaluation = small(tmp_path)
-    unlogged(evaluation)
     changed_run(tmp_path, 1)
     limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
     size = {"full at once": 100, "full at a commit": 30_000}.get(way, 1 << 40)
@@ -283,7 +276,7 @@ def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:
 
 
 def test_a_bundle_is_read_as_it_was_written(tmp_path: Path) -> None:
-    (folder,) = made(tmp_path, 1)
+    (folder,) = nights(tmp_path, 1)
     content = json.loads((folder / "bundle.json").read_text())
     bundle = bundles.read_bundle(folder)
     assert json.loads(bundle.outcome.to_json()) == content["outcome"]

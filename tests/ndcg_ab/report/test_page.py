@@ -506,6 +506,7 @@ class TestBlock:
         assert "Titles or addresses are known of 4 of the 19 documents here." in text
 
     def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
+        page.vega_runtime.cache_clear()
         assert page.rendered(data) == text
 
 
