@@ -1,12 +1,36 @@
 -- ranked_doc: the results of judged queries in rank order, as deep as the metrics look.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
--- reads:  ordered_result
+-- reads:  answered_query, ordered_result
 -- params: depth
 -- Equal scores are ordered by doc_id as bytes, descending as trec_eval does, or ascending: the order is total,
--- so the ranks are the same on every run. One sort key instead of two lets DuckDB keep a top-n per query.
+-- so the ranks are the same on every run. One sort key instead of two lets DuckDB keep a top-n per query, which takes
+-- much memory for millions of queries; where none is deeper than the metrics look, two keys do.
 -- first_rank: the first rank of the group of equal scores that a document stands in; ties = average needs it,
 -- and the whole of a group that begins within the depth.
-with descending_doc as (
+with deepest as (
+    select max(returned) as returned,
+    from answered_query
+),
+
+shallow_doc as (
+    select
+        ordered_result.rank_rule,
+        ordered_result.system_id,
+        ordered_result.query_id,
+        ordered_result.doc_id,
+        ordered_result.rank_given,
+        ordered_result.order_score,
+        row_number() over (
+            partition by ordered_result.rank_rule, ordered_result.system_id, ordered_result.query_id
+            order by ordered_result.order_score desc, ordered_result.doc_id desc
+        ) as rank,
+    from ordered_result
+    where
+        ordered_result.ties in ('doc_id_desc', 'given')
+        and (select deepest.returned, from deepest) <= $depth
+),
+
+descending_doc as (
     select
         rank_rule,
         system_id,
@@ -19,7 +43,9 @@ with descending_doc as (
             order by { 'score': order_score, 'doc_id': doc_id } desc
         ) as rank,
     from ordered_result
-    where ties in ('doc_id_desc', 'given')
+    where
+        ties in ('doc_id_desc', 'given')
+        and (select deepest.returned, from deepest) > $depth
     qualify rank <= $depth
 ),
 
@@ -61,6 +87,17 @@ averaged_doc as (
     qualify first_rank <= $depth
 )
 
+select
+    rank_rule,
+    system_id,
+    query_id,
+    doc_id,
+    rank_given,
+    order_score,
+    rank,
+    rank as first_rank,
+from shallow_doc
+union all
 select
     rank_rule,
     system_id,

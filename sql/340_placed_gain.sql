@@ -2,6 +2,7 @@
 -- grain:  one row per (rank_rule, gain_rule, system_id, query_id, rank)
 -- reads:  gain, graded_doc, metric, rank_rule
 -- params: -
+-- kind:   view
 -- The gain of the document at that rank; with ties = average the mean gain of its group of equal scores
 -- (McSherry and Najork 2008), of which judged and unjudged documents are part.
 with rule as (

@@ -7,6 +7,7 @@
 select
     ranked_doc.system_id,
     ranked_doc.query_id,
+    max(answered_query.returned) as returned,
 from ranked_doc
 inner join answered_query
     on

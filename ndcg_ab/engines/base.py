@@ -76,6 +76,15 @@ class Engine(ABC):
                     self._forget(file.name)
                 self.made[file.name] = dict(bound)
 
+    def release(self, *names: str) -> None:
+        """Lets go of tables that nothing needs for now; what was made from them stays, and they are made anew if asked.
+
+        Memory then holds what is still to be read, and not every step on the way to it.
+        """
+        for name in names:
+            if self.made.pop(name, None) is not None:
+                self._drop(name)
+
     def read(
         self,
         name: str,
@@ -153,6 +162,10 @@ class Engine(ABC):
     @abstractmethod
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         """Makes a file's table or view; raises SqlError, which names the file."""
+
+    @abstractmethod
+    def _drop(self, name: str) -> None:
+        """Takes away a table that was made."""
 
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:

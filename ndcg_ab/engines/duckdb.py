@@ -91,6 +91,9 @@ class DuckDBEngine(Engine):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
+    def _drop(self, name: str) -> None:
+        self.connection.execute(f'drop table if exists "{name}"')
+
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with naming(file) if file else contextlib.nullcontext():
             return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()

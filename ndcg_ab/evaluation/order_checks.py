@@ -1,7 +1,7 @@
 """How far a value depends on the order of equal scores, and on whether scores or ranks are believed."""
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.engines.base import Engine
@@ -20,19 +20,9 @@ WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a
 BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Sensitive:
-    """One system's answer to one query that could have been ordered in another way, by ties or by its own ranks."""
-
-    results: list[Result]
-    is_tied: bool
-    is_disagreeing: bool
-    is_suspicious: bool
-
-
 @dataclasses.dataclass(frozen=True)
 class _Judged:
-    """The judgments of the sensitive queries, the highest grade of all, and what queries weigh (None: all alike)."""
+    """The judgments of the queries with ties, the highest grade of all, and what queries weigh (None: all alike)."""
 
     grades: Mapping[str, Mapping[str, float]]
     highest: float
@@ -74,21 +64,23 @@ def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     suspicious = engine.count("suspicious_query")
     if not tied and not suspicious:  # spares a look at every result
         return []
+    engine.build("contending_result", cutoff=EVERYTHING - 1 if looks_beyond(first) else cutoff)
     engine.build("disagreeing_query", cutoff=reach)
     disagreeing = engine.count("disagreeing_query")
     if not tied and not disagreeing:
         return []
-    engine.build("sensitive_doc", everything=looks_beyond(first), places=cutoff)
-    too_many = engine.count("sensitive_doc", {"is_tied": True}) > BOUNDED
+    engine.build("own_order", places=EVERYTHING if looks_beyond(first) else cutoff)
+    engine.build("sensitive_doc", everything=looks_beyond(first))
+    too_many = engine.count("sensitive_doc") > BOUNDED
     judged = judgments_of(engine, weights)
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
-        mine = sensitive_answers(engine, system_id, everything=not too_many)
+        mine = {} if too_many else tied_answers(engine, system_id)
         places = {query: count for (name, query), count in tied.items() if name == system_id}
         for metric in metrics:
             known = values_of(engine, metric, system_id)
             if disagreeing:
-                found += rank_finding(metric, system_id, known, mine, judged)
+                found += rank_finding(engine, metric, system_id, known, judged)
             if places:
                 found.append(tie_finding(metric, system_id, known, mine, judged, places))
     return found
@@ -100,19 +92,12 @@ def values_of(engine: Engine, metric: Metric, system_id: str) -> dict[str, float
     return dict(engine.each("query_score", ("query_id", "value"), where=which))
 
 
-def sensitive_answers(engine: Engine, system_id: str, *, everything: bool) -> dict[str, _Sensitive]:
-    """query_id -> a system's answer that could have been ordered in another way.
-
-    Without everything only those where ranks may disagree.
-    """
-    found: dict[str, _Sensitive] = {}
-    columns = ("query_id", "doc_id", "score", "rank_given", "is_tied", "is_disagreeing", "is_suspicious")
-    which = {"system_id": system_id} | ({} if everything else {"is_suspicious": True})
-    for query_id, doc_id, score, rank_given, is_tied, *flags in engine.each("sensitive_doc", columns, where=which):
-        answer = found.get(query_id)
-        if answer is None:
-            answer = found[query_id] = _Sensitive([], is_tied and everything, *flags)
-        answer.results.append(Result(doc_id, score, rank_given))
+def tied_answers(engine: Engine, system_id: str) -> dict[str, list[Result]]:
+    """query_id -> a system's results where equal scores decide their order."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    columns = ("query_id", "doc_id", "score", "rank_given")
+    for query_id, *row in engine.each("sensitive_doc", columns, where={"system_id": system_id}):
+        found[query_id].append(Result(*row))
     return found
 
 
@@ -124,41 +109,48 @@ def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged
 
 
 def rank_finding(
-    metric: Metric,
-    system_id: str,
-    known: Mapping[str, float],
-    answers: Mapping[str, _Sensitive],
-    judged: _Judged,
+    engine: Engine, metric: Metric, system_id: str, known: Mapping[str, float], judged: _Judged
 ) -> list[Finding]:
     """Says where the ranks that came with the scores order the results in another way.
 
     Ordered by ranks is every query whose ranks are not seen to be those of its scores: where scores are tied or ranks
     repeated, too, because the metric that the advice names orders all of them so.
     """
-    queries = sorted(query for query, answer in answers.items() if answer.is_disagreeing)
+    mine = {"system_id": system_id}
+    queries = engine.read("disagreeing_query", ("query_id",), where=mine, order="query_id")["query_id"]
     if not queries:
         return []
     by_rank = dataclasses.replace(metric, ties="given")
     moved = dict(known)
-    for query, answer in answers.items():
-        if answer.is_suspicious and query in moved:
-            moved[query] = score_query(by_rank, answer.results, judged.grades[query], judged.highest) or 0.0
+    for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=mine):
+        value = value_of(by_rank, grades, all_grades, judged.highest)
+        moved.update((query, value) for query in alike if query in known)
+    first = queries[:MOST].to_pylist()
     here, there = judged.mean(known), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
-        f" {queries[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" {first[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
         f" If the ranks are right, ask for {by_rank.name}"
     )
-    examples = tuple(f"query {query!r}" for query in queries[:MOST])
+    examples = tuple(f"query {query!r}" for query in first)
     row = (len(queries), system_id, metric.name, abs(there - here), examples)
     return [Finding("rank_disagrees", "warning", message, *row)]
+
+
+def value_of(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
+    """The value where documents of these grades stand in this order (None: unjudged); judged: all of the query."""
+    results = [Result(str(place), rank_given=place) for place in range(len(grades))]
+    judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}
+    others = Counter(judged) - Counter(judgments.values())
+    judgments |= {f"not returned {place}": grade for place, grade in enumerate(others.elements())}
+    return score_query(by_rank, results, judgments, highest) or 0.0
 
 
 def tie_finding(
     metric: Metric,
     system_id: str,
     known: Mapping[str, float],
-    answers: Mapping[str, _Sensitive],
+    answers: Mapping[str, Sequence[Result]],
     judged: _Judged,
     places: Mapping[str, int],
 ) -> Finding:
@@ -172,11 +164,10 @@ def tie_finding(
         f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
         f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
-    tied = {query: answer for query, answer in answers.items() if answer.is_tied}
     examples = tuple(f"query {query!r}" for query in sorted(places)[:MOST])
-    if not tied or metric.has_own_ideal:
+    if not answers or metric.has_own_ideal:
         return Finding("tied_places", "warning", told, decided, system_id, metric.name, examples=examples)
-    low, expected, high = mean_bounds(metric, known, tied, judged)
+    low, expected, high = mean_bounds(metric, known, answers, judged)
     middle = "" if expected is None else f", expected {expected:.4f}"
     message = (
         f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
@@ -189,13 +180,13 @@ def tie_finding(
 
 
 def mean_bounds(
-    metric: Metric, known: Mapping[str, float], tied: Mapping[str, _Sensitive], judged: _Judged
+    metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: _Judged
 ) -> tuple[float, float | None, float]:
     """The lowest, the expected (of measures that are sums over places) and the highest mean over all orders."""
     worst, expected, best = dict(known), dict(known), dict(known)
-    for query, answer in tied.items():
+    for query, results in tied.items():
         if query in known:
-            bounds = tie_bounds(metric, answer.results, judged.grades[query], judged.highest)
+            bounds = tie_bounds(metric, results, judged.grades[query], judged.highest)
             worst[query], best[query] = bounds.worst, bounds.best
             expected[query] = known[query] if bounds.expected is None else bounds.expected
     middle = judged.mean(expected) if metric.traits.is_additive else None

@@ -2,11 +2,15 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation.many_objects import many_objects
+from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query
 
@@ -40,12 +44,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):
-        results: dict[str, list[Result]] = defaultdict(list)  # of one system at a time: they may be millions
-        columns = ("query_id", "doc_id", "score", "rank_given")
-        for query_id, doc_id, score, rank_given in engine.each(
-            "ranking", columns, where={**sampled, "system_id": system_id}
-        ):
-            results[query_id].append(Result(doc_id, score, rank_given))
+        results = dict(results_of(engine, system_id, sample, metrics))  # of one system at a time: they may be millions
         for query_id in sample:
             is_missing = (system_id, query_id) in failed
             arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
@@ -57,6 +56,48 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
                 core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule])
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
     return len(sample)
+
+
+def results_of(
+    engine: Engine, system_id: str, sample: Sequence[str], metrics: Sequence[Metric]
+) -> Iterator[tuple[str, list[Result]]]:
+    """Each sampled query that a system answers, with the results that any of the metrics may look at.
+
+    Which these are is not taken from the ranks that the SQL made.
+    """
+    rows = engine.read(
+        "ranking", ("query_id", "doc_id", "score", "rank_given"), where={"query_id": sample, "system_id": system_id}
+    )
+    places = None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
+    ids = rows["query_id"].combine_chunks()
+    encoded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
+    codes = encoded.indices.to_numpy()
+    table = rows.select(["doc_id", "score", "rank_given"])
+    for code, query_id in enumerate(encoded.dictionary.to_pylist()):
+        own = table if len(encoded.dictionary) == 1 else table.take(pa.array(np.flatnonzero(codes == code)))
+        if places is not None and own.num_rows > places:
+            own = own.filter(reachable(own, places))
+        if own.num_rows:
+            yield query_id, [Result(*row) for row in zip(*(column.to_pylist() for column in own.columns), strict=True)]
+
+
+def reachable(results: pa.Table, places: int) -> pa.Array:
+    """Which results of a query can stand in its first places: by score, or by the rank that they came with.
+
+    Scores are compared as 32-bit floats, so that whatever ties with the last place in any precision is among them.
+    """
+    found = np.zeros(results.num_rows, dtype=bool)
+    for name, sign in (("score", 1.0), ("rank_given", -1.0)):
+        column = results[name]
+        if column.null_count == 0:
+            values = sign * column.cast(pa.float64()).to_numpy()
+            if name == "score":
+                with np.errstate(over="ignore"):
+                    values = values.astype(np.float32)
+            found |= values >= np.partition(values, -places)[-places]
+        elif column.null_count < len(column):  # only some have one, which the core refuses
+            found |= True
+    return pa.array(found)
 
 
 def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:

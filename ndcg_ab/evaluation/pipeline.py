@@ -182,7 +182,11 @@ def named(system_id: str, pulled: Pulled) -> pa.Table:
 def score(engine: Engine, metrics: Sequence[Metric]) -> None:
     """Ranks, grades and scores every metric at once."""
     refuse_missing_gains(engine, metrics)
-    engine.build("query_score", "coverage", "system_summary", "paired_difference")
+    engine.build("dcg_by_rank", "own_ideal_by_rank")
+    engine.release("graded_doc")
+    engine.build("query_score", "coverage")
+    engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
+    engine.build("system_summary", "paired_difference")
 
 
 def conclude(

@@ -1,32 +1,23 @@
 -- disagreeing_query: where the ranking's own ranks would show other scores in the top k than the scores themselves.
 -- grain:  one row per (system_id, query_id)
--- reads:  ranking, suspicious_query
+-- reads:  contending_result
 -- params: cutoff
 -- places: how many of the top k places differ. Documents with equal scores may stand in any order, and so may
 -- documents with equal ranks. Rankings without scores, or without ranks, cannot disagree.
 with placed as (
     select
-        ranking.system_id,
-        ranking.query_id,
-        ranking.doc_id,
-        ranking.order_score,
+        system_id,
+        query_id,
+        order_score,
         row_number() over (
-            partition by ranking.system_id, ranking.query_id
-            order by ranking.order_score desc, ranking.doc_id desc
+            partition by system_id, query_id
+            order by order_score desc, doc_id desc
         ) as rank,
         row_number() over (
-            partition by ranking.system_id, ranking.query_id
-            order by ranking.rank_given asc, ranking.order_score desc, ranking.doc_id desc
+            partition by system_id, query_id
+            order by rank_given asc, order_score desc, doc_id desc
         ) as own_rank,
-    from ranking
-    inner join suspicious_query
-        on
-            ranking.system_id = suspicious_query.system_id
-            and ranking.query_id = suspicious_query.query_id
-    where
-        ranking.query_id in (select few.query_id, from suspicious_query as few)
-        and ranking.score is not null
-        and ranking.rank_given is not null
+    from contending_result
 )
 
 select

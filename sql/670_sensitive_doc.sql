@@ -1,0 +1,20 @@
+-- sensitive_doc: the results of the queries whose value depends on the order of ties.
+-- grain:  one row per (system_id, query_id, doc_id)
+-- reads:  ranking, tied_query
+-- params: everything
+-- Without everything only those that could stand in the top places: by a score not below the last one there (a little
+-- less, since scores may be compared as 32-bit floats).
+select
+    ranking.system_id,
+    ranking.query_id,
+    ranking.doc_id,
+    ranking.score,
+    ranking.rank_given,
+from ranking
+inner join tied_query
+    on
+        ranking.system_id = tied_query.system_id
+        and ranking.query_id = tied_query.query_id
+where
+    ranking.query_id in (select few.query_id, from tied_query as few)
+    and ($everything or ranking.order_score >= tied_query.last_score - 1e-6 * abs(tied_query.last_score))
