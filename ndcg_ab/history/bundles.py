@@ -163,6 +163,8 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
     """A new working folder and its lock, which lasts as long as the file is open."""
+    if "\\" in str(parent):
+        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
     stamp = moment.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"

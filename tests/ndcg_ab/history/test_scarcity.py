@@ -167,3 +167,10 @@ def test_the_folder_of_bundles_that_cannot_be_written_is_said_when_publishing(
         locks.alone(tmp_path / "bundle"),
     ):
         pass
+
+
+def test_a_backslash_in_the_output_is_refused(tmp_path: Path) -> None:
+    evaluation = small(tmp_path, output=tmp_path / "a\\b")
+    with pytest.raises(InputError, match="holds a backslash"):
+        unlogged(evaluation)
+    assert [path.name for path in tmp_path.iterdir()] == ["inputs"]
