@@ -124,3 +124,16 @@ def test_repeated_rows_are_noticed(engine: Counting) -> None:
     assert not engine.repeats("pulled_number", ["n"])
     engine.put("pulled_number", pa.table({"n": [1, 2, 1]}))
     assert engine.repeats("pulled_number", ["n"])
+
+
+def test_what_is_released_is_made_anew_and_what_came_from_it_stays() -> None:
+    with Counting() as engine:
+        engine.set(least=2)
+        engine.put("pulled_number", pa.table({"n": [1, 2]}))
+        engine.build("square")
+        engine.release("large", "number", "other")
+        engine.log.clear()
+        assert engine.rows("square") == [(4,)]
+        assert engine.log == []
+        assert engine.rows("large") == [(2,)]
+        assert engine.log == ["number", "large"]

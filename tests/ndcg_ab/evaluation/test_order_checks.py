@@ -1,6 +1,8 @@
 """Findings about ties and about ranks that disagree with scores, by hand."""
 
+import dataclasses
 import json
+import random
 import re
 from pathlib import Path
 
@@ -11,7 +13,8 @@ from typer.testing import CliRunner
 
 from ndcg_ab.evaluation import order_checks as order
 from ndcg_ab.flows.cli.app import app
-from ndcg_core.measures.score import Result
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
 from tests.laboratory import in_order, outcome_of
 
 
@@ -108,6 +111,21 @@ def test_what_ranks_move_is_right_in_condensed_rankings() -> None:
     metric = "ndcg(unjudged=condense)@2"
     (found,) = findings({"new": rows}, "rank_disagrees", metric, {"q1": {"a": 1, "b": 3}})
     assert "by its ranks it would be 1.0000" in found.message
+
+
+@pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(ideal=local)@3", "ndcg(unjudged=condense)@3", "recall", "dcg@3"])
+def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
+    draw = random.Random(7)
+    rankings, judgments = {}, {}
+    for query in map(str, range(12)):
+        count = draw.randint(1, 9)
+        rows = [(f"d{place}", draw.randint(1, 5), draw.randint(1, 12)) for place in range(count)]
+        rankings[query] = ranked(*rows)
+        judgments[query] = {f"d{place}": float(draw.randint(0, 3)) for place in range(0, 12, 2)} | {"d0": 1.0}
+    (found,) = findings({"new": rankings}, "rank_disagrees", metric, judgments)
+    by_rank = dataclasses.replace(parse(metric), ties="given")
+    values = [score_query(by_rank, rankings[query], judgments[query], 3.0) for query in rankings]
+    assert f"by its ranks it would be {sum(values) / len(values):.4f}." in found.message
 
 
 ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
