@@ -3,7 +3,8 @@
 -- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system
 -- params: -
 -- A query that a system did not answer scores 0 (or, with unanswered = exclude, has no row for that system),
--- and an ideal of 0 gives 0. One on which a system's place failed is missing, whatever the metric: no row. With gain binary and discount none, DCG is the number of relevant documents.
+-- and an ideal of 0 gives 0. One on which a system's place failed is missing, whatever the metric: no row. With gain
+-- binary and discount none, DCG is the number of relevant documents.
 with score_part as (
     select
         system.system_id,

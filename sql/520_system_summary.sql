@@ -25,11 +25,8 @@ select
     expected_query.metric,
     expected_query.metric_place,
     count(query_score.query_id) as queries,
-    count(*) filter (
-        where
-            expected_query.query_id is not null
-            and pulled_failed_query.query_id is null
-            and not coalesce(query_score.is_answered, false)
+    count(expected_query.query_id) filter (
+        where pulled_failed_query.query_id is null and not coalesce(query_score.is_answered, false)
     ) as unanswered,
 from expected_query
 left join query_score

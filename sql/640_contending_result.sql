@@ -1,4 +1,4 @@
--- contending_result: the results that stand in the top k by score or by the ranking's own ranks, where the two may differ.
+-- contending_result: the results in the top k by score or by the ranking's own ranks, where the two may differ.
 -- grain:  one row per (system_id, query_id, doc_id)
 -- reads:  ranking, suspicious_query
 -- params: cutoff

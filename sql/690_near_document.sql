@@ -1,10 +1,10 @@
 -- near_document: unjudged results near the top that could be a judged document of the query, spelt otherwise.
 -- grain:  one row per (system_id, query_id, doc_id, judged_id)
 -- reads:  judgment, ranked_doc
--- params: places, queries, rank_rule
+-- params: places, affixed, rank_rule
 -- kind:   query
 -- A wide net, drawn tight by `ndcg_ab.evaluation.near_ids`: ids that agree without case, zeros, quotes and spaces in
--- every query; of the first `queries` ones also ids that begin or end with the other. Judged documents that the system
+-- every query; of the first `affixed` ones also ids that begin or end with the other. Judged documents that the system
 -- returned as well are other documents.
 with top_doc as (
     select
@@ -63,7 +63,7 @@ near_pair as (
     from unjudged_doc
     inner join judgment on unjudged_doc.query_id = judgment.query_id
     where
-        unjudged_doc.query_place <= $queries
+        unjudged_doc.query_place <= $affixed
         and (
             left(unjudged_doc.doc_id, length(judgment.doc_id)) = judgment.doc_id
             or right(unjudged_doc.doc_id, length(judgment.doc_id)) = judgment.doc_id

@@ -59,7 +59,7 @@ def check_documents_alike(
         columns,
         order="query_id, doc_id",
         places=LOOKED_AT,
-        queries=AFFIXED,
+        affixed=AFFIXED,
         rank_rule=rank_rule(deepest),
     ):
         pairs[system_id][own, judged].append(query_id)
