@@ -11,4 +11,8 @@ select
 from pulled_document
 where
     doc_id in (select shown_result.doc_id, from shown_result)
-    or doc_id in (select judgment.doc_id, from judgment where judgment.grade > 0)
+    or doc_id in (
+        select judgment.doc_id,
+        from judgment
+        where judgment.grade > 0
+    )
