@@ -6,6 +6,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
@@ -81,7 +82,8 @@ def leave(code: int) -> NoReturn:
 
 
 def complain(text: str) -> None:
-    print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr)
+    with suppress(OSError):  # a full disk behind standard error changes nothing about the exit code
+        print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr)
 
 
 def told(error: BaseException) -> int:
