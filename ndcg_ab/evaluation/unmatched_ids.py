@@ -5,6 +5,7 @@ A system whose document ids carry a prefix, zeros or capitals that those of the 
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -192,12 +193,14 @@ def ends(longer: Ids, shorter: Ids) -> Iterator[tuple[str, str]]:
     endings: Counter[str] = Counter()
     for query_id, ids in longer.items():
         known = shorter.get(query_id, frozenset())
+        lengths = sorted({len(text) for text in known} - {0})  # a cut anywhere else meets nothing
         for text in ids:
-            for place in range(1, len(text)):
+            for length in lengths[: bisect_left(lengths, len(text))]:
+                place = len(text) - length
                 if text[place:] in known and is_seam(text[place - 1], text[place]):
                     prefixes[text[:place]] += 1
-                if text[:place] in known and not text[place].isalnum():
-                    endings[text[place:]] += 1
+                if text[:length] in known and not text[length].isalnum():
+                    endings[text[length:]] += 1
     unmet = [text for query_id, ids in longer.items() for text in ids - shorter.get(query_id, frozenset())]
     for kind, counted, has in (("prefix", prefixes, str.startswith), ("ending", endings, str.endswith)):
         for end, _ in counted.most_common(3):

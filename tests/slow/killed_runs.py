@@ -87,12 +87,14 @@ def dying_at(place: str) -> steps.Call:
 REMOVE = shutil.rmtree
 
 
-def remove_half(folder: Path, **_: Any) -> None:
-    if folder.name == "pulled":
-        REMOVE(folder)
+def remove_half(folder: Path | str, **options: Any) -> None:
+    """Half of a bundle; anything else that goes is removed as ever."""
+    bundle = Path(folder)
+    if not (bundle / bundles.BUNDLE).exists():
+        REMOVE(folder, **options)
     else:
-        (folder / bundles.BUNDLE).unlink()
-        (folder / bundles.SCORES).unlink()
+        (bundle / bundles.BUNDLE).unlink()
+        (bundle / bundles.SCORES).unlink()
         die()
 
 

@@ -124,3 +124,9 @@ def test_closed_streams(closed: str, code: int, said: str) -> None:
 def test_a_full_disk_behind_standard_output() -> None:
     found = shell("> /dev/full")
     assert (found.returncode, found.stderr) == (2, "ndcg-ab: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_error() -> None:
+    assert shell("--metric nonsense 2> /dev/full").returncode == 2

@@ -1,5 +1,6 @@
 """Ids that are spelt otherwise in rankings and judgments are refused, with what would make them meet."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -174,3 +175,13 @@ def test_query_ids_spelt_otherwise(spelling: Callable[[str], str], words: str) -
 )
 def test_what_is_no_spelling(own: set[str], judged: set[str]) -> None:
     assert other_spelling({"q": frozenset(own)}, {"q": frozenset(judged)}) is None
+
+
+def test_a_long_id_costs_no_more_than_its_length() -> None:
+    """An id of a megabyte was cut at each of its places, which took minutes."""
+    long = "x/" * 500_000
+    begun = time.process_time()
+    assert other_spelling({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) is None
+    found = other_spelling({"q": frozenset({f"{long}a"})}, {"q": frozenset({"a", "bb"})})
+    assert time.process_time() - begun < 2
+    assert found is not None and found.words.endswith("is taken off its ids")
