@@ -125,6 +125,11 @@ def run(
                 name, _, option = command.partition(" ")
                 line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
                 tell(line)
+        if finished.reused:  # its findings are those of the configuration that it was made with
+            from ndcg_ab.evaluation.secret_checks import check_secrets
+
+            for finding in check_secrets(evaluation):
+                complain(f"{finding.message} [{finding.code}]")
         if finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending:

@@ -66,7 +66,7 @@ def check(
     if any(finding.severity == "error" for finding in found):
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)
-    return [*found, *check_documents_alike(engine, metrics, rankings, found)]
+    return [*found, *check_documents_alike(engine, metrics, judgments, rankings, found)]
 
 
 def check_table(

@@ -8,6 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, rank_rule
@@ -42,7 +45,11 @@ ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def check_documents_alike(
-    engine: Engine, metrics: Sequence[Metric], rankings: Mapping[str, Pulled], known: Sequence[Finding]
+    engine: Engine,
+    metrics: Sequence[Metric],
+    judgments: Pulled,
+    rankings: Mapping[str, Pulled],
+    known: Sequence[Finding],
 ) -> list[Finding]:
     """Says which systems return unjudged documents near the top that would be judged in another spelling.
 
@@ -57,7 +64,7 @@ def check_documents_alike(
     for system_id, query_id, own, judged in engine.rows(
         "near_document",
         columns,
-        order="query_id, doc_id",
+        order="query_id, doc_id, judged_id",
         places=LOOKED_AT,
         affixed=AFFIXED,
         rank_rule=rank_rule(deepest),
@@ -69,7 +76,7 @@ def check_documents_alike(
         if name in told:
             continue
         seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        for words, alike in by_spelling(seen).items():
+        for words, alike in by_spelling(seen, pulled.table["doc_id"], judgments.table["doc_id"]).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -90,7 +97,8 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1)).items():
+        ids, judged_ids = (pa.chunked_array([sorted(each)], pa.string()) for each in (own, judged))
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -119,8 +127,14 @@ def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
-def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
-    """What makes ids meet -> the pairs that it does so for, each by the simplest way; pairs: how often each is seen."""
+def by_spelling(
+    pairs: Mapping[Pair, int], own_ids: pa.ChunkedArray, judged_ids: pa.ChunkedArray
+) -> dict[str, list[Pair]]:
+    """What makes ids meet -> the pairs that it does so for, each by the simplest way.
+
+    pairs: how often each is seen. own_ids, judged_ids: all ids of both sides. Where the side whose ids are shorter has
+    others with such a prefix or ending, the two are different documents, as a chapter and its sections are.
+    """
     found: dict[str, list[Pair]] = defaultdict(list)
     affixed: dict[Affix, list[Pair]] = defaultdict(list)
     for own, judged in pairs:
@@ -132,6 +146,8 @@ def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
     cuts: dict[tuple[str, str, str], list[Affix]] = defaultdict(list)
     for affix in affixed:
         cuts[affix.whose, affix.side, affix.seam].append(affix)
+    shorter = {"its": judged_ids, "the judgments'": own_ids}
+    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]], affixes)}
     alike = {
         affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
         for affixes in cuts.values()
@@ -139,6 +155,15 @@ def by_spelling(pairs: Mapping[Pair, int]) -> dict[str, list[Pair]]:
     numbers = Counter({words: sum(pairs[pair] for pair in each) for words, each in alike.items()})
     found |= {words: alike[words] for words, number in numbers.most_common(3) if number >= LEAST_AFFIXED}
     return found
+
+
+def has_such(ids: pa.ChunkedArray, affixes: Sequence["Affix"]) -> bool:
+    """Whether some of the ids have the one prefix or ending, or the character at which several begin or end."""
+    first = affixes[0]
+    if len(affixes) > 1:
+        return bool(pc.any(pc.match_substring(ids.cast(pa.string()), first.seam)).as_py())
+    has = pc.starts_with if first.side == "prefix" else pc.ends_with
+    return bool(pc.any(has(ids.cast(pa.string()), first.text)).as_py())
 
 
 class Affix(NamedTuple):
