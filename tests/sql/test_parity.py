@@ -13,7 +13,7 @@ FAULTS = [
     ("discount", "log2(place.rank + 1)", "log2(place.rank + 2)", "ndcg@10"),
     ("discount", "1.0 / place.rank", "1.0 / (place.rank + 1)", "dcg(discount=reciprocal)@10"),
     ("gain", "power(2.0, wanted_grade.grade) - 1.0", "power(2.0, wanted_grade.grade)", "ndcg(gain=exponential)@10"),
-    ("ranked_doc", "} desc", "} asc", "ndcg@10"),
+    ("ranked_doc", "order_score desc, ordered_result.doc_id desc", "order_score, ordered_result.doc_id", "ndcg@10"),
     ("ranked_doc", "'score': -order_score", "'score': order_score", "ndcg(ties=doc_id_asc)@10"),
     ("dcg_by_rank", "between unbounded preceding", "between 0 preceding", "cg@10"),
     ("ideal_by_rank", "order by gain.gain desc", "order by gain.gain asc", "ndcg@1"),
