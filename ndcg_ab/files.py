@@ -24,6 +24,10 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
+    """Writes a file whole or not at all; an OSError names it."""
     with replacing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        try:
+            partial.write_text(text, encoding="utf-8")
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise

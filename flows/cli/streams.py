@@ -70,6 +70,8 @@ class Guarded:
             self._stream.write(visible_but_colours(without_known(text)))
         except BrokenPipeError:
             self._drop()
+        except OSError as error:
+            raise self._named(error) from None
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -81,6 +83,13 @@ class Guarded:
             self._stream.flush()
         except BrokenPipeError:
             self._drop()
+        except OSError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: OSError) -> OSError:
+        """The same error, which says where there was no place."""
+        error.filename = error.filename or ("standard error" if self._stream is sys.__stderr__ else "standard output")
+        return error
 
     def _drop(self) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
