@@ -88,7 +88,8 @@ class Guarded:
 
     def _named(self, error: OSError) -> OSError:
         """The same error, which says where there was no place."""
-        error.filename = error.filename or ("standard error" if self._stream is sys.__stderr__ else "standard output")
+        if error.errno is not None:
+            error.filename = "standard error" if self._stream is sys.__stderr__ else "standard output"
         return error
 
     def _drop(self) -> None:
