@@ -8,6 +8,7 @@ import contextlib
 import functools
 import http.client
 import re
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -296,7 +297,8 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
     limit = evaluation.prefect.timeout_seconds
     too_slow = f"prefect.timeout_seconds = {limit or 0:g}: a pull took longer and was given up"
     try:
-        Apart(work).wait(watch.is_overdue)
+        with without_late_cancellations():
+            Apart(work).wait(watch.is_overdue)
     except OverdueError:
         watch.is_over = True
         if watch.limit is not None:
@@ -311,6 +313,22 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise
         return redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
     return None
+
+
+@contextlib.contextmanager
+def without_late_cancellations() -> Iterator[None]:
+    """Prefect ends what takes too long by an exception in its thread; one that meets a finaliser is not printed."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if unraisable.exc_type.__module__.partition(".")[0] != "prefect":
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def told_to_prefect(evaluation: Evaluation) -> Evaluation:

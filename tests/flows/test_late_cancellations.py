@@ -1,0 +1,30 @@
+"""Prefect's way to end a thread may meet a finaliser, where Python would print it; other errors there are printed."""
+
+import gc
+
+import pytest
+from prefect._internal.concurrency.cancellation import CancelledError
+
+from ndcg_ab.flows.evaluation import without_late_cancellations
+
+
+class Finalised:
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_only_prefects_cancellation_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    seen = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
+        with without_late_cancellations():
+            for error in (CancelledError(), KeyError("mine")):
+                Finalised(error)
+                gc.collect()
+        Finalised(CancelledError())
+        gc.collect()
+    assert seen == [KeyError, CancelledError]
