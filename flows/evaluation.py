@@ -8,7 +8,6 @@ import contextlib
 import functools
 import http.client
 import re
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -55,7 +54,7 @@ from ndcg_core.statistics.verdict import Verdict
 
 from . import steps
 from .temporary_server import TemporaryServer
-from .watch import WATCH, Watch
+from .watch import WATCH, Watch, without_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
 LAST_WORD = 2.0  # seconds that it is given to hear that a run was stopped
@@ -86,7 +85,8 @@ def as_task(step: steps.Step, evaluation: Evaluation, watch: Watch) -> Any:
     @functools.wraps(step.work)
     def work(*arguments: Any) -> Any:
         with watch.ours(prefect.timeout_seconds if is_pull else None, prefect.retry_seconds):
-            found = discreetly(step.work, *arguments)
+            with discreetly():
+                found = step.work(*arguments)
             if step is steps.KEEP:  # whether Prefect lives to hear of it or not
                 watch.kept(found, False)
             return found
@@ -94,10 +94,11 @@ def as_task(step: steps.Step, evaluation: Evaluation, watch: Watch) -> Any:
     return made(work)
 
 
-def discreetly(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What work gives; its errors tell no secret: Prefect keeps their words, and logs them with their causes."""
+@contextlib.contextmanager
+def discreetly() -> Iterator[None]:
+    """Errors inside tell no secret: Prefect keeps their words, and logs them with their causes."""
     try:
-        return work(*arguments)
+        yield
     except Exception as error:
         told_of_it = discreet(error)
         if told_of_it is error:
@@ -144,16 +145,15 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
 def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch) -> Any:
     """The flow's work; its final state."""
     try:
-        evaluation = at_moment(watch.evaluation or evaluation, moment)
-        with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
-            say = both(watch.say, bar.begins)
-            call = steps.announced(say, by_task(evaluation, watch), bar.ended)
-            performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
+        with discreetly():
+            evaluation = at_moment(watch.evaluation or evaluation, moment)
+            with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
+                say = both(watch.say, bar.begins)
+                call = steps.announced(say, by_task(evaluation, watch), bar.ended)
+                performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
     except Exception as error:
-        watch.error = discreet(error)
-        if watch.error is error:
-            raise
-        raise watch.error from None
+        watch.error = error
+        raise
     watch.performed = performed
     outcome = read_bundle(performed.bundle).outcome
     with watch.prefects():
@@ -313,22 +313,6 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise
         return redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
     return None
-
-
-@contextlib.contextmanager
-def without_late_cancellations() -> Iterator[None]:
-    """Prefect ends what takes too long by an exception in its thread; one that meets a finaliser is not printed."""
-    before = sys.unraisablehook
-
-    def hook(unraisable: Any) -> None:
-        if unraisable.exc_type.__module__.partition(".")[0] != "prefect":
-            before(unraisable)
-
-    sys.unraisablehook = hook
-    try:
-        yield
-    finally:
-        sys.unraisablehook = before
 
 
 def told_to_prefect(evaluation: Evaluation) -> Evaluation:

@@ -1,6 +1,7 @@
 """What the one who started a flow sees of it, and how long Prefect may keep it waiting."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -80,3 +81,19 @@ class Watch:
 
 
 WATCH: ContextVar[Watch] = ContextVar("watch")
+
+
+@contextlib.contextmanager
+def without_late_cancellations() -> Iterator[None]:
+    """Prefect ends what takes too long by an exception in its thread; one that meets a finaliser is not printed."""
+    before = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if unraisable.exc_type.__module__.partition(".")[0] != "prefect":
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

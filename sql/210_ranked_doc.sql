@@ -85,6 +85,14 @@ averaged_doc as (
     from ordered_result
     where ties = 'average'
     qualify first_rank <= $depth
+),
+
+total_order as (
+    select *, from shallow_doc
+    union all
+    select *, from descending_doc
+    union all
+    select *, from ascending_doc
 )
 
 select
@@ -96,29 +104,7 @@ select
     order_score,
     rank,
     rank as first_rank,
-from shallow_doc
-union all
-select
-    rank_rule,
-    system_id,
-    query_id,
-    doc_id,
-    rank_given,
-    order_score,
-    rank,
-    rank as first_rank,
-from descending_doc
-union all
-select
-    rank_rule,
-    system_id,
-    query_id,
-    doc_id,
-    rank_given,
-    order_score,
-    rank,
-    rank as first_rank,
-from ascending_doc
+from total_order
 union all
 select
     rank_rule,

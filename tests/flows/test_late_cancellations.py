@@ -5,7 +5,7 @@ import gc
 import pytest
 from prefect._internal.concurrency.cancellation import CancelledError
 
-from ndcg_ab.flows.evaluation import without_late_cancellations
+from ndcg_ab.flows.watch import without_late_cancellations
 
 
 class Finalised:
