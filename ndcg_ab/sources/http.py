@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ndcg_ab.config.http import HttpSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError, SilentError, needs
 from ndcg_ab.sources.base import Asked, Found, Remark, Source, with_failed, with_remarks
 from ndcg_ab.sources.http_answers import Hit, QueryError, Reader
 from ndcg_ab.sources.http_requests import Query, Request, Template
@@ -34,10 +34,7 @@ class SearchEngine(Source):
 
     def answer(self, layout: Layout, asked: Asked) -> Found:
         """The ranking of every query, with the titles and addresses that came along."""
-        if not has_libraries():
-            raise InputError(
-                f"{self.origin}: asking a search engine over HTTP needs httpx and jmespath: pip install 'ndcg-ab[http]'"
-            )
+        needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http_client import Client, DeadlineError
 
         template = Template(self.described, self.directory, f"{self.origin}: http")
@@ -113,12 +110,6 @@ class Answers:
         row = {"key": request.key, "hits": [(hit.doc_id, hit.score, hit.title, hit.url) for hit in hits]}
         with self.path.open("ab") as file:
             file.write(json.dumps(row).encode() + b"\n")
-
-
-def has_libraries() -> bool:
-    from importlib.util import find_spec
-
-    return all(find_spec(name) is not None for name in ("httpx", "jmespath"))
 
 
 def told(failures: Mapping[str, QueryError]) -> list[str]:
