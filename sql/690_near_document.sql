@@ -5,8 +5,8 @@
 -- kind:   query
 -- A wide net, drawn tight by `ndcg_ab.evaluation.near_ids`: ids that agree without case, zeros, quotes and spaces in
 -- every query; of the first `affixed` ones also ids that begin or end with the other. What they begin and end with is
--- cut at the lengths that the other side's ids have, and joined: not every two ids are compared. Judged documents that the
--- system returned as well are other documents.
+-- cut at the lengths that the other side's ids have, and joined: not every two ids are compared. Judged documents that
+-- the system returned as well are other documents.
 with top_doc as (
     select
         ranked_doc.system_id,
