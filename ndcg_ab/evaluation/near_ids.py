@@ -6,6 +6,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, rank_rule
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
-from ndcg_ab.evaluation.unmatched_ids import distinct, is_seam
+from ndcg_ab.evaluation.unmatched_ids import is_seam
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
 
@@ -76,7 +77,7 @@ def check_documents_alike(
         if name in told:
             continue
         seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        for words, alike in by_spelling(seen, pulled.table["doc_id"], judgments.table["doc_id"]).items():
+        for words, alike in by_spelling(seen, documents_of(pulled), documents_of(judgments)).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -90,14 +91,14 @@ def check_documents_alike(
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says which systems leave judged queries unanswered that they answer in another spelling."""
-    judged = set(distinct(judgments.table["query_id"]))
+    judged = set(judgments.query_ids)
     found = []
     for name, pulled in rankings.items():
-        own = set(distinct(pulled.table["query_id"]))
+        own = set(pulled.query_ids)
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        ids, judged_ids = (pa.chunked_array([sorted(each)], pa.string()) for each in (own, judged))
+        ids, judged_ids = (partial(pa.chunked_array, [sorted(each)], pa.string()) for each in (own, judged))
         for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
@@ -127,8 +128,15 @@ def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
+def documents_of(pulled: Pulled) -> Callable[[], pa.ChunkedArray]:
+    """All ids of its documents, for who asks for them: of a ranking that was reduced they must be read."""
+    return lambda: pulled.table["doc_id"]
+
+
 def by_spelling(
-    pairs: Mapping[Pair, int], own_ids: pa.ChunkedArray, judged_ids: pa.ChunkedArray
+    pairs: Mapping[Pair, int],
+    own_ids: Callable[[], pa.ChunkedArray],
+    judged_ids: Callable[[], pa.ChunkedArray],
 ) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way.
 
@@ -147,7 +155,7 @@ def by_spelling(
     for affix in affixed:
         cuts[affix.whose, affix.side, affix.seam].append(affix)
     shorter = {"its": judged_ids, "the judgments'": own_ids}
-    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]], affixes)}
+    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]](), affixes)}
     alike = {
         affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
         for affixes in cuts.values()

@@ -1,6 +1,7 @@
 """What a source is: a place that gives a table, and can say where in it something stands."""
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from ndcg_ab.sources.reduced import Reduced, Wanted
 from ndcg_ab.sources.schema import Layout
 
 REMARKS, FAILED = b"ndcg_ab.remarks", b"ndcg_ab.failed"  # keys in a table's metadata
@@ -95,6 +97,10 @@ class Source(ABC):
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
         return Found(self.pull(layout, asked.texts))
 
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
+        """The ranking as far as a comparison looks at it; None where it must be read whole."""
+        return None
+
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         return self.origin
@@ -113,6 +119,30 @@ class Pulled:
     def origin(self) -> str:
         """The source's place, for messages."""
         return self.source.origin
+
+    @property
+    def reduced(self) -> Reduced | None:
+        """What was read in the place of the whole table, which is read only if somebody asks for it."""
+        return None
+
+    def whole(self) -> "Pulled":
+        """The same with every row."""
+        return self
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self.table.num_rows)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Every query once, in the order of the rows."""
+        found: list[str] = self.table["query_id"].unique().cast(pa.string()).to_pylist()
+        return found
+
+    def lacks(self, column: str) -> bool:
+        """Whether the rows have no score, or no rank."""
+        return bool(self.table[column].null_count)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
@@ -151,6 +181,48 @@ class Pulled:
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message."""
         return self.source.locate(self.table, self.layout, query_id, doc_id)
+
+
+class ReducedPull(Pulled):
+    """A ranking that was reduced while it was read: what most ask for is known, and the table is read when it is not.
+
+    Nothing was noticed about such a ranking, and no query failed.
+    """
+
+    def __init__(self, reduced: Reduced, layout: Layout, source: Source) -> None:
+        self.__dict__.update(found=reduced, layout=layout, source=source, documents=None)
+
+    @functools.cached_property
+    def table(self) -> pa.Table:
+        return self.source.pull(self.layout, {})
+
+    @property
+    def reduced(self) -> Reduced:
+        found: Reduced = self.__dict__["found"]
+        return found
+
+    def whole(self) -> Pulled:
+        return Pulled(self.table, self.layout, self.source)
+
+    @property
+    def count(self) -> int:
+        return self.reduced.count
+
+    @property
+    def query_ids(self) -> list[str]:
+        found: list[str] = self.reduced.answers["query_id"].to_pylist()
+        return found
+
+    def lacks(self, column: str) -> bool:
+        return bool(self.reduced.rows[column].null_count)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        return ()
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        return ()
 
 
 def in_words(places: list[int], word: str) -> str:

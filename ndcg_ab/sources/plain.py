@@ -11,7 +11,7 @@ Slices of whole queries are reduced by threads, each in itself; across slices no
 import os
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -28,13 +28,19 @@ IN_FLIGHT = 2  # slices that wait beside those that are worked at
 
 
 def reduce(
-    path: Path, file_format: str, wanted: Wanted, threads: int | None = None, size: int = SLICE
+    path: Path,
+    file_format: str,
+    columns: Mapping[str, str],
+    wanted: Wanted,
+    threads: int | None = None,
+    size: int = SLICE,
 ) -> Reduced | None:
     """The ranking reduced; None where the file is not plain.
 
-    threads: by default one for every processor.  size: bytes of a slice.
+    columns: field -> column in the file, where they differ.  threads: by default one for every processor.
+    size: bytes of a slice.
     """
-    if file_format != "trec":
+    if file_format != "trec" or columns:
         return None
     try:
         with open_bytes(path) as file:

@@ -8,7 +8,8 @@ from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
-from ndcg_ab.sources.base import Asked, Pulled, Source
+from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
+from ndcg_ab.sources.reduced import Wanted
 from ndcg_ab.sources.schema import Layout
 
 
@@ -66,13 +67,18 @@ def pull(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
+    wanted: Wanted | None = None,
+    threads: int | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.
     queries: query_id -> text, for sources that need them.  attributes: query_id -> {column: value}, for their requests.
     folder: where answers may be kept while the run lasts; None: nowhere.
+    wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     """
     source = source_of(described, directory)
+    if wanted and (reduced := source.reduce(layout, wanted, threads)):
+        return ReducedPull(reduced, layout, source)
     found = source.answer(layout, Asked(queries or {}, attributes or {}, folder))
     return Pulled(found.table, layout, source, found.documents)

@@ -31,7 +31,7 @@ def plain_lines() -> list[str]:
 
 
 def reduced(path: Path, size: int = 1 << 22, wanted: Wanted = WANTED) -> Reduced | None:
-    return reduce(path, "trec", wanted, threads=2, size=size)
+    return reduce(path, "trec", {}, wanted, threads=2, size=size)
 
 
 def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
