@@ -195,9 +195,10 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
     found = []
     for system_id, pulled in rankings.items():
-        engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
-        if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
-            continue
+        if not pulled.elsewhere:
+            engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
+            if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
+                continue
         columns = ("query_id", "doc_id", "copies")
         rows = engine.rows("duplicate_document", columns, order="query_id, doc_id", system_id=system_id)
         for query_id, doc_id, copies in rows[:1]:

@@ -42,7 +42,7 @@ def check_rankings_alone(evaluation: Evaluation, engine: Engine, say: pipeline.S
     for metric in metrics:
         found += check_places(engine, metric)
     refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
-    results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
+    results = ", ".join(f"{name} {pulled.rows} results" for name, pulled in rankings.items())
     return settled(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
 
 
