@@ -28,11 +28,15 @@ unjudged_doc as (
         query_id,
         doc_id,
         replace(replace(replace(lower(trim(doc_id)), '0', ''), '"', ''), '''', '') as plain,
-        dense_rank() over (
-            order by query_id
-        ) as query_place,
     from top_doc
     where not is_judged
+),
+
+affixed_query as (
+    select distinct query_id,
+    from unjudged_doc
+    order by query_id
+    limit $affixed
 ),
 
 plain_judgment as (
@@ -63,7 +67,7 @@ near_pair as (
     from unjudged_doc
     inner join judgment on unjudged_doc.query_id = judgment.query_id
     where
-        unjudged_doc.query_place <= $affixed
+        unjudged_doc.query_id in (select affixed_query.query_id, from affixed_query)
         and (
             left(unjudged_doc.doc_id, length(judgment.doc_id)) = judgment.doc_id
             or right(unjudged_doc.doc_id, length(judgment.doc_id)) = judgment.doc_id
