@@ -20,7 +20,7 @@ def for_spark(text: str) -> str:
         raise ValueError(str(error)) from None
 
 
-def said_otherwise(node: exp.Expression) -> exp.Expression:
+def said_otherwise(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Literal) and not node.is_string and "." in node.this and "e" not in node.this.lower():
         return exp.Literal.number(f"{node.this}e0")
     if isinstance(node, exp.ArrayAgg) and isinstance(node.this, exp.Order):
@@ -28,7 +28,7 @@ def said_otherwise(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def ordered_list(order: exp.Order) -> exp.Expression:
+def ordered_list(order: exp.Order) -> exp.Expr:
     """A list in the order of one column, in which nulls stand."""
     (place,) = order.expressions
     if place.args.get("desc"):
