@@ -136,7 +136,7 @@ def spent(folder: Path) -> dict[str, float]:
 
 def events(folder: Path) -> Iterator[dict[str, Any]]:
     for path in folder.rglob("*"):
-        if path.is_file() and not path.name.startswith("appstatus"):
+        if path.is_file() and not path.name.startswith((".", "appstatus")):
             yield from map(json.loads, path.read_text().splitlines())
 
 

@@ -201,7 +201,7 @@ class Place(OnSpark, Readable):
             if field not in own and field in type(self).model_fields and getattr(self, field)
         }
         if foreign:
-            verb = "goes" if list(foreign) in (["format"], ["query"]) else "go"
+            verb = "goes" if list(foreign) in (["format"], ["query"], ["where"]) else "go"
             belongs = next(iter(foreign.values()))[0]
             raise ValueError(f"{' and '.join(foreign)} {verb} with {belongs}, not with {kind}")
         source = KINDS[kind].model_validate({field: getattr(self, field) for field in own})

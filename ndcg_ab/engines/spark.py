@@ -10,6 +10,7 @@ import hashlib
 import secrets
 import socket
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +38,10 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %m%n
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
 """
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
 
 
 class SparkEngine(Engine):
