@@ -30,6 +30,7 @@ from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 
 REACHED = 5.0  # seconds in which a master or a server takes a connection
+TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
 KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
 QUIET = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -82,10 +83,11 @@ class SparkEngine(Engine):
         self._take_all(name, [table])
 
     def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
-        frames = [
-            rows_of(self.session, part) if isinstance(part, Elsewhere) else self._sent(name, part) for part in parts
-        ]
-        functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
+        with naming(None):
+            frames = [
+                rows_of(self.session, part) if isinstance(part, Elsewhere) else self._sent(name, part) for part in parts
+            ]
+            functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         with naming(file):
@@ -107,6 +109,10 @@ class SparkEngine(Engine):
 
     def _sent(self, name: str, table: pa.Table) -> DataFrame:
         plain = pa.schema([(field.name, without_dictionary(field.type)) for field in table.schema])
+        if table.num_rows == 0:
+            return self.session.createDataFrame(
+                [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
+            )
         frame = self.session.createDataFrame(table.cast(plain))
         return self._kept(name, frame) if table.num_rows > KEPT else frame
 

@@ -37,7 +37,7 @@ METRICS = [  # most of them look equally deep: what ties can do is looked at onc
     "ndcg(ideal=recall)@3",
     "ndcg(ideal=max)@3",
     "ndcg(ideal_cut=returned)@3",
-    "ndcg(gain=exponential, discount=jarvelin_kekalainen)",
+    "ndcg(gain=exponential, discount=jarvelin_kekalainen)@3",
     "ndcg(unanswered=exclude, no_relevant=zero)@3",
     "rr@3",
     "precision@3",
