@@ -155,8 +155,9 @@ def begun(cluster: Cluster) -> SparkSession:
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
-            "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ndcg-ab-warehouse"),
         }
+        if str(cluster.master).startswith("local"):
+            settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-warehouse")
         for key, value in settings.items():
             builder = builder.config(key, value)
     for key, value in cluster.conf.items():
