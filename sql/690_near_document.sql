@@ -29,12 +29,16 @@ unjudged_doc as (
         doc_id,
         length(doc_id) as doc_length,
         replace(replace(replace(lower(trim(doc_id)), '0', ''), '"', ''), '''', '') as plain,
-        dense_rank() over (
-            order by query_id
-        ) as query_place,
     from top_doc
     where not is_judged
     group by query_id, doc_id
+),
+
+affixed_query as (
+    select distinct query_id,
+    from unjudged_doc
+    order by query_id
+    limit $affixed
 ),
 
 affixed_doc as (
@@ -43,7 +47,7 @@ affixed_doc as (
         doc_id,
         doc_length,
     from unjudged_doc
-    where query_place <= $affixed
+    where query_id in (select affixed_query.query_id, from affixed_query)
 ),
 
 plain_judgment as (
