@@ -36,6 +36,10 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+def marked(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
 @contextlib.contextmanager
 def duckdb(tables: Tables, _: Path) -> Iterator[Run]:
     connection = library("duckdb").connect()
@@ -51,9 +55,8 @@ def duckdb(tables: Tables, _: Path) -> Iterator[Run]:
 def sqlite(tables: Tables, _: Path) -> Iterator[Run]:
     connection = sqlite3.connect(":memory:")
     for name, table in tables.items():
-        kinds = [
-            f'"{each.name}" {"text collate nocase" if each.type == pa.string() else "real"}' for each in table.schema
-        ]
+        types = ["text collate nocase" if each.type == pa.string() else "real" for each in table.schema]
+        kinds = [f"{marked(each.name)} {kind}" for each, kind in zip(table.schema, types, strict=True)]
         connection.execute(f"create table {name} ({', '.join(kinds)})")
         connection.executemany(f"insert into {name} values ({', '.join('?' * len(kinds))})", rows_of(table))
     yield lambda query: connection.execute(query).fetchall()
@@ -106,7 +109,7 @@ def postgres(tables: Tables, _: Path) -> Iterator[Run]:
                     cursor.adbc_ingest(name, table)
                     for field in table.schema:
                         if field.type == pa.string():
-                            cursor.execute(f'alter table {name} alter "{field.name}" type text collate anycase')
+                            cursor.execute(f"alter table {name} alter {marked(field.name)} type text collate anycase")
 
             def run(query: str) -> list[tuple[Any, ...]]:
                 with connection.cursor() as cursor:
@@ -116,20 +119,33 @@ def postgres(tables: Tables, _: Path) -> Iterator[Run]:
             yield run
 
 
+SPARK = {  # no port but on loopback, and no code compiled for tables of a hundred rows
+    "driver.bindAddress": "127.0.0.1",
+    "driver.host": "127.0.0.1",
+    "log.level": "ERROR",
+    "sql.adaptive.enabled": "false",
+    "sql.codegen.factoryMode": "NO_CODEGEN",
+    "sql.codegen.wholeStage": "false",
+    "sql.shuffle.partitions": "1",
+    "ui.enabled": "false",
+    "ui.showConsoleProgress": "false",
+}
+
+
 @contextlib.contextmanager
 def spark(tables: Tables, folder: Path) -> Iterator[Run]:
     library("pyspark")
     if shutil.which("java") is None:
         pytest.skip("Java is not installed, which Spark needs: apt-get install openjdk-17-jre-headless")
-    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
-    settings = {"ui.enabled": "false", "sql.shuffle.partitions": "1", "sql.warehouse.dir": folder / "spark"}
-    settings |= {"driver.bindAddress": "127.0.0.1", "driver.host": "127.0.0.1", "log.level": "ERROR"}
-    for name, value in settings.items():
-        builder = builder.config(f"spark.{name}", str(value))
-    is_ours = importlib.import_module("pyspark.sql").SparkSession.getActiveSession() is None
+    sessions = importlib.import_module("pyspark.sql").SparkSession
+    is_ours = sessions.getActiveSession() is None
+    builder = sessions.builder.master("local[1]")
+    for name, value in SPARK.items():
+        builder = builder.config(f"spark.{name}", value)
     session = builder.getOrCreate()
-    for name, table in tables.items():
-        session.createDataFrame(rows_of(table), list(table.column_names)).createOrReplaceTempView(name)
+    for name in ("judgments", "rankings"):  # each takes a while
+        importlib.import_module("pyarrow.parquet").write_table(tables[name], folder / f"{name}.parquet")
+        session.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
     yield lambda query: [tuple(row) for row in session.sql(query).collect()]
     if is_ours:
         session.stop()
@@ -152,3 +168,9 @@ def tables(judgments: Sequence[tuple[Any, ...]], rankings: Sequence[tuple[Any, .
         name: pa.table(list(map(list, zip(*rows, strict=True))), schema=schema)
         for name, rows, schema in (("judgments", judgments, JUDGMENTS), ("rankings", rankings, RANKINGS))
     }
+
+
+def renamed(table: pa.Table, names: dict[str, str]) -> pa.Table:
+    """The table with other names of its columns, which stand in quotation marks where they need some."""
+    plain = {field: name[1:-1].replace('""', '"') if name[0] == '"' else name for field, name in names.items()}
+    return table.rename_columns([plain.get(name, name) for name in table.column_names])

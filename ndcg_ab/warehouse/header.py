@@ -15,7 +15,7 @@ def header(metric: Metric, dialect: str, *, mean: bool) -> str:
     """Every choice of the metric with its meaning, and its hash; ends with a new line."""
     chosen = DIALECTS[dialect]
     grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
-    tried = "executed by the tests of ndcg-ab" if chosen.is_executed else "parsed, but not executed, by its tests"
+    tried = ("" if chosen.is_executed else "parsed, but not ") + "executed by the tests of ndcg-ab"
     command = f"ndcg-ab sql --metric {shlex.quote(metric.name)} --dialect {dialect}{' --mean' if mean else ''}"
     lines = [f"{metric.name}, {grain}.", f"Made by: {command}", f"For {chosen.title}: {tried}."]
     lines.append(f"Definition {metric.hash} (docs/definitions.md):")
