@@ -53,4 +53,6 @@ def tables_of(
         raise InputError(
             "--rankings, --system: both are given; the rankings stand in one table, or in one of each system"
         )
-    return Tables(judgments, rankings or "rankings", systems or {}, judgments_columns or {}, columns or {})
+    return Tables(
+        judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}
+    )

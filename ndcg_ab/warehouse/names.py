@@ -40,7 +40,7 @@ def column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialec
 
 def path(option: str, kind: str, name: str, dialect: Dialect) -> str:
     parts = PART.findall(name)
-    if ".".join(parts) != name:
+    if not parts or ".".join(parts) != name:
         expression = ", or a dbt expression in {{ }}" if kind == "table" else ""
         raise InputError(
             f"{option} {shown(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a part with"

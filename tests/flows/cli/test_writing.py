@@ -9,7 +9,7 @@ from ndcg_ab.flows.cli.app import app
 
 def test_it_prints_the_query() -> None:
     options = ["--metric", "rr@5", "--dialect", "postgres", "--judgments", "s.judged", "--mean"]
-    options += ["--system", "old=s.old", "--system", "new=s.new", "--columns", "query_id=qid,doc_id=url"]
+    options += ["--system", "old=s.one", "--system", "new=s.new", "--columns", "query_id=qid,doc_id=url"]
     options += ["--judgments-columns", "grade=rating"]
     found = CliRunner().invoke(app, ["sql", *options])
     assert found.exit_code == 0
@@ -17,12 +17,12 @@ def test_it_prints_the_query() -> None:
         "rr@5",
         dialect="postgres",
         judgments="s.judged",
-        systems={"old": "s.old", "new": "s.new"},
+        systems={"old": "s.one", "new": "s.new"},
         columns={"query_id": "qid", "doc_id": "url"},
         judgments_columns={"grade": "rating"},
         mean=True,
     )
-    assert "from s.old as returned\n    union all\n" in found.stdout
+    assert "from s.one as returned\n    union all\n" in found.stdout
 
 
 WRONG = [

@@ -1,5 +1,6 @@
 """How a query reads: its comment, its lines, and that every database's parser takes it."""
 
+import pytest
 import sqlglot
 from sqlglot import exp
 
@@ -46,6 +47,7 @@ def test_the_comment_states_the_definition() -> None:
         assert said == dialect.is_executed == (name in WAREHOUSES)
 
 
+@pytest.mark.slow
 def test_every_parser_takes_it() -> None:
     for name in DIALECTS:
         for metric in METRICS:
