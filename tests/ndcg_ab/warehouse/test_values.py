@@ -75,6 +75,7 @@ REFUSED = {
     "ndcg(negative=error)@10": {"contradicting", "no grade", "no number", "infinite", "twice", "below"},
     "ndcg(gain={1:1, 2:2})@10": {"contradicting", "no grade", "no number", "infinite", "twice", "unlisted"},
     "ndcg(ideal=max, max_grade=4)@10": {"contradicting", "no grade", "no number", "infinite", "twice", "unlisted"},
+    "ndcg(ideal=max, gain={1:1, 2:2})@10": set(WRONG),  # what every place holds cannot be told
 }
 ODD = {"system_id": "Ranker", "query_id": '"Query ""Id"""', "doc_id": "URL", "score": "order", "grade": '"the grade"'}
 
@@ -196,7 +197,7 @@ def test_what_is_refused_has_no_value(warehouse: Warehouse) -> None:
     for name, wrong in REFUSED.items():
         found = warehouse.values(parse(name), tables)
         assert {query for (_, query), value in found.items() if value is None} == wrong, name
-        assert found["new", "right"], name
+        assert found["new", "right"] or "right" in wrong, name
 
 
 def test_the_mean(warehouse: Warehouse) -> None:
