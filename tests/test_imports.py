@@ -18,7 +18,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("testing",),
     ("api", "tracking"),
     ("report",),
-    ("studies", "history"),
+    ("studies", "history", "warehouse"),
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
