@@ -123,7 +123,7 @@ def evaluation(folder: Path, **changes: Any) -> Evaluation:
 
 
 def on(master: str, folder: Path) -> dict[str, Any]:
-    return {"engine": {"spark": {"master": master, "conf": CONF, "scratch": f"{folder}/scratch"}}}
+    return {"engine": {"spark": {"master": master, "conf": CONF, "scratch": f"{folder}/scratch", "patience": 400}}}
 
 
 def here(folder: Path, output: str) -> Evaluation:
@@ -265,7 +265,7 @@ from ndcg_ab.engines.spark import SparkEngine
 from ndcg_ab.evaluation.pipeline import check_only, opened
 from tests.small_evaluation import small
 
-evaluation = small(Path(sys.argv[1]), engine={"spark": {"remote": sys.argv[2]}})
+evaluation = small(Path(sys.argv[1]), engine={"spark": {"remote": sys.argv[2], "patience": 400}})
 with opened(evaluation) as engine:
     found, counts = check_only(evaluation, engine)
     assert isinstance(engine.there, SparkEngine)
