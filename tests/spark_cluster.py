@@ -55,6 +55,26 @@ def standalone(folder: Path) -> Iterator[str]:
         yield address
 
 
+@contextlib.contextmanager
+def connect(folder: Path) -> Iterator[str]:
+    """The address of a server of Spark Connect, which is ended with the block."""
+    import pyspark
+
+    port = free_port()
+    conf = CONF | {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
+    conf |= {"spark.ui.enabled": False, "spark.sql.warehouse.dir": folder / "warehouse"}
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    for key, value in conf.items():
+        command += ["--conf", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    with (folder / "connect.log").open("wb") as log, contextlib.ExitStack() as ended:
+        process = subprocess.Popen([*command, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=folder)
+        ended.callback(end, process)
+        wait_for(port, process, folder / "connect.log")
+        yield f"sc://127.0.0.1:{port}"
+
+
 def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and process.poll() is None:

@@ -112,7 +112,7 @@ class Spark(Model):
     scratch: str | None = Field(
         None, description="Folder or address for tables while it works, for every worker to reach; emptied at the end."
     )
-    patience: float = Field(60.0, gt=0, le=86400, description="Seconds in which the cluster must begin to work.")
+    patience: float = Field(120.0, gt=0, le=86400, description="Seconds in which the cluster must begin to work.")
 
     @field_validator("conf", mode="before")
     @classmethod

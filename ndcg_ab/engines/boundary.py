@@ -81,7 +81,6 @@ class BoundaryEngine(Engine):
         if instead_of not in LARGE:
             super().use(name, instead_of)
             return
-        self.build(name)
         self._other_side().use(name, instead_of)
         self._forget(instead_of)
 

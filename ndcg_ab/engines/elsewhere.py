@@ -19,7 +19,7 @@ class Cluster:
     remote: str | None = None
     conf: Mapping[str, str] = dataclasses.field(default_factory=dict)
     scratch: str | None = None
-    patience: float = 60.0
+    patience: float = 120.0
 
     @property
     def address(self) -> str:

@@ -65,6 +65,17 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     assert there.was_left
 
 
+def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
+    evaluation, cluster = small(tmp_path, metrics=["ndcg(duplicates=first)@10"]), Cluster()
+    ranking = tmp_path / "inputs" / "new.run"
+    ranking.write_text(ranking.read_text() + ranking.read_text().splitlines()[0] + "\n")
+    with DuckDBEngine() as engine:
+        alone = pipeline.run_pipeline(evaluation, engine)
+    assert "duplicate_document" in {finding.code for finding in alone.findings}
+    with cluster.engine(None) as engine:
+        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+
+
 def page_of(bundle: Path) -> PageData:
     with DuckDBEngine(bundle / TABLES) as engine:
         return gather(engine, read_bundle(bundle).outcome, read_content(bundle))

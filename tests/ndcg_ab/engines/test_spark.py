@@ -3,6 +3,8 @@
 import dataclasses
 import random
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +21,9 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.report.page.data import PageData, gather
-from tests.small_evaluation import calling, no_tracker, plain_page
-from tests.spark_cluster import CONF, missing, standalone
+from tests.places import ROOT
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.spark_cluster import CONF, connect, missing, standalone
 
 pytestmark = [
     pytest.mark.slow,
@@ -120,7 +123,7 @@ def evaluation(folder: Path, **changes: Any) -> Evaluation:
 
 
 def on(master: str, folder: Path) -> dict[str, Any]:
-    return {"engine": {"spark": {"master": master, "conf": CONF, "scratch": f"{folder}/scratch"}}}
+    return {"engine": {"spark": {"master": master, "conf": CONF, "scratch": f"{folder}/scratch", "patience": 400}}}
 
 
 def here(folder: Path, output: str) -> Evaluation:
@@ -252,3 +255,32 @@ def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
     nowhere = evaluation(folder, **on(f"spark://127.0.0.1:{port}", folder))
     with pytest.raises(InputError, match=rf"^spark://127.0.0.1:{port}: Spark cannot be reached: .*refused$"):
         pipeline.pull_all(nowhere, lambda step: None)
+
+
+CHECK = """
+import sys
+from pathlib import Path
+
+from ndcg_ab.engines.spark import SparkEngine
+from ndcg_ab.evaluation.pipeline import check_only, opened
+from tests.small_evaluation import small
+
+evaluation = small(Path(sys.argv[1]), engine={"spark": {"remote": sys.argv[2], "patience": 400}})
+with opened(evaluation) as engine:
+    found, counts = check_only(evaluation, engine)
+    assert isinstance(engine.there, SparkEngine)
+print(*[finding.message for finding in found], counts, sep="\\n")
+"""
+
+
+def test_spark_connect_checks_the_same(tmp_path: Path) -> None:
+    """In a process of its own, since one has either kind of session."""
+    alone = small(tmp_path)
+    with pipeline.opened(alone) as engine:
+        found, counts = pipeline.check_only(alone, engine)
+    with connect(tmp_path) as address:
+        command = [sys.executable, "-c", CHECK, str(tmp_path), address]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert done.returncode == 0, done.stderr
+        assert not [*tmp_path.glob("warehouse/*")]
+    assert done.stdout.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
