@@ -16,7 +16,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
-from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
@@ -345,4 +345,4 @@ def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
 
 
 def opened(evaluation: Evaluation, folder: Path) -> Engine:
-    return open_engine(folder / bundles.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)
+    return pipeline.engine_of(evaluation, folder / bundles.TABLES)

@@ -15,7 +15,6 @@ from ndcg_ab.config.from_options import checked
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.sources import FileFormat
-from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.gates import check_gates
@@ -60,6 +59,8 @@ def compare(
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
     threads: int | None = None,
+    memory_limit: str | None = None,
+    spill: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> CompareResult:
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
@@ -78,7 +79,8 @@ def compare(
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
-    threads: by default every core.  progress: told what begins.
+    threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
+        fit into it; by default among the temporary files.  progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
     arguments: dict[str, Any] = dict(locals())
@@ -116,8 +118,7 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
         if progress:
             progress(step)
 
-    resources = evaluation.resources
-    with open_engine(None, resources.threads, resources.memory_limit) as engine:
+    with pipeline.engine_of(evaluation) as engine:
         read: list[pipeline.Read] = []
         outcome = pipeline.run_pipeline(evaluation, engine, say, read.append)
         outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))

@@ -7,12 +7,15 @@ from ndcg_ab.engines.base import Engine
 __all__ = ["Engine", "open_engine"]
 
 
-def open_engine(path: Path | None = None, threads: int | None = None, memory_limit: str | None = None) -> Engine:
+def open_engine(
+    path: Path | None = None, threads: int | None = None, memory_limit: str | None = None, spill: Path | None = None
+) -> Engine:
     """The engine of an evaluation, to be closed with `with`.
 
-    path: the file that keeps its tables; None keeps them in memory.  threads, memory_limit: what it may use; by default
-    every core and 80 % of the memory.
+    path: the file that keeps its tables; None keeps them in memory.  threads: what it may use; by default every core.
+    memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.  spill: where what does not fit
+    goes; by default beside the file, or the folder of temporary files.  Raises InputError (`Memory`).
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
-    return DuckDBEngine(path, threads, memory_limit)
+    return DuckDBEngine(path, threads, memory_limit, spill=spill)

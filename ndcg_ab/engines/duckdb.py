@@ -3,7 +3,6 @@
 import contextlib
 import json
 import random
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,10 @@ import pyarrow as pa
 from ndcg_ab.engines.base import Engine, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.errors import InputError, SilentError, SqlError
+from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 READ_ROWS = 1 << 16  # rows that are read at once of a file of somebody else's
 
 
@@ -25,7 +26,8 @@ class DuckDBEngine(Engine):
     """Tables in DuckDB.
 
     path: the database file, which remembers what was made in it; None keeps the tables in memory.
-    threads, memory_limit: what DuckDB may use; by default every core and 80 % of the memory.
+    threads: by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.
+    spill: where what does not fit goes; by default beside the file, or the folder of temporary files.
     """
 
     def __init__(
@@ -34,24 +36,30 @@ class DuckDBEngine(Engine):
         threads: int | None = None,
         memory_limit: str | None = None,
         files: Mapping[str, SqlFile] | None = None,
+        spill: Path | None = None,
     ) -> None:
         super().__init__(files)
+        self.memory = Memory(memory_limit, spill, has_folder=path is None or spill is not None)
         config: dict[str, Any] = {
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }
-        if threads:
+        if threads := self.memory.threads(threads):
             config["threads"] = threads
-        if memory_limit:
-            config["memory_limit"] = memory_limit
-        if path is None:
-            config["temp_directory"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-spill")
+        if self.memory.for_duckdb is not None:
+            config["memory_limit"] = f"{self.memory.for_duckdb // 1000}KB"
+        if self.memory.folder is not None:
+            config["temp_directory"] = str(self.memory.folder)
         self.in_memory = path is None
         try:
             self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
+            self.memory.close()
             raise SqlError(f"DuckDB cannot start: {error}") from None
+        except BaseException:
+            self.memory.close()
+            raise
         if self.files and not self.in_memory:
             self._recall()
 
@@ -63,6 +71,7 @@ class DuckDBEngine(Engine):
                 self._remember()
         finally:
             self.connection.close()
+            self.memory.close()
 
     def count(self, name: str, where: Parameters | None = None) -> int:
         if name in self.files:
@@ -87,7 +96,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'create or replace table "{name}" as select * from incoming')
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        with naming(file):
+        with self._naming(file):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
@@ -95,8 +104,20 @@ class DuckDBEngine(Engine):
         self.connection.execute(f'drop table if exists "{name}"')
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        with naming(file) if file else contextlib.nullcontext():
+        with self._naming(file):
             return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()
+
+    @contextlib.contextmanager
+    def _naming(self, file: SqlFile | None) -> Iterator[None]:
+        """An error of DuckDB's says which file it is about, or that the spill folder takes no more."""
+        try:
+            yield
+        except duckdb.Error as error:
+            if self.memory.folder is not None and any(words in str(error) for words in NO_ROOM):
+                raise self.memory.no_room(first_line(error)) from error
+            if file is None:
+                raise
+            raise SqlError(f"sql/{file.path.name}: {type(error).__name__}: {error}") from error
 
     # ---- a database file that grows: the history, and bundles of earlier versions
 
@@ -161,15 +182,6 @@ class DuckDBEngine(Engine):
                 self.made[name] = json.loads(parameters)
             else:
                 self.settings = json.loads(parameters)
-
-
-@contextlib.contextmanager
-def naming(file: SqlFile) -> Iterator[None]:
-    """An error of DuckDB's says which file it is about."""
-    try:
-        yield
-    except duckdb.Error as error:
-        raise SqlError(f"sql/{file.path.name}: {type(error).__name__}: {error}") from error
 
 
 def is_duckdbs(error: BaseException) -> bool:

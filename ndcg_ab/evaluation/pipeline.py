@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
 from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
@@ -46,6 +46,15 @@ class Read(NamedTuple):
 
 
 WhenRead = Callable[[Read], None]
+
+
+def engine_of(evaluation: Evaluation, path: Path | None = None) -> Engine:
+    """An engine with what the evaluation may use.
+
+    path: the file that keeps its tables; None keeps them in memory.
+    """
+    resources = evaluation.resources
+    return open_engine(path, resources.threads, resources.memory_limit, evaluation.spill_folder)
 
 
 def run_pipeline(
