@@ -28,8 +28,8 @@ def bytes_of(size: str) -> int:
     assert found is not None
     if found[2] == "%":
         return round(float(found[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    base = 1024 if found[4] else 1000
-    return int(round(float(found[1]) * base ** UNITS[found[3]]))
+    unit: int = (1024 if found[4] else 1000) ** UNITS[found[3]]
+    return round(float(found[1]) * unit)
 
 
 def too_little(size: str) -> str | None:

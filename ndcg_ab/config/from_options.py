@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ndcg_ab.config.file import problems
 from ndcg_ab.config.hints import is_number, plain_number, threshold
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.room import Room
+from ndcg_ab.config.room import USUAL, Room
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import separate
@@ -262,7 +262,7 @@ def evaluation_of(
     baseline: str | None,
     metrics: Sequence[str] | None,
     statistics: dict[str, Any],
-    room: Room = Room(),
+    room: Room = USUAL,
     plan: Plan = Plan(),
     least_systems: int = 1,
 ) -> Evaluation:
