@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.near_ids import check_documents_alike, check_queries_alike
@@ -12,9 +12,10 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.ranking_checks import Noticed, check_depths, check_rankings, noticed_of, remarked
 from ndcg_ab.evaluation.severities import refuse_errors
-from ndcg_ab.evaluation.unmatched_ids import check_documents, distinct, query_spelling
+from ndcg_ab.evaluation.unmatched_ids import check_documents, query_spelling
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import distinct, file_of, first_text, null_count
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
@@ -87,7 +88,7 @@ def check_table(
         words = numerus(row.count) | policies(evaluation.metric_list, row.count) | {"document": document}
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
         if code == "no_shared_query":
-            message += query_spelling(*(distinct(each.table["query_id"]) for each in (pulled, judgments)))
+            message += query_spelling(*(distinct(each.table, "query_id") for each in (pulled, judgments)))
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
@@ -95,8 +96,7 @@ def check_table(
 
 
 def first_query(pulled: Pulled) -> str:
-    found: str = pulled.table["query_id"][0].as_py()
-    return found
+    return first_text(pulled.table, "query_id")
 
 
 def numerus(count: int) -> dict[str, str]:
@@ -184,7 +184,7 @@ def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics
     for metric in metrics:
         if metric.ties == "given":
             for name, pulled in rankings.items():
-                if pulled.table["rank"].null_count:
+                if null_count(pulled.table, "rank"):
                     raise InputError(
                         f"{pulled.origin}: system {name} gives no ranks, which the metric {metric.name} orders by;"
                         " choose another rule for ties"
@@ -195,11 +195,12 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
     found = []
     for system_id, pulled in rankings.items():
-        engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
-        if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
+        columns = ("query_id", "doc_id")
+        one = InFiles(dict(zip(columns, columns, strict=True)), [(file_of(pulled.table), {})])
+        engine.put_files("pulled_one_ranking", one, lasting=False)
+        if not engine.repeats("pulled_one_ranking", columns):
             continue
-        columns = ("query_id", "doc_id", "copies")
-        rows = engine.rows("duplicate_document", columns, order="query_id, doc_id", system_id=system_id)
+        rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)
         for query_id, doc_id, copies in rows[:1]:
             total = len(rows)
             if all(metric.duplicates == "first" for metric in metrics):

@@ -5,7 +5,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,8 +16,9 @@ from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, rank_rule
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
-from ndcg_ab.evaluation.unmatched_ids import distinct, is_seam
+from ndcg_ab.evaluation.unmatched_ids import is_seam
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import batches_of, distinct
 from ndcg_core.measures.metric import Metric
 
 LOOKED_AT = 100  # places of every query in which near misses are looked for
@@ -25,6 +26,7 @@ AFFIXED = 500  # queries in which prefixes and endings are looked for
 LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
 MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
 
+Texts = Callable[[], Iterator[pa.ChunkedArray]]
 Pair = tuple[str, str]  # an id of the ranking, an id of the judgments
 
 
@@ -73,10 +75,10 @@ def check_documents_alike(
     told = {finding.system for finding in known if finding.code in ("unmatched_document", "no_judged_result")}
     found = []
     for name, pulled in rankings.items():
-        if name in told:
+        if name in told or name not in pairs:
             continue
-        seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        for words, alike in by_spelling(seen, pulled.table["doc_id"], judgments.table["doc_id"]).items():
+        seen = {pair: len(queries) for pair, queries in pairs[name].items()}
+        for words, alike in by_spelling(seen, texts_of(pulled, "doc_id"), texts_of(judgments, "doc_id")).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -90,15 +92,15 @@ def check_documents_alike(
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says which systems leave judged queries unanswered that they answer in another spelling."""
-    judged = set(distinct(judgments.table["query_id"]))
+    judged = set(distinct(judgments.table, "query_id"))
     found = []
     for name, pulled in rankings.items():
-        own = set(distinct(pulled.table["query_id"]))
+        own = set(distinct(pulled.table, "query_id"))
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        ids, judged_ids = (pa.chunked_array([sorted(each)], pa.string()) for each in (own, judged))
-        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
+        texts = (texts_of(pulled, "query_id"), texts_of(judgments, "query_id"))
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), *texts).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -106,6 +108,11 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
             examples = examples_of(pulled, [(query_id, "") for query_id, _ in alike[:MOST]])
             found.append(Finding("near_query", "warning", message, len(alike), name, examples=examples))
     return found
+
+
+def texts_of(pulled: Pulled, name: str) -> Texts:
+    """All texts of a column, some at a time, as often as they are asked for."""
+    return lambda: (batch[name].cast(pa.string()) for batch in batches_of(pulled.table, [name]))
 
 
 def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
@@ -127,9 +134,7 @@ def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
-def by_spelling(
-    pairs: Mapping[Pair, int], own_ids: pa.ChunkedArray, judged_ids: pa.ChunkedArray
-) -> dict[str, list[Pair]]:
+def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way.
 
     pairs: how often each is seen. own_ids, judged_ids: all ids of both sides. Where the side whose ids are shorter has
@@ -157,13 +162,13 @@ def by_spelling(
     return found
 
 
-def has_such(ids: pa.ChunkedArray, affixes: Sequence["Affix"]) -> bool:
+def has_such(ids: Texts, affixes: Sequence["Affix"]) -> bool:
     """Whether some of the ids have the one prefix or ending, or the character at which several begin or end."""
     first = affixes[0]
     if len(affixes) > 1:
-        return bool(pc.any(pc.match_substring(ids.cast(pa.string()), first.seam)).as_py())
+        return any(pc.any(pc.match_substring(texts, first.seam)).as_py() for texts in ids())
     has = pc.starts_with if first.side == "prefix" else pc.ends_with
-    return bool(pc.any(has(ids.cast(pa.string()), first.text)).as_py())
+    return any(pc.any(has(texts, first.text)).as_py() for texts in ids())
 
 
 class Affix(NamedTuple):

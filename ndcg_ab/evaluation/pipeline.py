@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.engines.base import InFiles
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
 from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
@@ -23,10 +24,12 @@ from ndcg_ab.evaluation.score_checks import check_coverage
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED
+from ndcg_ab.sources.spilled import Spilled, file_of, keep_in
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -99,7 +102,7 @@ def score_all(
     when_read: WhenRead = lambda read: None,
 ) -> tuple[list[Finding], int]:
     """Everything before the tests: the data check's findings, and how many queries were computed twice."""
-    judgments, queries, rankings = pull_all(evaluation, say)
+    judgments, queries, rankings = pull_all(evaluation, say, engine.memory)
     when_read(Read(judgments, queries, rankings))
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
@@ -112,17 +115,27 @@ def score_all(
     return findings, parity_queries
 
 
-def pull_all(evaluation: Evaluation, say: Say) -> tuple[Pulled, Queries, dict[str, Pulled]]:
-    """Judgments, queries and every system's ranking, in that order."""
+def pull_all(
+    evaluation: Evaluation, say: Say, memory: Memory | None = None
+) -> tuple[Pulled, Queries, dict[str, Pulled]]:
+    """Judgments, queries and every system's ranking, in that order.
+
+    memory: what may be used; where it has a limit, rankings go to its folder as they are read.
+    """
     say("reading judgments")
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
     rankings = {}
-    for system in evaluation.systems:
+    for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
         source = system.source
         rankings[system.name] = pull(
-            source, RANKING, evaluation.directory, queries.texts, attributes=attributes_for(source, queries)
+            source,
+            RANKING,
+            evaluation.directory,
+            queries.texts,
+            attributes=attributes_for(source, queries),
+            keep=keep_in(memory, f"ranking{place}.parquet"),
         )
     return judgments, queries, rankings
 
@@ -145,7 +158,7 @@ def load(
     engine.put("pulled_judgment", judgments.table)
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
-    engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    put_rankings(engine, rankings)
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
@@ -155,6 +168,16 @@ def load(
     metrics = evaluation.metric_list
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+
+
+def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
+    """All rankings as one table; where one stands in a file, the others do for as long as it takes."""
+    if not any(isinstance(pulled.table, Spilled) for pulled in rankings.values()):
+        engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+        return
+    columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
+    files = [(file_of(pulled.table), {"system_id": name}) for name, pulled in rankings.items()]
+    engine.put_files("pulled_ranking", InFiles(columns, files))
 
 
 def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
@@ -286,7 +309,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         systems = ", ".join(system.name for system in evaluation.systems)
         counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
         return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
-    judgments, queries, rankings = pull_all(evaluation, say)
+    judgments, queries, rankings = pull_all(evaluation, say, engine.memory)
     say("checking the data")
     load(engine, judgments, queries, rankings, evaluation)
     findings = check(engine, judgments, rankings, evaluation)

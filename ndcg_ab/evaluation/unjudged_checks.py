@@ -14,8 +14,8 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.ranking_checks import check_depths, check_rankings, noticed_of
 from ndcg_ab.evaluation.severities import refuse_errors, settled
-from ndcg_ab.evaluation.unmatched_ids import distinct
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
+from ndcg_ab.sources.spilled import distinct
 from ndcg_core.measures.metric import Metric
 
 NOT_CHECKED = (
@@ -48,7 +48,7 @@ def check_rankings_alone(evaluation: Evaluation, engine: Engine, say: pipeline.S
 
 def standing_in(rankings: Mapping[str, Pulled]) -> Pulled:
     """A table of judgments in which every query that a ranking answers has one, of no document."""
-    every = sorted({query_id for pulled in rankings.values() for query_id in distinct(pulled.table["query_id"])})
+    every = sorted({query_id for pulled in rankings.values() for query_id in distinct(pulled.table, "query_id")})
     first = next(iter(rankings.values()))
     rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
     return Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, first.source)

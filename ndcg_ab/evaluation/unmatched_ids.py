@@ -7,11 +7,8 @@ A system whose document ids carry a prefix, zeros or capitals that those of the 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
@@ -19,6 +16,7 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import distinct, of_queries
 
 FEW_MEET = 0.1  # below this share of the documents that could be judged, another spelling is looked for
 MOST_MEET = 0.5  # from this share on, another spelling is what was meant
@@ -105,23 +103,18 @@ def count_met(engine: Engine, queries: int) -> dict[str, Met]:
     return found
 
 
-def sampled(ranking: pa.Table, judgments: pa.Table) -> tuple[Ids, Ids]:
+def sampled(ranking: Any, judgments: Any) -> tuple[Ids, Ids]:
     """The document ids of the first queries in both tables, about `SAMPLE` of each side."""
-    own, judged = distinct(ranking["query_id"]), distinct(judgments["query_id"])
+    own, judged = distinct(ranking, "query_id"), distinct(judgments, "query_id")
     each = max(ranking.num_rows // len(own), judgments.num_rows // len(judged), 1)
-    chosen = pa.array(sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)], pa.string())
+    chosen = sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)]
     return by_query(ranking, chosen), by_query(judgments, chosen)
 
 
-def distinct(column: pa.ChunkedArray) -> list[str]:
-    found: list[str] = pc.unique(column).cast(pa.string()).to_pylist()
-    return found
-
-
-def by_query(table: pa.Table, chosen: pa.Array) -> Ids:
+def by_query(table: Any, chosen: Sequence[str]) -> Ids:
     """query_id -> document ids, in the order of the chosen queries."""
-    rows = table.filter(pc.is_in(table["query_id"], value_set=chosen))
-    found: dict[str, set[str]] = {query_id: set() for query_id in chosen.to_pylist()}
+    rows = of_queries(table, chosen)
+    found: dict[str, set[str]] = {query_id: set() for query_id in chosen}
     for query_id, doc_id in zip(rows["query_id"].to_pylist(), rows["doc_id"].to_pylist(), strict=True):
         found[query_id].add(doc_id)
     return {query_id: frozenset(ids) for query_id, ids in found.items()}

@@ -1,8 +1,6 @@
 """What a source is: a place that gives a table, and can say where in it something stands."""
 
 import dataclasses
-import hashlib
-import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 
+from ndcg_ab.sources.digests import content_of
 from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.spilled import Keep
 
 REMARKS, FAILED = b"ndcg_ab.remarks", b"ndcg_ab.failed"  # keys in a table's metadata
 
@@ -34,8 +32,12 @@ def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
     """The table with what its source noticed in its metadata, which Parquet keeps."""
     if not remarks:
         return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata_of(remarks)})
+
+
+def metadata_of(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
     text = json.dumps([dataclasses.asdict(remark) for remark in remarks])
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), REMARKS: text.encode()})
+    return {REMARKS: text.encode()} if remarks else {}
 
 
 def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
@@ -55,22 +57,24 @@ class Asked:
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
+    keep: where rows go that memory has no room for; None: it has room.
     """
 
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
+    keep: Keep | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
     """What a source gave.
 
-    documents: titles and addresses of documents in the columns of `DOCUMENT`, where they came along; they change no
-    result and no digest.
+    table: the rows, in memory or `Spilled`.  documents: titles and addresses of documents in the columns of `DOCUMENT`,
+    where they came along; they change no result and no digest.
     """
 
-    table: pa.Table
+    table: Any
     documents: pa.Table | None = None
 
 
@@ -102,9 +106,12 @@ class Source(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along."""
+    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
 
-    table: pa.Table
+    table: in memory, or `Spilled`.
+    """
+
+    table: Any
     layout: Layout
     source: Source
     documents: pa.Table | None = None
@@ -130,23 +137,10 @@ class Pulled:
 
         Queries that failed are a part of it: without them a query that found nothing would be the same.
         """
-        counted = Counted()
-        whole = {name: whole_column(self.table[name]) for name in self.table.column_names}
-        schema = self.layout.schema
-        with pacsv.CSVWriter(pa.PythonFile(counted, mode="w"), schema) as writer:
-            order = order_of({name: whole[name] for name in self.layout.order if whole.get(name) is not None})
-            for start in range(0, len(order), AT_ONCE):
-                places = order.slice(start, AT_ONCE)
-                rows = {
-                    field.name: pa.nulls(len(places), field.type)
-                    if (column := whole[field.name]) is None
-                    else column.take(places).cast(field.type)
-                    for field in schema
-                }
-                writer.write_table(pa.table(rows, schema=schema))
+        counted = content_of(self.table, self.layout.schema, self.layout.order)
         if self.failed:
-            counted.hash.update(json.dumps(["failed", *sorted(self.failed)]).encode())
-        return counted.hash.hexdigest()[:32]
+            counted.update(json.dumps(["failed", *sorted(self.failed)]).encode())
+        return counted.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message."""
@@ -156,43 +150,3 @@ class Pulled:
 def in_words(places: list[int], word: str) -> str:
     """``line 7``, ``rows 7 and 9``."""
     return f"{word}{'s' * (len(places) > 1)} {' and '.join(map(str, places[:3]))}"
-
-
-AT_ONCE = 1 << 16  # rows that are digested at once: no second copy of a large table is made
-
-
-class Counted(io.RawIOBase):
-    """A file whose content is digested, and not kept."""
-
-    def __init__(self) -> None:
-        self.hash = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.hash.update(content)
-        return len(content)
-
-
-def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
-    """A column in one piece; None where it holds nothing."""
-    if column.null_count == len(column) and len(column):
-        return None
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def order_of(columns: Mapping[str, pa.Array]) -> pa.Array:
-    """The places of the rows in the order of these columns."""
-    keys = {name: places_of(column) for name, column in columns.items()}
-    return pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-
-
-def places_of(column: pa.Array) -> pa.Array:
-    """A column to sort by: the texts, or where each is kept once, numbers in the order of the texts."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())
-    return order.take(column.indices)

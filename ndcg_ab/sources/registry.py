@@ -10,6 +10,7 @@ from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
 from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Asked, Pulled, Source
 from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.spilled import Keep, Spilled
 
 
 def file_or_table(described: FileSource, directory: Path) -> Source:
@@ -66,13 +67,18 @@ def pull(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
+    keep: Keep | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
 
     directory: what relative paths start from, and where modules are looked for.
     queries: query_id -> text, for sources that need them.  attributes: query_id -> {column: value}, for their requests.
     folder: where answers may be kept while the run lasts; None: nowhere.
+    keep: where rows go that memory has no room for; None: it has room.
     """
     source = source_of(described, directory)
-    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder))
-    return Pulled(found.table, layout, source, found.documents)
+    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder, keep))
+    table = found.table
+    if keep is not None and not isinstance(table, Spilled):
+        table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
+    return Pulled(table, layout, source, found.documents)

@@ -100,7 +100,7 @@ def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_pat
     found = with_room(evaluation, Room(memory_limit="1GB", spill="there"))
     assert (found.resources.threads, found.resources.memory_limit) == (3, "1GB")
     assert found.spill_folder == (Path.cwd() / "there").resolve()
-    with pytest.raises(InputError, match="^--memory-limit = '10MB': is too little to work with"):
+    with pytest.raises(InputError, match=r"^--memory-limit = '10MB': is too little to work with"):
         with_room(evaluation, Room(memory_limit="10MB"))
-    with pytest.raises(InputError, match="^--threads = 0: must be 1 or more"):
+    with pytest.raises(InputError, match=r"^--threads = 0: must be 1 or more"):
         with_room(evaluation, Room(threads=0))
