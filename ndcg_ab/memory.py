@@ -14,9 +14,10 @@ from typing import IO, Self
 
 from ndcg_ab.errors import InputError
 
-LEAST = 500_000_000  # bytes: measured, a small comparison takes 220 MB, and DuckDB needs some to sort and to group
-OURS = 400_000_000  # bytes of a limit that are not DuckDB's: Python, its libraries, and rows on their way
-LEAST_FOR_DUCKDB = 150_000_000
+# Measured: a small comparison takes 220 MB; three rankings of 7 million rows some 350 MB beside DuckDB, which takes up
+# to a tenth more than it is allowed, and does not get along with less than 180 MB.
+LEAST = 600_000_000  # bytes
+OURS, SLACK = 350_000_000, 0.1
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill folder is named
@@ -99,7 +100,7 @@ class Memory:
     @property
     def for_duckdb(self) -> int | None:
         """Bytes that DuckDB may take of the limit."""
-        return None if self.limit is None else max(self.limit - OURS, LEAST_FOR_DUCKDB)
+        return None if self.limit is None else round(self.limit * (1 - SLACK)) - OURS
 
     def threads(self, wanted: int | None) -> int | None:
         """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""

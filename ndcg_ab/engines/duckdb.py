@@ -81,9 +81,8 @@ class DuckDBEngine(Engine):
         """
         names = ", ".join(f'"{column}"' for column in columns)
         if self.memory.limit is not None and self.count(name) > SORTED:
-            text = (
-                f'select 1 from (select hash({names}) as hash from "{name}") group by hash having count(*) > 1 limit 1'
-            )
+            hashed = f'select hash({names}) as hash from "{name}"'
+            text = f"select 1 from ({hashed}) group by hash having count(*) > 1 limit 1"
             with naming(None, self.memory):
                 return bool(self.connection.execute(text).fetchall())
         hashes = self.connection.execute(f'select hash({names}) as hash from "{name}"').fetchnumpy()["hash"]
