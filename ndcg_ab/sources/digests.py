@@ -24,11 +24,11 @@ def content_of(table: Any, schema: pa.Schema, order: Sequence[str]) -> "hashlib.
 def ordered(table: Any, schema: pa.Schema, order: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a table in this order, some at a time: no second copy of a large table is made."""
     if isinstance(table, Spilled):
-        by = [name for name in order if table.null_count(name) < table.num_rows]
+        by = [name for name in order if name in schema.names and table.null_count(name) < table.num_rows]
         yield from (pa.Table.from_batches([rows]).cast(schema) for rows in in_order(table, schema.names, by))
         return
     whole = {name: whole_column(table[name]) for name in schema.names}
-    places = order_of({name: whole[name] for name in order if whole[name] is not None})
+    places = order_of({name: whole[name] for name in order if whole.get(name) is not None})
     for start in range(0, len(places), AT_ONCE):
         these = places.slice(start, AT_ONCE)
         columns = {
