@@ -1,10 +1,11 @@
 -- answered_query: how many documents each system returned for each query, which ranks they bear, which scores.
 -- grain:  one row per (system_id, query_id)
--- reads:  query, ranking
+-- reads:  pulled_answer, query, ranking
 -- params: -
 -- has_plain_ranks: its own ranks are lowest_rank, lowest_rank + 1 … to highest_rank, each once, as their sum and the
 -- sum of their squares tell, both exact (ranks beyond 10^12 are never taken for plain ones); null where it has none.
--- Scores and ranks are null where a ranking has none.
+-- Scores and ranks are null where a ranking has none. Of a system whose ranking was reduced while it was read, which
+-- leaves rows out that no metric looks at, the answers came with it, and its ranks are plain.
 with answer as (
     select
         system_id,
@@ -20,40 +21,69 @@ with answer as (
         min(score) as lowest_score,
         max(score) as highest_score,
     from ranking
+    where system_id not in (select reduced.system_id, from pulled_answer as reduced)
     group by
         system_id,
         query_id
+),
+
+whole_answer as (
+    select
+        system_id,
+        query_id,
+        returned,
+        lowest_rank,
+        highest_rank,
+        case
+            when lowest_rank is null then null
+            when
+                highest_rank - lowest_rank + 1 <> returned
+                or greatest(abs(lowest_rank), abs(highest_rank)) > 1000000000000
+                then false
+            else
+                2 * rank_sum
+                = cast(returned as decimal(18, 0))
+                * cast(lowest_rank + highest_rank as decimal(18, 0))
+                and 6 * (
+                    square_sum
+                    - 2 * cast(lowest_rank as decimal(13, 0)) * cast(rank_sum as decimal(25, 0))
+                    + cast(lowest_rank as decimal(13, 0))
+                    * cast(lowest_rank as decimal(13, 0))
+                    * cast(returned as decimal(12, 0))
+                )
+                = cast(returned as decimal(12, 0))
+                * cast(returned - 1 as decimal(12, 0))
+                * cast(2 * returned - 1 as decimal(13, 0))
+        end as has_plain_ranks,
+        lowest_score,
+        highest_score,
+    from answer
+),
+
+every_answer as (
+    select *, from whole_answer
+    union all
+    select
+        system_id,
+        query_id,
+        returned,
+        lowest_rank,
+        highest_rank,
+        has_plain_ranks,
+        lowest_score,
+        highest_score,
+    from pulled_answer
 )
 
 select
-    answer.system_id,
-    answer.query_id,
-    answer.returned,
-    answer.lowest_rank,
-    answer.highest_rank,
-    case
-        when answer.lowest_rank is null then null
-        when
-            answer.highest_rank - answer.lowest_rank + 1 <> answer.returned
-            or greatest(abs(answer.lowest_rank), abs(answer.highest_rank)) > 1000000000000
-            then false
-        else
-            2 * answer.rank_sum
-            = cast(answer.returned as decimal(18, 0))
-            * cast(answer.lowest_rank + answer.highest_rank as decimal(18, 0))
-            and 6 * (
-                answer.square_sum
-                - 2 * cast(answer.lowest_rank as decimal(13, 0)) * cast(answer.rank_sum as decimal(25, 0))
-                + cast(answer.lowest_rank as decimal(13, 0))
-                * cast(answer.lowest_rank as decimal(13, 0))
-                * cast(answer.returned as decimal(12, 0))
-            )
-            = cast(answer.returned as decimal(12, 0))
-            * cast(answer.returned - 1 as decimal(12, 0))
-            * cast(2 * answer.returned - 1 as decimal(13, 0))
-    end as has_plain_ranks,
-    answer.lowest_score,
-    answer.highest_score,
+    every_answer.system_id,
+    every_answer.query_id,
+    every_answer.returned,
+    every_answer.lowest_rank,
+    every_answer.highest_rank,
+    every_answer.has_plain_ranks,
+    every_answer.lowest_score,
+    every_answer.highest_score,
     coalesce(query.is_judged, false) as is_judged,
-from answer
-left join query on answer.query_id = query.query_id
+from every_answer
+left join query on every_answer.query_id = query.query_id

@@ -147,7 +147,7 @@ def compare(
         with engine_of(evaluation) as engine:
             read: list[Read] = []
             with Progress(quiet) as say:
-                outcome = run_pipeline(evaluation, engine, say, read.append)
+                outcome = run_pipeline(evaluation, engine, say, read.append, whole=bool(report))
             outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
             if markdown:
                 from ndcg_ab.report.comment import QUERIES, comment

@@ -15,7 +15,7 @@ from ndcg_ab.evaluation.severities import refuse_errors
 from ndcg_ab.evaluation.unmatched_ids import check_documents, query_spelling
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.spilled import distinct, file_of, first_text, null_count
+from ndcg_ab.sources.spilled import file_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
@@ -88,7 +88,7 @@ def check_table(
         words = numerus(row.count) | policies(evaluation.metric_list, row.count) | {"document": document}
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
         if code == "no_shared_query":
-            message += query_spelling(*(distinct(each.table, "query_id") for each in (pulled, judgments)))
+            message += query_spelling(pulled.query_ids, judgments.query_ids)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
@@ -96,7 +96,7 @@ def check_table(
 
 
 def first_query(pulled: Pulled) -> str:
-    return first_text(pulled.table, "query_id")
+    return pulled.query_ids[0]
 
 
 def numerus(count: int) -> dict[str, str]:
@@ -184,7 +184,7 @@ def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics
     for metric in metrics:
         if metric.ties == "given":
             for name, pulled in rankings.items():
-                if null_count(pulled.table, "rank"):
+                if pulled.lacks("rank"):
                     raise InputError(
                         f"{pulled.origin}: system {name} gives no ranks, which the metric {metric.name} orders by;"
                         " choose another rule for ties"
@@ -195,6 +195,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
     found = []
     for system_id, pulled in rankings.items():
+        if pulled.reduced:  # it was looked at
+            continue
         columns = ("query_id", "doc_id")
         one = InFiles(dict(zip(columns, columns, strict=True)), [(file_of(pulled.table), {})])
         engine.put_files("pulled_one_ranking", one, lasting=False)

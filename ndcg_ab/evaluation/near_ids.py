@@ -6,6 +6,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.unmatched_ids import is_seam
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.spilled import batches_of, distinct
+from ndcg_ab.sources.spilled import batches_of
 from ndcg_core.measures.metric import Metric
 
 LOOKED_AT = 100  # places of every query in which near misses are looked for
@@ -92,14 +93,14 @@ def check_documents_alike(
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says which systems leave judged queries unanswered that they answer in another spelling."""
-    judged = set(distinct(judgments.table, "query_id"))
+    judged = set(judgments.query_ids)
     found = []
     for name, pulled in rankings.items():
-        own = set(distinct(pulled.table, "query_id"))
+        own = set(pulled.query_ids)
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        texts = (texts_of(pulled, "query_id"), texts_of(judgments, "query_id"))
+        texts = (partial(in_one, own), partial(in_one, judged))
         for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), *texts).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
@@ -132,6 +133,10 @@ def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
 
 def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
+
+
+def in_one(ids: Iterable[str]) -> Iterator[pa.ChunkedArray]:
+    yield pa.chunked_array([sorted(ids)], pa.string())
 
 
 def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) -> dict[str, list[Pair]]:

@@ -20,16 +20,19 @@ from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
 from ndcg_ab.evaluation.score_checks import check_coverage
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
+from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
 from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.reduced import ANSWER
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED
-from ndcg_ab.sources.spilled import Spilled, file_of, keep_in
+from ndcg_ab.sources.spilled import Keep, Spilled, file_of, keep_in
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -65,15 +68,18 @@ def run_pipeline(
     engine: Engine,
     say: Say = lambda step: None,
     when_read: WhenRead = lambda read: None,
+    *,
+    whole: bool = True,
 ) -> Outcome:
     """Every step of one evaluation, in the tables of `engine`.
 
-    say: told what begins.  when_read: given the inputs as they were read.  Raises InputError, ParityError.
+    say: told what begins.  when_read: given the inputs as they were read.  whole: rankings are needed whole afterwards,
+    as for the page; else they may come in reduced, which changes no number.  Raises InputError, ParityError.
     """
     if evaluation.scores:
         settled, findings = take_scores(evaluation, engine, say, when_read)
         return conclude(engine, settled, findings, None)
-    findings, parity_queries = score_all(evaluation, engine, say, when_read)
+    findings, parity_queries = score_all(evaluation, engine, say, when_read, whole=whole)
     return conclude(engine, evaluation, findings, parity_queries)
 
 
@@ -100,13 +106,14 @@ def score_all(
     engine: Engine,
     say: Say,
     when_read: WhenRead = lambda read: None,
+    *,
+    whole: bool = True,
 ) -> tuple[list[Finding], int]:
     """Everything before the tests: the data check's findings, and how many queries were computed twice."""
-    judgments, queries, rankings = pull_all(evaluation, say, engine.memory)
-    when_read(Read(judgments, queries, rankings))
+    read = pull_all(evaluation, say, engine.memory, whole=whole)
+    when_read(read)
     say("checking the data")
-    load(engine, judgments, queries, rankings, evaluation)
-    findings = check(engine, judgments, rankings, evaluation)
+    findings = load_and_check(engine, read, evaluation)
     say("scoring")
     score(engine, evaluation.metric_list)
     say("recomputing a sample")
@@ -115,29 +122,53 @@ def score_all(
     return findings, parity_queries
 
 
-def pull_all(
-    evaluation: Evaluation, say: Say, memory: Memory | None = None
-) -> tuple[Pulled, Queries, dict[str, Pulled]]:
+def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, whole: bool = True) -> Read:
     """Judgments, queries and every system's ranking, in that order.
 
-    memory: what may be used; where it has a limit, rankings go to its folder as they are read.
+    memory: what may be used; where it has a limit, rankings go to its folder as they are read.  whole: every row of the
+    rankings, whatever the metrics look at.
     """
     say("reading judgments")
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
+    wanted = None if whole else wanted_of(evaluation.metric_list, judgments)
     rankings = {}
     for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
-        source = system.source
-        rankings[system.name] = pull(
-            source,
-            RANKING,
-            evaluation.directory,
-            queries.texts,
-            attributes=attributes_for(source, queries),
-            keep=keep_in(memory, f"ranking{place}.parquet"),
-        )
-    return judgments, queries, rankings
+        keep = keep_in(memory, f"ranking{place}.parquet")
+        found = pull_system(evaluation, system.source, queries, wanted, keep)
+        if found.reduced and not holds_enough(found, judgments):
+            found = pull_system(evaluation, system.source, queries, None, keep)
+        rankings[system.name] = found
+    return Read(judgments, queries, rankings)
+
+
+def pull_system(
+    evaluation: Evaluation, source: Any, queries: Queries, wanted: Wanted | None, keep: Keep | None
+) -> Pulled:
+    return pull(
+        source,
+        RANKING,
+        evaluation.directory,
+        queries.texts,
+        attributes=attributes_for(source, queries),
+        keep=keep,
+        wanted=wanted,
+        threads=evaluation.resources.threads,
+    )
+
+
+def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
+    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
+    assert read.judgments is not None
+    rankings = read.rankings
+    load(engine, read.judgments, read.queries, rankings, evaluation)
+    try:
+        return check(engine, read.judgments, rankings, evaluation)
+    except WholeNeededError:
+        rankings = {name: each.whole() for name, each in rankings.items()}
+        load(engine, read.judgments, read.queries, rankings, evaluation)
+        return check(engine, read.judgments, rankings, evaluation)
 
 
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
@@ -159,6 +190,7 @@ def load(
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     put_rankings(engine, rankings)
+    engine.put("pulled_answer", answer_table(rankings))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
@@ -171,13 +203,26 @@ def load(
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
-    """All rankings as one table; where one stands in a file, the others do for as long as it takes."""
-    if not any(isinstance(pulled.table, Spilled) for pulled in rankings.values()):
+    """All rankings as one table, as far as they were read; those in files are read there."""
+    rows = {name: pulled.reduced.rows if pulled.reduced else pulled.table for name, pulled in rankings.items()}
+    if not any(isinstance(each, Spilled) for each in rows.values()):
         engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
         return
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
-    files = [(file_of(pulled.table), {"system_id": name}) for name, pulled in rankings.items()]
+    files = [(file_of(each), {"system_id": name}) for name, each in rows.items()]
     engine.put_files("pulled_ranking", InFiles(columns, files))
+
+
+def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
+    schema = pa.schema([("system_id", pa.string()), *ANSWER])
+    tables = [schema.empty_table()]
+    for name, pulled in rankings.items():
+        if pulled.reduced:
+            answers = pulled.reduced.answers
+            names = one_text(name, answers.num_rows).cast(pa.string())
+            tables.append(pa.table([names, *answers.columns], schema=schema))
+    return pa.concat_tables(tables)
 
 
 def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
@@ -197,18 +242,22 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
 
 def named(system_id: str, pulled: Pulled) -> pa.Table:
     """A system's ranking with its name in every row (kept once)."""
-    table = pulled.table
-    index = pa.array(np.zeros(table.num_rows, dtype=np.int8))
+    table = pulled.reduced.rows if pulled.reduced else pulled.table
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
     return pa.table(
         {
-            "system_id": pa.DictionaryArray.from_arrays(index, [system_id]),
+            "system_id": one_text(system_id, table.num_rows),
             "query_id": query_ids,
             "doc_id": table["doc_id"],
             "score": table["score"],
             "rank_given": table["rank"],
         }
     )
+
+
+def one_text(text: str, count: int) -> pa.Array:
+    """The same text in every row, kept once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])
 
 
 def score(engine: Engine, metrics: Sequence[Metric]) -> None:
@@ -309,16 +358,15 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         systems = ", ".join(system.name for system in evaluation.systems)
         counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
         return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
-    judgments, queries, rankings = pull_all(evaluation, say, engine.memory)
+    read = pull_all(evaluation, say, engine.memory, whole=False)
     say("checking the data")
-    load(engine, judgments, queries, rankings, evaluation)
-    findings = check(engine, judgments, rankings, evaluation)
+    findings = load_and_check(engine, read, evaluation)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
     judged, pairs = len(counts), sum(counts)
-    results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
+    results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
     counted = f"{queries_text(judged, 'judged')}, {pairs} judgment{'s' * (pairs != 1)}"
     return findings, f"{counted}; {results}; metrics {', '.join(evaluation.metrics)}"
 

@@ -109,7 +109,7 @@ def check_ranks(
     found = []
     if row := noticed.get(("repeated_rank", name)):
         query_id = row.places[0][0]
-        if null_count(pulled.table, "score"):
+        if pulled.lacks("score"):
             message = (
                 f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
                 f" query has (such as in query {query_id!r}): {'it is' if row.count == 1 else 'they are'} ordered by"
@@ -159,7 +159,9 @@ def check_constant(
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
     """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
-    if not null_count(pulled.table, "rank") or null_count(pulled.table, "score"):
+    if pulled.reduced:  # no score of it rises
+        return []
+    if not pulled.lacks("rank") or pulled.lacks("score"):
         return []
     pairs, rising = neighbours(pulled.table)
     several = [query_id for query_id, count in pairs.items() if count >= LEAST_RISING - 1]
@@ -263,13 +265,24 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says so where two systems have the same content: often one file was given under two names."""
     found = []
     for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
-        if is_copy(pulled.table, copy.table):
+        if pulled.count == copy.count and may_be_copy(pulled, copy) and is_copy(pulled.table, copy.table):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
             )
-            found.append(Finding("same_ranking", "warning", message, pulled.table.num_rows))
+            found.append(Finding("same_ranking", "warning", message, pulled.count))
     return found
+
+
+def may_be_copy(pulled: Pulled, copy: Pulled) -> bool:
+    """Whether what is kept of two reduced rankings is the same; of others nothing is known without the tables.
+
+    What is kept of one depends on its rows alone, and not on their order.
+    """
+    if pulled.reduced is None or copy.reduced is None:
+        return True
+    columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or copy.lacks("rank")))
+    return same_rows(pulled.reduced.rows, copy.reduced.rows, columns)
 
 
 def is_copy(table: Any, other: Any) -> bool:

@@ -15,7 +15,6 @@ from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.ranking_checks import check_depths, check_rankings, noticed_of
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
-from ndcg_ab.sources.spilled import distinct
 from ndcg_core.measures.metric import Metric
 
 NOT_CHECKED = (
@@ -42,13 +41,13 @@ def check_rankings_alone(evaluation: Evaluation, engine: Engine, say: pipeline.S
     for metric in metrics:
         found += check_places(engine, metric)
     refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
-    results = ", ".join(f"{name} {pulled.table.num_rows} results" for name, pulled in rankings.items())
+    results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
     return settled(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
 
 
 def standing_in(rankings: Mapping[str, Pulled]) -> Pulled:
     """A table of judgments in which every query that a ranking answers has one, of no document."""
-    every = sorted({query_id for pulled in rankings.values() for query_id in distinct(pulled.table, "query_id")})
+    every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
     first = next(iter(rankings.values()))
     rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
     return Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, first.source)

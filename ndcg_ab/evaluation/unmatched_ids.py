@@ -30,6 +30,10 @@ Ids = Mapping[str, frozenset[str]]  # query_id -> ids; the ids of queries stand 
 Respell = Callable[[str], str]
 
 
+class WholeNeededError(Exception):
+    """Rankings that were reduced must be read whole."""
+
+
 class Spelling(NamedTuple):
     """One way to spell ids alike. words: when they meet. own, judged: what becomes of an id of each side."""
 
@@ -58,11 +62,13 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
     """Finds systems whose document ids are spelt otherwise than those of the judgments.
 
     An error where another spelling makes them meet, and where not one of many results is judged; a warning where not
-    one of a few is.
+    one of a few is.  Raises WholeNeededError where that cannot be told of reduced rankings.
     """
     rare = [name for name, met in count_met(engine, FIRST_QUERIES).items() if met.met < FEW_MEET * met.could]
     if not rare:
         return []
+    if any(pulled.reduced for pulled in rankings.values()):
+        raise WholeNeededError
     everywhere = count_met(engine, EVERY_QUERY)
     found = []
     for name in rare:

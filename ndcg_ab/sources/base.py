@@ -1,6 +1,7 @@
 """What a source is: a place that gives a table, and can say where in it something stands."""
 
 import dataclasses
+import functools
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.sources.digests import content_of
+from ndcg_ab.sources.reduced import Reduced, Wanted
 from ndcg_ab.sources.schema import Layout
-from ndcg_ab.sources.spilled import Keep
+from ndcg_ab.sources.spilled import Keep, distinct, null_count
 
 REMARKS, FAILED = b"ndcg_ab.remarks", b"ndcg_ab.failed"  # keys in a table's metadata
 
@@ -99,6 +101,10 @@ class Source(ABC):
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
         return Found(self.pull(layout, asked.texts))
 
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
+        """The ranking as far as a comparison looks at it; None where it must be read whole."""
+        return None
+
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message: ``run.txt, lines 7 and 9``."""
         return self.origin
@@ -120,6 +126,29 @@ class Pulled:
     def origin(self) -> str:
         """The source's place, for messages."""
         return self.source.origin
+
+    @property
+    def reduced(self) -> Reduced | None:
+        """What was read in the place of the whole table, which is read only if somebody asks for it."""
+        return None
+
+    def whole(self) -> "Pulled":
+        """The same with every row."""
+        return self
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return int(self.table.num_rows)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Every query once, in the order of the rows."""
+        return distinct(self.table, "query_id")
+
+    def lacks(self, column: str) -> bool:
+        """Whether the rows have no score, or no rank."""
+        return null_count(self.table, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
@@ -145,6 +174,48 @@ class Pulled:
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message."""
         return self.source.locate(self.table, self.layout, query_id, doc_id)
+
+
+class ReducedPull(Pulled):
+    """A ranking that was reduced while it was read: what most ask for is known, and the table is read when it is not.
+
+    Nothing was noticed about such a ranking, and no query failed.
+    """
+
+    def __init__(self, reduced: Reduced, layout: Layout, source: Source, keep: Keep | None = None) -> None:
+        self.__dict__.update(found=reduced, layout=layout, source=source, documents=None, keep=keep)
+
+    @functools.cached_property
+    def table(self) -> Any:
+        return self.source.answer(self.layout, Asked({}, keep=self.__dict__["keep"])).table
+
+    @property
+    def reduced(self) -> Reduced:
+        found: Reduced = self.__dict__["found"]
+        return found
+
+    def whole(self) -> Pulled:
+        return Pulled(self.table, self.layout, self.source)
+
+    @property
+    def count(self) -> int:
+        return self.reduced.count
+
+    @property
+    def query_ids(self) -> list[str]:
+        found: list[str] = self.reduced.answers["query_id"].to_pylist()
+        return found
+
+    def lacks(self, column: str) -> bool:
+        return bool(self.reduced.rows[column].null_count)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        return ()
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        return ()
 
 
 def in_words(places: list[int], word: str) -> str:

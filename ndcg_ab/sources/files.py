@@ -25,7 +25,9 @@ from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, wit
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.noticed import remarks_on_tags
 from ndcg_ab.sources.parts import parts_of, spoken_of
+from ndcg_ab.sources.plain import reduce
 from ndcg_ab.sources.records import find_lines, gathered, open_parquet, read_rows
+from ndcg_ab.sources.reduced import Reduced, Wanted
 from ndcg_ab.sources.rules import BrokenRuleError, Rules, breaks_text_rule, distinct_texts
 from ndcg_ab.sources.schema import Layout, check_types
 from ndcg_ab.sources.spilled import AT_ONCE, Keep, batches_of, null_count
@@ -84,6 +86,13 @@ class File(Source):
                 with spoken_of(part):
                     tables.append(read_file(part.path, layout, described.format, described.columns, here))
         return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin, keep)
+
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
+        """Of one file of this machine, where it is plain."""
+        described = self.described
+        if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
+            return None
+        return reduce(path, described.format or format_of(path), described.columns, wanted, threads)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):

@@ -25,8 +25,9 @@ class Spilled:
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
         self.memory = memory
-        self.schema = papq.read_schema(path)
-        self.num_rows: int = papq.read_metadata(path).num_rows
+        about = papq.read_metadata(path)
+        self.schema = about.schema.to_arrow_schema().with_metadata(about.metadata)
+        self.num_rows: int = about.num_rows
         self.column_names: list[str] = self.schema.names
 
     def __getitem__(self, name: str) -> pa.ChunkedArray:

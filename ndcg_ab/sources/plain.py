@@ -1,0 +1,86 @@
+"""Is this file plain? A plain ranking is reduced while it is read, some four times faster than a table is made of it.
+
+Plain is a file of this machine in TREC text, gzipped or not, in which every query's rows stand together, once, scores
+do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second look:
+`plain_text` and `reduced` have the rules.  Anything else is not plain, and is read from its start by the careful ways
+of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that they do not know.
+
+Slices of whole queries are reduced by threads, each in itself; across slices no query may come twice.
+"""
+
+import os
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.plain_text import SLICE, reduce_slice, slices
+from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
+from ndcg_ab.sources.streams import open_bytes
+
+Slice = TypeVar("Slice")
+IN_FLIGHT = 2  # slices that wait beside those that are worked at
+
+
+def reduce(
+    path: Path,
+    file_format: str,
+    columns: Mapping[str, str],
+    wanted: Wanted,
+    threads: int | None = None,
+    size: int = SLICE,
+) -> Reduced | None:
+    """The ranking reduced; None where the file is not plain.
+
+    columns: field -> column in the file, where they differ.  threads: by default one for every processor.
+    size: bytes of a slice.
+    """
+    if file_format != "trec" or columns:
+        return None
+    try:
+        with open_bytes(path) as file:
+            return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads))
+    except (NotPlainError, InputError, OSError, EOFError, zlib.error):
+        return None
+
+
+def worked(work: Callable[[Slice], Reduced], given: Iterable[Slice], threads: int | None) -> Iterator[Reduced]:
+    """What threads make of each slice, in order; a few slices are there at a time."""
+    workers = threads or processors()
+    if workers == 1:
+        yield from map(work, given)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        begun: deque[Future[Reduced]] = deque()
+        try:
+            for each in given:
+                begun.append(pool.submit(work, each))
+                if len(begun) >= workers + IN_FLIGHT:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            for left in begun:
+                left.cancel()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def joined(found: Iterable[Reduced]) -> Reduced:
+    """One reduced ranking of its slices; NotPlainError where a query is in two of them, or there is none."""
+    parts = list(found)
+    if not parts:
+        raise NotPlainError
+    rows = pa.concat_tables([part.rows for part in parts])
+    answers = pa.concat_tables([part.answers for part in parts]).combine_chunks()
+    if len(answers["query_id"].unique()) < answers.num_rows:
+        raise NotPlainError
+    return Reduced(rows, answers, sum(part.count for part in parts))
