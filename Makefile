@@ -62,6 +62,7 @@ pictures: .venv/ready
 
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/simulate.py
 

@@ -18,7 +18,7 @@ from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.evaluation import given_scores, pipeline
+from ndcg_ab.evaluation import given_scores, loading, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.gates import check_gates
@@ -26,10 +26,12 @@ from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED as SCORES
+from ndcg_ab.sources.spilled import FEW, Keep, Spilled
 
 Inputs = list[dict[str, Any]]
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
@@ -89,18 +91,20 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
     place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
-    source = system.source
-    pulled = pull(
-        source,
-        RANKING,
-        evaluation.directory,
-        queries.texts,
-        attributes=pipeline.attributes_for(source, queries),
-        folder=folder / PULLED / f"answers{place}",
-    )
-    if pulled.documents is not None:
-        papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
-    return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
+    source, path = system.source, folder / PULLED / f"ranking{place}.parquet"
+    with memory_of(evaluation, folder) as memory:
+        pulled = pull(
+            source,
+            RANKING,
+            evaluation.directory,
+            queries.texts,
+            attributes=pipeline.attributes_for(source, queries),
+            folder=folder / PULLED / f"answers{place}",
+            keep=None if memory.limit is None else Keep(path, memory),
+        )
+        if pulled.documents is not None:
+            papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
+        return kept(pulled, name, "ranking", path, system.version)
 
 
 def pull_scores(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
@@ -134,15 +138,17 @@ def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]
     if evaluation.scores:
         return load_scores(evaluation, folder)
     judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
-    rankings = {
-        system.name: dataclasses.replace(
-            pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation),
-            documents=documents_from(folder / PULLED / f"documents{place}.parquet"),
-        )
-        for place, system in enumerate(evaluation.systems)
-    }
     with opened(evaluation, folder) as engine:
-        pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
+        rankings = {
+            system.name: Pulled(
+                ranking_from(folder / PULLED / f"ranking{place}.parquet", engine.memory),
+                RANKING,
+                source_of(system.source, evaluation.directory),
+                documents_from(folder / PULLED / f"documents{place}.parquet"),
+            )
+            for place, system in enumerate(evaluation.systems)
+        }
+        loading.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
         found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation))
         return found
 
@@ -314,8 +320,9 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 
 
 def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
-    """Puts a pulled table on disk; what is known about it, for the bundle."""
-    papq.write_table(pulled.table, path, compression="zstd")
+    """Puts a pulled table on disk, where it is not there yet; what is known about it, for the bundle."""
+    if not isinstance(pulled.table, Spilled):
+        papq.write_table(pulled.table, path, compression="zstd")
     found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.count, pulled.digest))
     return found
 
@@ -328,6 +335,20 @@ def read_kept(path: Path, layout: Layout) -> pa.Table:
     """The table in the types of its layout, with what its source noticed."""
     remarks = papq.read_schema(path).metadata
     return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)
+
+
+def ranking_from(path: Path, memory: Memory | None) -> Any:
+    """The same of a ranking, which stays in its file where memory is limited and it is large."""
+    if memory is not None and memory.limit is not None and papq.read_metadata(path).num_rows > FEW:
+        return Spilled(path, memory)
+    return read_kept(path, RANKING)
+
+
+def memory_of(evaluation: Evaluation, folder: Path) -> Memory:
+    """What pulling may use; what does not fit goes beside what is pulled, where no other folder is named."""
+    spill = evaluation.spill_folder or folder / PULLED / "spill"
+    limit = evaluation.resources.memory_limit
+    return Memory(limit, spill, has_folder=limit is not None)
 
 
 def documents_from(path: Path) -> pa.Table | None:

@@ -12,7 +12,7 @@ from ndcg_ab.config.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
@@ -65,7 +65,7 @@ def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Rank
     """Loads and scores in the engine, without the data check."""
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
-    pipeline.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+    loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
     pipeline.score(engine, evaluation.metric_list)
 
 

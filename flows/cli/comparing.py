@@ -23,6 +23,7 @@ from .options import (
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
+    MemoryLimit,
     MetricNames,
     QueriesFile,
     Quiet,
@@ -35,6 +36,7 @@ from .options import (
     SliceAttributes,
     SmallestEffects,
     SmallestSlice,
+    Spill,
     Strict,
     SystemFiles,
     Threads,
@@ -106,6 +108,8 @@ def compare(
     judgments_columns: JudgmentsColumns = None,
     columns: RankingsColumns = None,
     threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
@@ -114,9 +118,9 @@ def compare(
         if report:
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.engines import open_engine
+        from ndcg_ab.config.room import Room
         from ndcg_ab.evaluation.gates import check_gates
-        from ndcg_ab.evaluation.pipeline import Read, extremes, run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.pipeline import Read, extremes, opened, run_pipeline, write_query_scores
 
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
@@ -126,7 +130,7 @@ def compare(
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
         plan = dataclasses.replace(plan, findings=finding, strict=strict)
-        evaluation = evaluation_of(files, baseline, metric, statistics, threads, plan)
+        evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -141,7 +145,7 @@ def compare(
         refuse_one_file_twice("--per-query", json_path, scores_path)
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
-        with open_engine(None, threads) as engine:
+        with opened(evaluation) as engine:
             read: list[Read] = []
             with Progress(quiet) as say:
                 outcome = run_pipeline(evaluation, engine, say, read.append, whole=bool(report))
@@ -195,7 +199,7 @@ def explain(
         from ndcg_ab.studies.explain import explain_query
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
-        evaluation = evaluation_of(files, None, metric, {}, None)
+        evaluation = evaluation_of(files, None, metric, {})
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         show(print_explained, explained, query)
@@ -221,6 +225,8 @@ def sensitivity(
     judgments_columns: JudgmentsColumns = None,
     columns: RankingsColumns = None,
     threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
@@ -229,7 +235,8 @@ def sensitivity(
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.from_options import Files, evaluation_of
-        from ndcg_ab.engines import open_engine
+        from ndcg_ab.config.room import Room
+        from ndcg_ab.evaluation.pipeline import opened
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
             DISCOUNTS,
@@ -248,11 +255,12 @@ def sensitivity(
             raise InputError(f"--{error}") from None
         metrics = [each.name for each in tried]
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
-        evaluation = evaluation_of(files, baseline, metrics, statistics, threads, least_systems=2)
+        room = Room(threads, memory_limit, spill)
+        evaluation = evaluation_of(files, baseline, metrics, statistics, room, least_systems=2)
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        with open_engine(None, threads) as engine, Progress(quiet) as say:
+        with opened(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:
             from ndcg_ab.report.plots import draw_sensitivity

@@ -63,6 +63,14 @@ Seed = Annotated[int | None, of_statistics(metavar="N", help="Seed of the sign f
 Resamples = Annotated[int | None, of_statistics(metavar="N", help="Sign flips. (default 10000)")]
 Alpha = Annotated[str | None, of_statistics(metavar="A", help="Threshold of adjusted p. (default 0.05)")]
 Threads = Annotated[int | None, of_output(metavar="N", help="Threads. (default every core)")]
+MemoryLimit = Annotated[str | None, of_output(metavar="SIZE", help="Memory of the whole process, as 4GB or 50%.")]
+Spill = Annotated[
+    str | None,
+    of_output(
+        metavar="FOLDER",
+        help="Where to put what does not fit. (default ndcg-ab-spill among temporary files; of run the results)",
+    ),
+]
 SecondaryMetrics = Annotated[
     list[str] | None,
     of_metrics(metavar="METRIC", help="A metric of the second, exploratory family; again for more."),

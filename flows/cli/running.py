@@ -21,7 +21,20 @@ from .console import (
     write_or_print,
 )
 from .ending import PENDING, complain
-from .options import At, ConfigFile, Details, FindingSeverities, JsonFile, MetricNames, Quiet, Settings, Strict, of_data
+from .options import (
+    At,
+    ConfigFile,
+    Details,
+    FindingSeverities,
+    JsonFile,
+    MemoryLimit,
+    MetricNames,
+    Quiet,
+    Settings,
+    Spill,
+    Strict,
+    of_data,
+)
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
@@ -42,6 +55,8 @@ def check(
     strict: Strict = False,
     at: At = None,
     settings: Settings = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
     """Read and check everything that a configuration names, or files, without scoring.
@@ -53,11 +68,13 @@ def check(
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.from_options import parse_metrics, parse_severities, parse_system
         from ndcg_ab.config.moment import at_moment
+        from ndcg_ab.config.room import Room, resources_of, with_room
         from ndcg_ab.evaluation.pipeline import check_only, opened
         from ndcg_ab.report.tables import print_findings
         from ndcg_ab.studies.checking import check_files, is_configuration
 
         systems = dict(map(parse_system, system or ()))
+        room = Room(None, memory_limit, spill)
         severities = parse_severities("--finding", finding or ())
         keys: dict[str, Any] = {
             "findings": severities,
@@ -72,12 +89,12 @@ def check(
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
             evaluation = read_config(given[0], [*(settings or ()), *more])
-            evaluation = at_moment(evaluation, moment_of(at) or datetime.now(UTC))
+            evaluation = at_moment(with_room(evaluation, room), moment_of(at) or datetime.now(UTC))
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
             prepare(evaluation)
-        with opened(evaluation) as engine, Progress(quiet) as say:
+        with opened(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:
@@ -96,14 +113,17 @@ def run(
     at: At = None,
     settings: Settings = None,
     details: Details = False,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
     """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
     with user_errors():
         needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.file import read_config
+        from ndcg_ab.config.room import Room, with_room
 
-        evaluation = read_config(config, settings or ())
+        evaluation = with_room(read_config(config, settings or ()), Room(None, memory_limit, spill))
         moment = moment_of(at)
         with Progress(quiet) as say:
             say("starting Prefect and MLflow")

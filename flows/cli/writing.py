@@ -5,7 +5,7 @@ from typing import Annotated
 
 from ndcg_ab.errors import InputError, shown
 
-from .console import user_errors
+from .console import user_errors, write_or_print
 from .options import of_data, of_metrics, of_output
 
 
@@ -49,7 +49,7 @@ def sql(
         judged = parse_columns("--judgments-columns", judgments_columns)
         returned = parse_columns("--columns", columns)
         tables = tables_of(judgments, rankings, tables_of_systems(system or ()), judged, returned)
-        print(query_for(parse(metric), dialect, tables, mean=mean), end="")
+        write_or_print(lambda: query_for(parse(metric), dialect, tables, mean=mean), None, to_standard_output=True)
 
 
 def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:

@@ -59,6 +59,8 @@ def compare(
     queries_columns: Mapping[str, str] | None = None,
     documents_columns: Mapping[str, str] | None = None,
     threads: int | None = None,
+    memory_limit: str | None = None,
+    spill: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> CompareResult:
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
@@ -77,7 +79,8 @@ def compare(
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
-    threads: by default every core.  progress: told what begins.
+    threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
+        fit into it; by default among the temporary files.  progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
     arguments: dict[str, Any] = dict(locals())

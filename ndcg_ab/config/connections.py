@@ -5,23 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, field_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from ndcg_ab.config.operation import Model
+from ndcg_ab.config.operation import Model, at_home
 from ndcg_ab.config.references import SecretText
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-
-
-def at_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is."""
-    try:
-        return path.expanduser() if path.parts[:1] == ("~",) else path
-    except RuntimeError:
-        raise ValueError("there is no home directory here for ~: give the whole path") from None
-
-
-GivenPath = Annotated[Path, AfterValidator(at_home)]
 
 
 def given_file(value: Any) -> Path | str:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ndcg_ab.config.file import problems
 from ndcg_ab.config.hints import is_number, plain_number, threshold
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.room import USUAL, Room
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import separate
@@ -251,6 +252,8 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--finding", "findings", "findings", parse_severities),
     Option("--strict", "strict", "strict"),
     Option("--threads", "threads", "resources.threads"),
+    Option("--memory-limit", "memory_limit", "resources.memory_limit"),
+    Option("--spill", "spill", "resources.spill"),
 )
 
 
@@ -259,7 +262,7 @@ def evaluation_of(
     baseline: str | None,
     metrics: Sequence[str] | None,
     statistics: dict[str, Any],
-    threads: int | None,
+    room: Room = USUAL,
     plan: Plan = Plan(),
     least_systems: int = 1,
 ) -> Evaluation:
@@ -274,8 +277,8 @@ def evaluation_of(
             f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed;"
             " add --system NAME=FILE"
         )
-    given = {**vars(files), **vars(plan), **statistics}
-    given |= {"baseline": baseline, "metrics": metrics, "threads": threads, "queries": plan.queries or None}
+    given = {**vars(files), **vars(plan), **vars(room), **statistics}
+    given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
     given |= {"documents": plan.documents or None}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:

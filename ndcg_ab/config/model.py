@@ -10,9 +10,8 @@ from typing import Any, Literal
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from ndcg_ab.config.connections import GivenPath
 from ndcg_ab.config.hints import closest, plain_number
-from ndcg_ab.config.operation import EngineChoice, Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.operation import EngineChoice, GivenPath, Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
@@ -360,6 +359,10 @@ class Evaluation(Model):
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given
+
+    @property
+    def spill_folder(self) -> Path | None:
+        return None if self.resources.spill is None else self.path(self.resources.spill).resolve()
 
     @property
     def output_directory(self) -> Path:

@@ -4,12 +4,14 @@ Nothing here changes a result.
 """
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ndcg_ab.config.references import SecretText
+from ndcg_ab.memory import too_little
 
 CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
@@ -23,6 +25,17 @@ class Model(BaseModel):
     """Frozen, and strict about keys: a key that nobody reads is a mistake."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def at_home(path: Path) -> Path:
+    """A path whose first part is `~`, in the home directory; any other as it is."""
+    try:
+        return path.expanduser() if path.parts[:1] == ("~",) else path
+    except RuntimeError:
+        raise ValueError("there is no home directory here for ~: give the whole path") from None
+
+
+GivenPath = Annotated[Path, AfterValidator(at_home)]
 
 
 class Tracking(Model):
@@ -93,12 +106,24 @@ class Retention(Model):
 
 
 class Resources(Model):
-    """What DuckDB may use."""
+    """What an evaluation may use."""
 
     threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
     memory_limit: str | None = Field(
-        None, pattern=MEMORY, description="For example 4GB; by default 80 % of the memory."
+        None, pattern=MEMORY, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
     )
+    spill: GivenPath | None = Field(
+        None,
+        description="Folder for what does not fit into memory, relative to the configuration;"
+        " by default the one of temporary files, of `run` the output directory.",
+    )
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _enough(cls, value: str | None) -> str | None:
+        if value is not None and not value.endswith("%") and (problem := too_little(value)):
+            raise ValueError(problem)
+        return value
 
 
 class Spark(Model):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ndcg_ab.config.connections import GivenPath
+from ndcg_ab.config.operation import GivenPath
 from ndcg_ab.config.sources import Readable
 from ndcg_core.measures.given import GivenMetric, canonical
 

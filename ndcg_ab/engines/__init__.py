@@ -12,16 +12,19 @@ def open_engine(
     path: Path | None = None,
     threads: int | None = None,
     memory_limit: str | None = None,
+    spill: Path | None = None,
     cluster: Cluster | None = None,
 ) -> Engine:
     """The engine of an evaluation, to be closed with `with`.
 
-    path: the file that keeps its tables; None keeps them in memory.  threads, memory_limit: what it may use; by default
-    every core and 80 % of the memory.  cluster: where judgments and rankings are; None: here.
+    path: the file that keeps its tables; None keeps them in memory.  threads: what it may use; by default every core.
+    memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.  spill: where what does not fit
+    goes; by default beside the file, or the folder of temporary files.  cluster: where judgments and rankings are;
+    None: here.  Raises InputError (`Memory`).
     """
     from ndcg_ab.engines.duckdb import DuckDBEngine
 
-    here = DuckDBEngine(path, threads, memory_limit)
+    here = DuckDBEngine(path, threads, memory_limit, spill=spill)
     if cluster is None:
         return here
     from ndcg_ab.engines.boundary import BoundaryEngine

@@ -6,14 +6,16 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeGuard
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import pyarrow as pa
 
 from ndcg_ab.engines.elsewhere import Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
 from ndcg_ab.errors import SqlError
+from ndcg_ab.memory import Memory
 
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
@@ -21,15 +23,28 @@ Bound = dict[str, Value]
 BATCH = 100_000  # rows that become Python's objects at a time
 
 
+class InFiles(NamedTuple):
+    """Rows that stand in Parquet files, where an engine reads them.
+
+    columns: what they are called here -> in the files.  files: or tables, each with values that all of its rows have
+    in further columns.
+    """
+
+    columns: Mapping[str, str]
+    files: Sequence[tuple[Path | pa.Table, Mapping[str, str]]]
+
+
 class Engine(ABC):
     """The tables of one evaluation.
 
     ``pulled_…`` tables come in with `put`.  Every other one is made by the SQL file of its name: `build` and `read`
     name a target, and the engine makes what the target needs, in the order of the file numbers.
+    memory: what it may take, and those that read for it; None: nobody said.
     """
 
     def __init__(self, files: Mapping[str, SqlFile] | None = None) -> None:
         self.files = pipeline_files() if files is None else files
+        self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
 
@@ -55,6 +70,22 @@ class Engine(ABC):
         """The same of a table in several parts, of which some may stay where they are."""
         self._take_all(name, list(parts))
         self._forget(name)
+
+    def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
+        """Takes in what stands in files, as `put` does; by default through memory.
+
+        lasting: it is kept where the engine keeps tables; else the files are read whenever it is.
+        """
+        import pyarrow.parquet as papq
+
+        tables = []
+        for file, values in rows.files:
+            table = papq.read_table(file) if isinstance(file, Path) else file
+            table = table.select(list(rows.columns.values())).rename_columns(list(rows.columns))
+            for column, value in values.items():
+                table = table.append_column(column, pa.repeat(value, table.num_rows))
+            tables.append(table)
+        self.put(name, pa.concat_tables(tables))
 
     def use(self, name: str, instead_of: str) -> None:
         """Puts the rows of one table in the place of a pulled one."""

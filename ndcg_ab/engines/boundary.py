@@ -44,6 +44,7 @@ class BoundaryEngine(Engine):
         self.there: Engine | None = None
         self.begin = begin
         self.settings = here.settings
+        self.memory = here.memory
         self.made = dict(here.made)
         self.far = far_files(self.files)
         read_there = {name for far in self.far for name in self.files[far].reads}

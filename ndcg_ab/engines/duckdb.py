@@ -3,7 +3,6 @@
 import contextlib
 import json
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,15 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.base import Engine, Parameters
+from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
 from ndcg_ab.errors import InputError, SilentError, SqlError
+from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
+SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
+SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
 READ_ROWS = 1 << 16  # rows that are read at once of a file of somebody else's
 
 
@@ -25,8 +28,11 @@ class DuckDBEngine(Engine):
     """Tables in DuckDB.
 
     path: the database file, which remembers what was made in it; None keeps the tables in memory.
-    threads, memory_limit: what DuckDB may use; by default every core and 80 % of the memory.
+    threads: by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.
+    spill: where what does not fit goes; by default beside the file, or the folder of temporary files.
     """
+
+    memory: Memory
 
     def __init__(
         self,
@@ -34,24 +40,20 @@ class DuckDBEngine(Engine):
         threads: int | None = None,
         memory_limit: str | None = None,
         files: Mapping[str, SqlFile] | None = None,
+        spill: Path | None = None,
     ) -> None:
         super().__init__(files)
-        config: dict[str, Any] = {
-            "preserve_insertion_order": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-        if threads:
-            config["threads"] = threads
-        if memory_limit:
-            config["memory_limit"] = memory_limit
-        if path is None:
-            config["temp_directory"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-spill")
+        self.memory = Memory(memory_limit, spill, has_folder=path is None or spill is not None)
         self.in_memory = path is None
+        config = configuration(self.memory, threads)
         try:
             self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
+            self.memory.close()
             raise SqlError(f"DuckDB cannot start: {error}") from None
+        except BaseException:
+            self.memory.close()
+            raise
         if self.files and not self.in_memory:
             self._recall()
 
@@ -63,13 +65,22 @@ class DuckDBEngine(Engine):
                 self._remember()
         finally:
             self.connection.close()
+            self.memory.close()
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is here, and stays."""
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
-        """Distinct 64-bit hashes prove distinct rows; sorting them is several times faster than grouping by texts."""
+        """Distinct 64-bit hashes prove distinct rows; sorting them is several times faster than grouping by texts.
+
+        Where they are too many for memory, DuckDB groups them, on disk if need be.
+        """
         names = ", ".join(f'"{column}"' for column in columns)
+        if self.memory.limit is not None and self.count(name) > SORTED:
+            hashed = f'select hash({names}) as hash from "{name}"'
+            text = f"select 1 from ({hashed}) group by hash having count(*) > 1 limit 1"
+            with naming(None, self.memory):
+                return bool(self.connection.execute(text).fetchall())
         hashes = self.connection.execute(f'select hash({names}) as hash from "{name}"').fetchnumpy()["hash"]
         hashes.sort()
         return bool((hashes[1:] == hashes[:-1]).any())
@@ -82,8 +93,43 @@ class DuckDBEngine(Engine):
         with self._incoming(table):
             self.connection.execute(f'create or replace table "{name}" as select * from incoming')
 
+    def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
+        """Copied into a database file, else where they stand."""
+        columns = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in rows.columns.items())
+        parts = []
+        for at, (file, values) in enumerate(rows.files):
+            source = f'"{name} {at}"'
+            if isinstance(file, Path):
+                source = f"read_parquet({literal(str(file))})"
+            else:
+                self.connection.register(f"{name} {at}", file)
+            more = "".join(f', {literal(value)} as "{column}"' for column, value in values.items())
+            parts.append(f"select {columns}{more} from {source}")
+        self._clear(name)
+        kind = "table" if lasting and not self.in_memory else "temp view"
+        with naming(None, self.memory):
+            self.connection.execute(f'create {kind} "{name}" as {" union all ".join(parts)}')
+        self._forget(name)
+
+    def use(self, name: str, instead_of: str) -> None:
+        """A table that memory may have no room for takes the other's name; it is made anew if it is asked for."""
+        self.build(name)
+        self._clear(instead_of)
+        self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
+        self.made.pop(name)
+        self._forget(instead_of)
+
+    def _clear(self, name: str) -> None:
+        """Takes away what was put under a name: an Arrow table, a view or a table."""
+        self.connection.unregister(name)
+        kinds = self.connection.execute(
+            "select table_type from information_schema.tables where table_name = $name", {"name": name}
+        ).fetchall()
+        for (kind,) in kinds:
+            self.connection.execute(f'drop {"view" if kind == "VIEW" else "table"} "{name}"')
+
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        with naming(file):
+        with naming(file, self.memory):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
@@ -91,7 +137,7 @@ class DuckDBEngine(Engine):
         self.connection.execute(f'drop table if exists "{name}"')
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        with naming(file) if file else contextlib.nullcontext():
+        with naming(file, self.memory):
             return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()
 
     # ---- a database file that grows: the history, and bundles of earlier versions
@@ -159,13 +205,38 @@ class DuckDBEngine(Engine):
                 self.settings = json.loads(parameters)
 
 
+def configuration(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
+    """The settings of DuckDB; share: of its memory."""
+    config: dict[str, Any] = {
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if threads := memory.threads(threads):
+        config["threads"] = threads
+    if memory.for_duckdb is not None:
+        config["memory_limit"] = f"{round(memory.for_duckdb * share) // 1000}KB"
+    if memory.folder is not None:
+        config["temp_directory"] = str(memory.folder)
+    return config
+
+
 @contextlib.contextmanager
-def naming(file: SqlFile) -> Iterator[None]:
-    """An error of DuckDB's says which file it is about."""
+def naming(file: SqlFile | None, memory: Memory) -> Iterator[None]:
+    """An error of DuckDB's says which file it is about, or that the spill folder takes no more."""
     try:
         yield
     except duckdb.Error as error:
+        if memory.folder is not None and any(words in str(error) for words in NO_ROOM):
+            raise memory.no_room(first_line(error)) from error
+        if file is None:
+            raise
         raise SqlError(f"sql/{file.path.name}: {type(error).__name__}: {error}") from error
+
+
+def literal(text: str) -> str:
+    """A text in SQL, where none can be bound: in a view."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def is_duckdbs(error: BaseException) -> bool:
@@ -193,6 +264,19 @@ def open_history(path: Path, patience: float = 60.0) -> DuckDBEngine:
             if time.monotonic() > deadline:
                 raise InputError(f"{path}: in use for {patience:.0f} s and more: {error}") from None
         time.sleep(random.uniform(0.05, 0.3))
+
+
+def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: Memory) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file of ours in the order of some columns (texts by their bytes), equal ones as they stand.
+
+    Raises InputError where there is no room to sort them.
+    """
+    names = ", ".join(f'"{column}"' for column in columns)
+    order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
+    text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
+    config = configuration(memory, None, share=SORTING)
+    with duckdb.connect(config=config) as connection, naming(None, memory):
+        yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.near_ids import check_documents_alike, check_queries_alike
@@ -15,6 +15,7 @@ from ndcg_ab.evaluation.severities import refuse_errors
 from ndcg_ab.evaluation.unmatched_ids import check_documents, query_spelling
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import file_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
@@ -207,12 +208,13 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     for system_id, pulled in rankings.items():
         if pulled.reduced:  # it was looked at
             continue
+        columns = ("query_id", "doc_id")
         if not pulled.elsewhere:
-            engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
-            if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
+            one = InFiles(dict(zip(columns, columns, strict=True)), [(file_of(pulled.table), {})])
+            engine.put_files("pulled_one_ranking", one, lasting=False)
+            if not engine.repeats("pulled_one_ranking", columns):
                 continue
-        columns = ("query_id", "doc_id", "copies")
-        rows = engine.rows("duplicate_document", columns, order="query_id, doc_id", system_id=system_id)
+        rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)
         for query_id, doc_id, copies in rows[:1]:
             total = len(rows)
             if all(metric.duplicates == "first" for metric in metrics):

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import of_queries
 
 MOST = 5
 LOCATED = 5_000  # rows of a table up to which looking for the line of an example takes no time
@@ -29,6 +27,6 @@ def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
 
 def first_document(pulled: Pulled, query_id: str) -> str | None:
     """The document on the first line of a query; None where there is none."""
-    rows = pulled.table.filter(pc.is_in(pulled.table["query_id"], value_set=pa.array([query_id], pa.string())))
+    rows = of_queries(pulled.table, [query_id])
     found: str | None = rows["doc_id"][0].as_py() if rows.num_rows else None
     return found

@@ -5,7 +5,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.unmatched_ids import is_seam
 from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.spilled import batches_of
 from ndcg_core.measures.metric import Metric
 
 LOOKED_AT = 100  # places of every query in which near misses are looked for; queries of which all ids are fetched
@@ -26,6 +27,7 @@ AFFIXED = 500  # queries in which prefixes and endings are looked for
 LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
 MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
 
+Texts = Callable[[], Iterator[pa.ChunkedArray]]
 Pair = tuple[str, str]  # an id of the ranking, an id of the judgments
 
 
@@ -74,11 +76,9 @@ def check_documents_alike(
     told = {finding.system for finding in known if finding.code in ("unmatched_document", "no_judged_result")}
     found = []
     for name, pulled in rankings.items():
-        if name in told:
+        if name in told or name not in pairs:
             continue
-        seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        if not seen:
-            continue
+        seen = {pair: len(queries) for pair, queries in pairs[name].items()}
         own_ids = documents_of(engine, pulled, "ranking", {"system_id": name})
         judged_ids = documents_of(engine, judgments, "judgment")
         for words, alike in by_spelling(seen, own_ids, judged_ids).items():
@@ -93,14 +93,12 @@ def check_documents_alike(
     return found
 
 
-def documents_of(
-    engine: Engine, pulled: Pulled, table: str, where: Mapping[str, str] | None = None
-) -> Callable[[], pa.ChunkedArray]:
-    """All document ids of a table, when they are asked for; of one that stays on a cluster, of its first queries."""
+def documents_of(engine: Engine, pulled: Pulled, table: str, where: Mapping[str, str] | None = None) -> Texts:
+    """All document ids of a table; of one that stays on a cluster, of its first queries."""
     if not pulled.elsewhere:
-        return lambda: pulled.table["doc_id"]
+        return texts_of(pulled, "doc_id")
     chosen = {**(where or {}), "query_id": pulled.query_ids[:LOOKED_AT]}
-    return lambda: engine.read(table, ("doc_id",), where=chosen)["doc_id"]
+    return lambda: iter([engine.read(table, ("doc_id",), where=chosen)["doc_id"]])
 
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
@@ -112,8 +110,8 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        ids, judged_ids = (partial(pa.chunked_array, [sorted(each)], pa.string()) for each in (own, judged))
-        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
+        texts = (partial(in_one, own), partial(in_one, judged))
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), *texts).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -121,6 +119,11 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
             examples = examples_of(pulled, [(query_id, "") for query_id, _ in alike[:MOST]])
             found.append(Finding("near_query", "warning", message, len(alike), name, examples=examples))
     return found
+
+
+def texts_of(pulled: Pulled, name: str) -> Texts:
+    """All texts of a column, some at a time, as often as they are asked for."""
+    return lambda: (batch[name].cast(pa.string()) for batch in batches_of(pulled.table, [name]))
 
 
 def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
@@ -142,11 +145,11 @@ def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
-def by_spelling(
-    pairs: Mapping[Pair, int],
-    own_ids: Callable[[], pa.ChunkedArray],
-    judged_ids: Callable[[], pa.ChunkedArray],
-) -> dict[str, list[Pair]]:
+def in_one(ids: Iterable[str]) -> Iterator[pa.ChunkedArray]:
+    yield pa.chunked_array([sorted(ids)], pa.string())
+
+
+def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way.
 
     pairs: how often each is seen. own_ids, judged_ids: all ids of both sides. Where the side whose ids are shorter has
@@ -164,7 +167,7 @@ def by_spelling(
     for affix in affixed:
         cuts[affix.whose, affix.side, affix.seam].append(affix)
     shorter = {"its": judged_ids, "the judgments'": own_ids}
-    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]](), affixes)}
+    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]], affixes)}
     alike = {
         affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
         for affixes in cuts.values()
@@ -174,13 +177,13 @@ def by_spelling(
     return found
 
 
-def has_such(ids: pa.ChunkedArray, affixes: Sequence["Affix"]) -> bool:
+def has_such(ids: Texts, affixes: Sequence["Affix"]) -> bool:
     """Whether some of the ids have the one prefix or ending, or the character at which several begin or end."""
     first = affixes[0]
     if len(affixes) > 1:
-        return bool(pc.any(pc.match_substring(ids.cast(pa.string()), first.seam)).as_py())
+        return any(pc.any(pc.match_substring(texts, first.seam)).as_py() for texts in ids())
     has = pc.starts_with if first.side == "prefix" else pc.ends_with
-    return bool(pc.any(has(ids.cast(pa.string()), first.text)).as_py())
+    return any(pc.any(has(texts, first.text)).as_py() for texts in ids())
 
 
 class Affix(NamedTuple):

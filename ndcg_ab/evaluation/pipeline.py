@@ -6,18 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
-from ndcg_ab.engines import open_engine
-from ndcg_ab.engines.base import Engine
-from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
-from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
-from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
+from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.loading import load
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
@@ -28,12 +25,11 @@ from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.files import replacing
+from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
 from ndcg_ab.sources.cluster import cluster_of
-from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.reduced import ANSWER
-from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED
+from ndcg_ab.sources.spilled import Keep, keep_in
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
@@ -56,12 +52,17 @@ class Read(NamedTuple):
 WhenRead = Callable[[Read], None]
 
 
-def opened(evaluation: Evaluation | None, path: Path | None = None) -> Engine:
-    """The engine that an evaluation asks for; path: the file that keeps its tables, None keeps them in memory."""
-    resources = evaluation.resources if evaluation else Resources()
-    spark = evaluation.engine.spark if evaluation else None
-    cluster = cluster_of(spark, evaluation.directory) if evaluation and spark else None
-    return open_engine(path, resources.threads, resources.memory_limit, cluster)
+def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
+    """The engine that an evaluation asks for, with what it may use.
+
+    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation.
+    """
+    if evaluation is None:
+        given = resources or Resources()
+        return open_engine(path, given.threads, given.memory_limit, given.spill)
+    given, spark = evaluation.resources, evaluation.engine.spark
+    cluster = cluster_of(spark, evaluation.directory) if spark else None
+    return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
 
 
 def run_pipeline(
@@ -111,7 +112,7 @@ def score_all(
     whole: bool = True,
 ) -> tuple[list[Finding], int]:
     """Everything before the tests: the data check's findings, and how many queries were computed twice."""
-    read = pull_all(evaluation, say, whole=whole)
+    read = pull_all(evaluation, say, engine.memory, whole=whole)
     when_read(read)
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
@@ -123,32 +124,37 @@ def score_all(
     return findings, parity_queries
 
 
-def pull_all(evaluation: Evaluation, say: Say, *, whole: bool = True) -> Read:
+def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, whole: bool = True) -> Read:
     """Judgments, queries and every system's ranking, in that order.
 
-    whole: every row of the rankings, whatever the metrics look at.
+    memory: what may be used; where it has a limit, rankings go to its folder as they are read.  whole: every row of the
+    rankings, whatever the metrics look at.
     """
     say("reading judgments")
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
     wanted = None if whole else wanted_of(evaluation.metric_list, judgments)
     rankings = {}
-    for system in evaluation.systems:
+    for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
-        found = pull_system(evaluation, system.source, queries, wanted)
+        keep = keep_in(memory, f"ranking{place}.parquet")
+        found = pull_system(evaluation, system.source, queries, wanted, keep)
         if found.reduced and not holds_enough(found, judgments):
-            found = pull_system(evaluation, system.source, queries, None)
+            found = pull_system(evaluation, system.source, queries, None, keep)
         rankings[system.name] = found
     return Read(judgments, queries, rankings)
 
 
-def pull_system(evaluation: Evaluation, source: Any, queries: Queries, wanted: Wanted | None) -> Pulled:
+def pull_system(
+    evaluation: Evaluation, source: Any, queries: Queries, wanted: Wanted | None, keep: Keep | None
+) -> Pulled:
     return pull(
         source,
         RANKING,
         evaluation.directory,
         queries.texts,
         attributes=attributes_for(source, queries),
+        keep=keep,
         wanted=wanted,
         threads=evaluation.resources.threads,
     )
@@ -170,81 +176,6 @@ def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[F
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
     """query_id -> {column: value}, where the requests to a source name columns of the queries."""
     return queries.records if getattr(source, "attributes", ()) else {}
-
-
-def load(
-    engine: Engine,
-    judgments: Pulled,
-    queries: Queries,
-    rankings: Mapping[str, Pulled],
-    evaluation: Evaluation,
-) -> None:
-    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
-    if documents := documents_of(evaluation):
-        documents.check()
-    engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
-    engine.put("pulled_query", queries.text_table())
-    engine.put("pulled_attribute", queries.attribute_table())
-    engine.put_all("pulled_ranking", [named(name, pulled) for name, pulled in rankings.items()])
-    engine.put("pulled_answer", answer_table(rankings))
-    engine.put("pulled_failed_query", failed_table(rankings))
-    engine.put("pulled_document", document_table(rankings))
-    systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
-    engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
-    for name, table in metric_tables(evaluation.metric_list).items():
-        engine.put(name, table)
-    metrics = evaluation.metric_list
-    # One place more than any metric counts shows whether the last one is tied.
-    engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
-
-
-def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
-    schema = pa.schema([("system_id", pa.string()), *ANSWER])
-    tables = [schema.empty_table()]
-    for name, pulled in rankings.items():
-        if pulled.reduced:
-            answers = pulled.reduced.answers
-            names = one_text(name, answers.num_rows).cast(pa.string())
-            tables.append(pa.table([names, *answers.columns], schema=schema))
-    return pa.concat_tables(tables)
-
-
-def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """The queries that each system's place failed on."""
-    rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
-    return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED)
-
-
-def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
-    """Titles and addresses that came along with rankings: a row for each document, of the first system that has it."""
-    known: dict[str, dict[str, Any]] = {}
-    for pulled in rankings.values():
-        for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
-            known.setdefault(row["doc_id"], row)
-    return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
-
-
-def named(system_id: str, pulled: Pulled) -> pa.Table | Elsewhere:
-    """A system's ranking with its name in every row (kept once)."""
-    if pulled.elsewhere:
-        return pulled.elsewhere.named(system_id)
-    table = pulled.reduced.rows if pulled.reduced else pulled.table
-    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
-    return pa.table(
-        {
-            "system_id": one_text(system_id, table.num_rows),
-            "query_id": query_ids,
-            "doc_id": table["doc_id"],
-            "score": table["score"],
-            "rank_given": table["rank"],
-        }
-    )
-
-
-def one_text(text: str, count: int) -> pa.Array:
-    """The same text in every row, kept once."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])
 
 
 def score(engine: Engine, metrics: Sequence[Metric]) -> None:
@@ -346,7 +277,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         systems = ", ".join(system.name for system in evaluation.systems)
         counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
         return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
-    read = pull_all(evaluation, say, whole=False)
+    read = pull_all(evaluation, say, engine.memory, whole=False)
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]

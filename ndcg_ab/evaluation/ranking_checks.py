@@ -1,13 +1,13 @@
 """Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
@@ -16,6 +16,8 @@ from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import RANKING, Pulled
+from ndcg_ab.sources.digests import content_of
+from ndcg_ab.sources.spilled import Spilled, batches_of, first_text, null_count, of_queries
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
@@ -159,24 +161,39 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
     """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
     if pulled.reduced:  # no score of it rises
         return []
-    table = pulled.table
-    if not table["rank"].null_count or table["score"].null_count:
+    if not pulled.lacks("rank") or pulled.lacks("score"):
         return []
-    ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string())).unify_dictionaries().combine_chunks()
-    queries, scores = ids.indices.to_numpy(), table["score"].to_numpy()
-    neighbours = queries[1:] == queries[:-1]
-    pairs = np.bincount(queries[1:][neighbours], minlength=len(ids.dictionary))
-    rising = np.bincount(queries[1:][neighbours & (scores[1:] > scores[:-1])], minlength=len(ids.dictionary))
-    several = pairs >= LEAST_RISING - 1
-    risen = np.flatnonzero(several & (rising == pairs))
-    if len(risen) < max(LEAST_RISING, NEARLY_ALL * several.sum()):
+    pairs, rising = neighbours(pulled.table)
+    several = [query_id for query_id, count in pairs.items() if count >= LEAST_RISING - 1]
+    risen = [query_id for query_id in several if rising[query_id] == pairs[query_id]]
+    if len(risen) < max(LEAST_RISING, NEARLY_ALL * len(several)):
         return []
-    examples = examples_of(pulled, [(ids.dictionary[int(place)].as_py(), "") for place in risen[:MOST]])
+    examples = examples_of(pulled, [(query_id, "") for query_id in risen[:MOST]])
     message = (
         f"system {name}: its rows stand from the lowest score to the highest in {queries_text(len(risen))}, and it has"
         " no ranks: if lower scores are better (distances), negate them"
     )
     return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
+
+
+def neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
+    """Of each query how many of its rows follow one another, and in how many of these pairs the score rises.
+
+    In the order in which queries come.
+    """
+    pairs, rising = Counter[str](), Counter[str]()
+    before: pa.Table | None = None
+    for batch in batches_of(table, ["query_id", "score"]):
+        batch = batch.set_column(0, "query_id", batch["query_id"].cast(pa.dictionary(pa.int32(), pa.string())))
+        rows = batch if before is None else pa.concat_tables([before, batch])
+        before = rows.slice(rows.num_rows - 1)
+        ids = rows["query_id"].unify_dictionaries().combine_chunks()
+        queries, scores = ids.indices.to_numpy(), rows["score"].to_numpy()
+        same = queries[1:] == queries[:-1]
+        for counter, which in ((pairs, same), (rising, same & (scores[1:] > scores[:-1]))):
+            counts = np.bincount(queries[1:][which], minlength=len(ids.dictionary))
+            counter.update(dict(zip(ids.dictionary.to_pylist(), counts.tolist(), strict=True)))
+    return pairs, rising
 
 
 def finding_of(
@@ -273,23 +290,26 @@ def is_same(pulled: Pulled, other: Pulled) -> bool:
     return is_copy(pulled.table, other.table)
 
 
-def is_copy(table: pa.Table, other: pa.Table) -> bool:
+def is_copy(table: Any, other: Any) -> bool:
     """Whether two rankings hold the same documents with the same scores, or ranks without scores, in any order.
 
     A look at one query spares nearly all pairs of tables the comparison of all.
     """
     if table.num_rows != other.num_rows:
         return False
-    columns = ["query_id", "doc_id"] + ["score"] * (table["score"].null_count == 0)
-    if not (table["rank"].null_count or other["rank"].null_count) or len(columns) == 2:
+    columns = ["query_id", "doc_id"] + ["score"] * (null_count(table, "score") == 0)
+    if not (null_count(table, "rank") or null_count(other, "rank")) or len(columns) == 2:
         columns.append("rank")
-    chosen = pa.array([table["query_id"][0].as_py()], pa.string())
-    first, second = (each.filter(pc.is_in(each["query_id"], value_set=chosen)) for each in (table, other))
+    chosen = [first_text(table, "query_id")]
+    first, second = (of_queries(each, chosen) for each in (table, other))
     return same_rows(first, second, columns) and same_rows(table, other, columns)
 
 
-def same_rows(table: pa.Table, other: pa.Table, columns: Sequence[str]) -> bool:
+def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
     kinds = pa.schema([RANKING.schema.field(name) for name in columns])
+    if isinstance(table, Spilled) or isinstance(other, Spilled):
+        first, second = (content_of(each, kinds, columns).digest() for each in (table, other))
+        return first == second
     keys = [(name, "ascending") for name in columns]
     first, second = (each.select(columns).cast(kinds).sort_by(keys) for each in (table, other))
     return bool(first.equals(second))

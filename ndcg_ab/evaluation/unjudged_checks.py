@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check_duplicates, refuse_missing_ranks
 from ndcg_ab.evaluation.examples import MOST
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, rank_rule
@@ -32,7 +32,7 @@ def check_rankings_alone(evaluation: Evaluation, engine: Engine, say: pipeline.S
         say(f"reading {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory)
     say("checking the data")
-    pipeline.load(engine, standing_in(rankings), Queries(), rankings, evaluation)
+    loading.load(engine, standing_in(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(engine, rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)

@@ -41,7 +41,7 @@ def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
     timeline = timeline_of(bundle)
-    with open_engine(folder / TABLES) as engine:
+    with open_engine(folder / TABLES, memory_limit=bundle.evaluation.resources.memory_limit) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = documents_of(bundle.evaluation)

@@ -2,8 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
-import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 
 from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.sources.digests import content_of
 from ndcg_ab.sources.reduced import Reduced, Wanted
 from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.spilled import Keep, distinct, null_count
 
 REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
 
@@ -37,8 +35,12 @@ def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
     """The table with what its source noticed in its metadata, which Parquet keeps."""
     if not remarks:
         return table
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata_of(remarks)})
+
+
+def metadata_of(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
     text = json.dumps([dataclasses.asdict(remark) for remark in remarks])
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), REMARKS: text.encode()})
+    return {REMARKS: text.encode()} if remarks else {}
 
 
 def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
@@ -63,22 +65,24 @@ class Asked:
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
     folder: where it may keep answers while the run lasts, so that a second attempt need not ask again; None: nowhere.
+    keep: where rows go that memory has no room for; None: it has room.
     """
 
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
+    keep: Keep | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
     """What a source gave.
 
-    documents: titles and addresses of documents in the columns of `DOCUMENT`, where they came along; they change no
-    result and no digest.
+    table: the rows, in memory or `Spilled`.  documents: titles and addresses of documents in the columns of `DOCUMENT`,
+    where they came along; they change no result and no digest.
     """
 
-    table: pa.Table
+    table: Any
     documents: pa.Table | None = None
 
 
@@ -116,10 +120,11 @@ class Source(ABC):
 class Pulled:
     """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
 
-    Of rows that stay on a cluster (`elsewhere`) the table has one for each query, with its lowest document.
+    table: in memory, or `Spilled`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
+    document.
     """
 
-    table: pa.Table
+    table: Any
     layout: Layout
     source: Source
     documents: pa.Table | None = None
@@ -152,12 +157,11 @@ class Pulled:
     @property
     def query_ids(self) -> list[str]:
         """Every query once, in the order of the rows."""
-        found: list[str] = self.table["query_id"].unique().cast(pa.string()).to_pylist()
-        return found
+        return distinct(self.table, "query_id")
 
     def lacks(self, column: str) -> bool:
         """Whether the rows have no score, or no rank."""
-        return bool(self.table[column].null_count)
+        return null_count(self.table, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
@@ -178,23 +182,10 @@ class Pulled:
         """
         if self.elsewhere:
             return self.elsewhere.digest
-        counted = Counted()
-        whole = {name: whole_column(self.table[name]) for name in self.table.column_names}
-        schema = self.layout.schema
-        with pacsv.CSVWriter(pa.PythonFile(counted, mode="w"), schema) as writer:
-            order = order_of({name: whole[name] for name in self.layout.order if whole.get(name) is not None})
-            for start in range(0, len(order), AT_ONCE):
-                places = order.slice(start, AT_ONCE)
-                rows = {
-                    field.name: pa.nulls(len(places), field.type)
-                    if (column := whole[field.name]) is None
-                    else column.take(places).cast(field.type)
-                    for field in schema
-                }
-                writer.write_table(pa.table(rows, schema=schema))
+        counted = content_of(self.table, self.layout.schema, self.layout.order)
         if self.failed:
-            counted.hash.update(json.dumps(["failed", *sorted(self.failed)]).encode())
-        return counted.hash.hexdigest()[:32]
+            counted.update(json.dumps(["failed", *sorted(self.failed)]).encode())
+        return counted.hexdigest()[:32]
 
     def place_of(self, query_id: str, doc_id: str) -> str:
         """Where a document of a query stands, for a message."""
@@ -207,12 +198,12 @@ class ReducedPull(Pulled):
     Nothing was noticed about such a ranking, and no query failed.
     """
 
-    def __init__(self, reduced: Reduced, layout: Layout, source: Source) -> None:
-        self.__dict__.update(found=reduced, layout=layout, source=source, documents=None)
+    def __init__(self, reduced: Reduced, layout: Layout, source: Source, keep: Keep | None = None) -> None:
+        self.__dict__.update(found=reduced, layout=layout, source=source, documents=None, keep=keep)
 
     @functools.cached_property
-    def table(self) -> pa.Table:
-        return self.source.pull(self.layout, {})
+    def table(self) -> Any:
+        return self.source.answer(self.layout, Asked({}, keep=self.__dict__["keep"])).table
 
     @property
     def reduced(self) -> Reduced:
@@ -250,43 +241,3 @@ class ReducedPull(Pulled):
 def in_words(places: list[int], word: str) -> str:
     """``line 7``, ``rows 7 and 9``."""
     return f"{word}{'s' * (len(places) > 1)} {' and '.join(map(str, places[:3]))}"
-
-
-AT_ONCE = 1 << 16  # rows that are digested at once: no second copy of a large table is made
-
-
-class Counted(io.RawIOBase):
-    """A file whose content is digested, and not kept."""
-
-    def __init__(self) -> None:
-        self.hash = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.hash.update(content)
-        return len(content)
-
-
-def whole_column(column: pa.ChunkedArray) -> pa.Array | None:
-    """A column in one piece; None where it holds nothing."""
-    if column.null_count == len(column) and len(column):
-        return None
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def order_of(columns: Mapping[str, pa.Array]) -> pa.Array:
-    """The places of the rows in the order of these columns."""
-    keys = {name: places_of(column) for name, column in columns.items()}
-    return pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-
-
-def places_of(column: pa.Array) -> pa.Array:
-    """A column to sort by: the texts, or where each is kept once, numbers in the order of the texts."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    order = pc.rank(column.dictionary, tiebreaker="dense").cast(pa.int32())
-    return order.take(column.indices)

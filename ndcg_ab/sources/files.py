@@ -5,14 +5,14 @@ table.  Where it gives up, or gives something that breaks a rule, `rows` reads t
 record: it accepts what is only unusual, and names the line of what is wrong.
 """
 
+import contextlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
@@ -21,15 +21,28 @@ import pyarrow.json as pajson
 from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Source, in_words, remarks_of, with_remarks
+from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, with_remarks
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.noticed import remarks_on_tags
 from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.plain import reduce
-from ndcg_ab.sources.records import find_lines, open_parquet, read_rows
+from ndcg_ab.sources.records import find_lines, gathered, open_parquet, read_rows
 from ndcg_ab.sources.reduced import Reduced, Wanted
-from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
-from ndcg_ab.sources.streams import BLOCK, Evened, Handed, Objects, Quoted, UnusualError, handed, is_gzipped, open_bytes
+from ndcg_ab.sources.rules import BrokenRuleError, Rules, breaks_text_rule, distinct_texts
+from ndcg_ab.sources.schema import Layout, check_types
+from ndcg_ab.sources.spilled import AT_ONCE, Keep, batches_of, null_count
+from ndcg_ab.sources.streams import (
+    BLOCK,
+    Evened,
+    Handed,
+    Objects,
+    Quoted,
+    UnusualError,
+    handed,
+    is_gzipped,
+    line_blocks,
+    open_bytes,
+)
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {
@@ -56,15 +69,23 @@ class File(Source):
         self.described = described
         self.directory = directory
 
-    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
+        return self.read(layout, None)
+
+    def answer(self, layout: Layout, asked: Asked) -> Found:
+        return Found(self.read(layout, asked.keep))
+
+    def read(self, layout: Layout, keep: Keep | None) -> Any:
+        """keep: puts the rows into a file; None: into memory."""
         described = self.described
         layout.refuse_unknown(str(described.file), described.columns)
         tables = []
         with parts_of(described, self.directory, self.wanted(layout)) as parts:
-            for part in parts:
+            for at, part in enumerate(parts):
+                here = keep if keep is None or len(parts) == 1 else keep.part(at)
                 with spoken_of(part):
-                    tables.append(read_file(part.path, layout, described.format, described.columns))
-        return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin)
+                    tables.append(read_file(part.path, layout, described.format, described.columns, here))
+        return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin, keep)
 
     def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
         """Of one file of this machine, where it is plain."""
@@ -89,15 +110,19 @@ class File(Source):
         return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
 
 
-def joined(tables: list[pa.Table], layout: Layout, origin: str) -> pa.Table:
+def joined(tables: list[Any], layout: Layout, origin: str, keep: Keep | None) -> Any:
     """The parts of one table; InputError where some have a column that others lack."""
     for field in layout.fields:
-        kinds = {is_null(table[field.name]) for table in tables}
+        kinds = {null_count(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
                 f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
             )
     remarks = [remark for table in tables for remark in remarks_of(table)]
+    if keep is not None:
+        names = layout.schema.names
+        pieces = (piece.cast(layout.schema) for table in tables for piece in batches_of(table, names))
+        return gathered(pieces, layout, keep, lambda: remarks)
     plain = [table.replace_schema_metadata() for table in tables]
     return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
 
@@ -108,10 +133,13 @@ def format_of(path: Path) -> str:
     return SUFFIXES.get(Path(name).suffix, "trec")
 
 
-def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict[str, str]) -> pa.Table:
+def read_file(
+    path: Path, layout: Layout, file_format: str | None, columns: dict[str, str], keep: Keep | None = None
+) -> Any:
     """The file's table in the columns of `layout` (absent optional ones are null).
 
-    columns maps a field to the file's name for it.  Raises InputError for anything that breaks a rule.
+    columns maps a field to the file's name for it.  keep: puts the rows into a file, piece by piece; None: into
+    memory, where every core reads.  Raises InputError for anything that breaks a rule.
     """
     refuse_no_file(path)
     file_format = file_format or format_of(path)
@@ -123,9 +151,9 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     try:
         gzipped = is_gzipped(path)
         refuse_packed(path, layout, file_format)
-        table = read_if_clean(path, layout, file_format, columns)
+        table = read_if_clean(path, layout, file_format, columns, keep)
         if table is None:
-            table = read_rows(path, layout, file_format, columns)
+            table = read_rows(path, layout, file_format, columns, keep)
     except (OSError, EOFError, zlib.error) as error:
         what = "the gzip file is broken, write it again" if gzipped else "cannot be read"
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
@@ -134,13 +162,22 @@ def read_file(path: Path, layout: Layout, file_format: str | None, columns: dict
     return table
 
 
-def read_if_clean(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table | None:
+def read_if_clean(
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None
+) -> Any:
     """The table by the fast way; None where it gives up, or gives something that breaks a rule."""
     try:
-        table = read_fast(path, layout, file_format, columns)
+        if file_format == "trec":
+            return read_trec(path, layout, keep)
+        if file_format == "parquet":
+            pieces = parquet_pieces(path, layout, columns, in_pieces=keep is not None)
+        elif file_format == "jsonl":
+            pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
+        else:
+            pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
+        return gathered(Rules(spaces=False).each(pieces), layout, keep)
     except UNCLEAR:
         return None
-    return None if breaks_a_rule(table, spaces=file_format == "trec") else table
 
 
 def refuse_no_file(path: Path) -> None:
@@ -161,16 +198,6 @@ def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
         raise InputError(f"{path}: {problem}")
     if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
         raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
-
-
-def read_fast(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
-    if file_format == "trec":
-        return read_trec(path, layout)
-    if file_format == "parquet":
-        return read_parquet(path, layout, columns)
-    if file_format == "jsonl":
-        return read_jsonl(path, layout, columns)
-    return read_delimited(path, layout, "," if file_format == "csv" else "\t", columns)
 
 
 def open_trec(path: Path) -> Any:
@@ -205,38 +232,39 @@ def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
     return pa.table(arrays)
 
 
-def read_trec(path: Path, layout: Layout) -> pa.Table:
+def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
     try:
-        table = read_trec_text(path, open_trec(path), layout, delimiter)
-    except pa.ArrowInvalid:
-        table = None
-    if table is None or breaks_a_rule(table, spaces=True):
-        table = read_trec_text(path, Evened(open_bytes(path)), layout, " ")
-    return table
+        return read_trec_text(path, open_trec(path), layout, delimiter, keep)
+    except (pa.ArrowInvalid, BrokenRuleError):
+        return read_trec_text(path, Evened(open_bytes(path)), layout, " ", keep)
 
 
-def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str) -> pa.Table:
-    if isinstance(stream, pa.NativeFile):
-        table = parse_trec(stream, layout, delimiter)
-    else:
-        with handed(stream) as given:
-            table = parse_trec(given, layout, delimiter)
-    remarks = remarks_on_tags(path, first_rows(table[TAG])) if layout.kind == "ranking" else []
-    return with_remarks(shaped(table, layout, {name: name for name in layout.schema.names}), remarks)
+def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: Keep | None) -> Any:
+    tags: dict[str, int] = {}
+    given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else handed(stream)
+    with given as text:
+        pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
+        is_ranking = layout.kind == "ranking"
+        return gathered(
+            Rules(spaces=True).each(pieces), layout, keep, lambda: remarks_on_tags(path, tags) if is_ranking else []
+        )
 
 
-def first_rows(column: pa.ChunkedArray) -> dict[str, int]:
-    """text -> the first row that has it, of a column of dictionaries."""
-    found = {text: None for texts in distinct_texts(column) for text in islice(texts.to_pylist(), MOST_TAGS)}
-    if len(found) < 2:
-        return {}
-    return {text: 1 + pc.index(column.cast(pa.string()), text).as_py() for text in islice(found, MOST_TAGS)}
+def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
+    """Notes text -> the first row that has it, of a column of dictionaries; before: rows that stand before."""
+    for chunk in column.chunks:
+        for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
+            if text not in tags and len(tags) < MOST_TAGS:
+                tags[text] = 1 + before + pc.index(chunk.cast(pa.string()), text).as_py()
+        before += len(chunk)
 
 
-def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
+def trec_pieces(
+    stream: Any, layout: Layout, delimiter: str, tags: dict[str, int], *, in_pieces: bool
+) -> Iterator[pa.Table]:
     """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
     assert layout.trec is not None
     places, width = layout.trec
@@ -245,17 +273,36 @@ def parse_trec(stream: Any, layout: Layout, delimiter: str) -> pa.Table:
     for name, place in places.items():
         names[place] = name
     unused = [name for name in names if name not in places]
-    table = pacsv.read_csv(
-        stream,
-        pacsv.ReadOptions(column_names=names, block_size=BLOCK),
+    options = (
+        pacsv.ReadOptions(column_names=names, block_size=block_size(in_pieces)),
         pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
         convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
     )
-    if any(breaks_text_rule(table[name], spaces=True) for name in unused):
-        raise pa.ArrowInvalid("fields are missing, or there are too many")
-    if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
-        raise pa.ArrowInvalid("there are comments")
-    return table
+    rows = 0
+    for table in csv_pieces(stream, options, in_pieces):
+        if any(breaks_text_rule(table[name], spaces=True) for name in unused):
+            raise pa.ArrowInvalid("fields are missing, or there are too many")
+        if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
+            raise pa.ArrowInvalid("there are comments")
+        if TAG in unused:
+            add_tags(tags, table[TAG], rows)
+        rows += table.num_rows
+        yield shaped(table, layout, {name: name for name in layout.schema.names})
+
+
+def block_size(in_pieces: bool) -> int:
+    """One reader that reads ahead of who takes the pieces needs less at a time than several that parse."""
+    return BLOCK // 4 if in_pieces else BLOCK
+
+
+def csv_pieces(stream: Any, options: Any, in_pieces: bool) -> Iterator[pa.Table]:
+    """All rows by all cores, or a piece at a time."""
+    if not in_pieces:
+        yield pacsv.read_csv(stream, *options)
+        return
+    with pacsv.open_csv(stream, *options) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
 
 
 def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
@@ -264,14 +311,16 @@ def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
     )
 
 
-def read_delimited(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> pa.Table:
+def delimited_pieces(
+    path: Path, layout: Layout, delimiter: str, columns: dict[str, str], in_pieces: bool
+) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
     found = header_of(path, parse)
     chosen = layout.check_columns(str(path), found, columns)
-    options = convert_options(arrow_types(layout, chosen))
+    options = (pacsv.ReadOptions(block_size=block_size(in_pieces)), parse, convert_options(arrow_types(layout, chosen)))
     with open_delimited(path, delimiter) as stream:
-        table = pacsv.read_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options)
-    return shaped(table, layout, chosen)
+        for table in csv_pieces(stream, options, in_pieces):
+            yield shaped(table, layout, chosen)
 
 
 def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
@@ -286,31 +335,41 @@ def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]
     return handed(Quoted(open_bytes(path), delimiter))
 
 
-def read_jsonl(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
     names = {field.name: columns.get(field.name, field.name) for field in layout.fields}
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
     objects = Objects(open_bytes(path))
-    parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    options = (pajson.ReadOptions(block_size=BLOCK), pajson.ParseOptions(schema, False, "ignore"))
+    rows = 0
     with handed(objects) as stream:
-        table = pajson.read_json(stream, pajson.ReadOptions(block_size=BLOCK), parse)
-    if table.num_rows != objects.lines:
+        texts = map(pa.BufferReader, line_blocks(cast(BinaryIO, stream))) if in_pieces else [stream]
+        for text in texts:
+            table = pajson.read_json(text, *options)
+            if any(table[names[name]].null_count for name in columns):
+                raise pa.ArrowInvalid("a column that is named is not everywhere")
+            rows += table.num_rows
+            yield shaped(table, layout, names)
+    if rows != objects.lines:
         raise UnusualError("several objects on a line")
-    if any(table[names[name]].null_count for name in columns):
-        raise pa.ArrowInvalid("a column that is named is not everywhere")
-    return shaped(table, layout, names)
 
 
-def read_parquet(path: Path, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
     with open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
         check_types(file.schema_arrow, layout, chosen, str(path))
+        wanted = list(chosen.values())
         try:
-            table = file.read(columns=list(chosen.values()))
+            if not in_pieces:
+                yield typed(file.read(columns=wanted), layout, chosen, str(path))
+                return
+            for batch in file.iter_batches(AT_ONCE, columns=wanted):
+                yield typed(pa.Table.from_batches([batch]), layout, chosen, str(path))
+        except (InputError, pa.ArrowException):
+            raise
         except Exception as error:  # a broken file makes the library raise nearly anything
             raise UnusualError(str(error)) from error
-    return typed(table, layout, chosen, str(path))
 
 
 def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
@@ -328,54 +387,3 @@ def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -
             table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
     table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
     return shaped(table, layout, chosen)
-
-
-def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
-    """Whether any text in it has such a byte: one look at the bytes of all of them."""
-    text = chunk.buffers()[2]
-    return text is not None and bool((np.frombuffer(text, dtype=np.uint8) < limit).any())
-
-
-def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
-    """Whether a text is empty or holds a control character, which tells of lost quotes (or of white space)."""
-    return any(
-        pc.any(pc.equal(pc.binary_length(chunk), 0)).as_py() or holds_byte_below(33 if spaces else 32, chunk)
-        for chunk in distinct_texts(column)
-    )
-
-
-def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
-    """The texts in it, each once where it is a dictionary."""
-    is_dictionary = pa.types.is_dictionary(column.type)
-    return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
-
-
-def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
-    """Whether a value is missing, empty, not finite or suspicious; a column that may be absent is not.
-
-    spaces: that white space in a text is suspicious too.
-    """
-    optional = ("score", "rank", "text", "weight", "metric_hash")
-    absent = [name for name in optional if name in table.column_names and is_null(table[name])]
-    if {"score", "rank"} <= set(absent):
-        return True
-    for name in table.column_names:
-        column = table[name]
-        if name in absent:
-            continue
-        if column.null_count:
-            return True
-        if pa.types.is_floating(column.type):
-            if not pc.all(pc.is_finite(column)).as_py():
-                return True
-        elif pa.types.is_integer(column.type):
-            bounds = pc.min_max(column).as_py()
-            if not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK:
-                return True
-        elif breaks_text_rule(column, spaces=spaces):
-            return True
-    return False
-
-
-def is_null(column: pa.ChunkedArray) -> bool:
-    return bool(column.null_count == len(column))

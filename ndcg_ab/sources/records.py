@@ -5,7 +5,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -15,46 +15,74 @@ import pyarrow as pa
 
 from ndcg_ab.config.hints import to_utf8
 from ndcg_ab.errors import InputError, in_short, shown
-from ndcg_ab.sources.base import with_remarks
+from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
 from ndcg_ab.sources.hints import is_header, is_numeric, other_format
 from ndcg_ab.sources.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
 from ndcg_ab.sources.noticed import UnreadRankError, Watched
 from ndcg_ab.sources.schema import Layout, check_types, read_value
+from ndcg_ab.sources.spilled import Keep
 from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, is_gzipped, line_blocks, open_bytes
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
+
+PIECE = 1 << 16  # rows
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
 csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
 
 
-def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> pa.Table:
-    """The file's table, or an InputError that names the first line that breaks a rule."""
+def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None) -> Any:
+    """The file's table, or an InputError that names the first line that breaks a rule.
+
+    keep: puts it into a file; None: into memory.
+    """
     if file_format == "trec" and layout.kind == "ranking":
         try:
-            return read_watched(path, layout, without_ranks=False)
+            return read_watched(path, layout, keep, without_ranks=False)
         except UnreadRankError:
-            return read_watched(path, layout, without_ranks=True)
+            return read_watched(path, layout, keep, without_ranks=True)
     word = "row" if file_format == "parquet" else "line"
     found = records(path, layout, file_format, columns)
-    return table_of(((f"{path}, {word} {line}", record) for line, record in found), layout)
+    placed = ((f"{path}, {word} {line}", record) for line, record in found)
+    return gathered(pieces_of(placed, layout), layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, *, without_ranks: bool) -> pa.Table:
+def read_watched(path: Path, layout: Layout, keep: Keep | None, *, without_ranks: bool) -> Any:
     """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
     watched = Watched(path, without_ranks=without_ranks)
     found = watched.each(trec_records(path, layout))
-    table = table_of(((f"{path}, line {line}", record) for line, record in found), layout)
-    return with_remarks(table, watched.remarks())
+    placed = ((f"{path}, line {line}", record) for line, record in found)
+    return gathered(pieces_of(placed, layout), layout, keep, watched.remarks)
+
+
+def gathered(
+    pieces: Iterable[pa.Table],
+    layout: Layout,
+    keep: Keep | None,
+    remarks: Callable[[], Sequence[Remark]] = tuple,
+) -> Any:
+    """One table of the pieces.
+
+    keep: puts it into a file; None: into memory.  remarks: what was noticed, asked when all pieces are there.
+    """
+    if keep is not None:
+        return keep.write(pieces, layout.schema, lambda: metadata_of(remarks()))
+    tables = list(pieces)
+    return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
 
 
 def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
     """The table of records, each with the place where it stands; InputError for the first that breaks a rule."""
+    return pa.concat_tables(pieces_of(placed, layout))
+
+
+def pieces_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> Iterator[pa.Table]:
+    """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
-    for where, record in placed:
+    for row, (where, record) in enumerate(placed, 1):
         names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
         if present is None:
             if layout.kind == "ranking" and not {"score", "rank"} & set(names):
@@ -67,7 +95,10 @@ def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa
                 values[field.name].append(read_value(field, record.get(field.name), where))
             else:
                 values[field.name].append(None)
-    return pa.table(values, schema=layout.schema)
+        if row % PIECE == 0:
+            yield pa.table(values, schema=layout.schema)
+            values = {field.name: [] for field in layout.fields}
+    yield pa.table(values, schema=layout.schema)
 
 
 def find_lines(

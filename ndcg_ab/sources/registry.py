@@ -11,6 +11,7 @@ from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
 from ndcg_ab.sources.reduced import Wanted
 from ndcg_ab.sources.schema import Layout
+from ndcg_ab.sources.spilled import Keep, Spilled
 
 
 def file_or_table(described: FileSource, directory: Path) -> Source:
@@ -74,6 +75,7 @@ def pull(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
+    keep: Keep | None = None,
     wanted: Wanted | None = None,
     threads: int | None = None,
 ) -> Pulled:
@@ -82,10 +84,14 @@ def pull(
     directory: what relative paths start from, and where modules are looked for.
     queries: query_id -> text, for sources that need them.  attributes: query_id -> {column: value}, for their requests.
     folder: where answers may be kept while the run lasts; None: nowhere.
+    keep: where rows go that memory has no room for; None: it has room.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     """
     source = source_of(described, directory)
     if wanted and (reduced := source.reduce(layout, wanted, threads)):
-        return ReducedPull(reduced, layout, source)
-    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder))
-    return Pulled(found.table, layout, source, found.documents)
+        return ReducedPull(reduced, layout, source, keep)
+    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder, keep))
+    table = found.table
+    if keep is not None and not isinstance(table, Spilled):
+        table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
+    return Pulled(table, layout, source, found.documents)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.parity import agree
 from ndcg_ab.sources import JUDGMENT, RANKING, pull, pull_queries
@@ -41,7 +41,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
-    pipeline.load(engine, judgments, queries, rankings, evaluation)
+    loading.load(engine, judgments, queries, rankings, evaluation)
     check(engine, judgments, rankings, evaluation, one_query=True)
     pipeline.score(engine, evaluation.metric_list)
     grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))

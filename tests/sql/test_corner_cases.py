@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import MetricError
@@ -78,7 +78,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     evaluation = evaluation_of(list(rankings), metrics)
     with DuckDBEngine() as engine:
         pulled = pulled_judgments(judgments)
-        pipeline.load(engine, pulled, Queries(), tables, evaluation)
+        loading.load(engine, pulled, Queries(), tables, evaluation)
         check(engine, pulled, tables, evaluation)
         pipeline.score(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import typer
 
+from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
 from ndcg_ab.config.keys import known_keys
+from ndcg_ab.config.room import Room, with_room
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
@@ -21,7 +23,7 @@ NO_PLAN = Plan()
 
 
 def evaluated(files: Files = FILES, plan: Plan = NO_PLAN, **statistics: Any) -> Any:
-    return evaluation_of(files, None, None, statistics, None, plan)
+    return evaluation_of(files, None, None, statistics, plan=plan)
 
 
 def test_every_option_has_a_row() -> None:
@@ -86,3 +88,19 @@ def test_a_problem_names_the_option(problem: str, said: str) -> None:
 def test_what_cannot_be_read_is_refused(plan: Plan, said: str) -> None:
     with pytest.raises(InputError, match=said):
         evaluated(plan=plan)
+
+
+def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_path: Path) -> None:
+    write = (
+        "name: n\njudgments: j\nsystems: [{name: a, file: b}]\nresources: {threads: 3, memory_limit: 2GB, spill: here}"
+    )
+    (tmp_path / "c.yaml").write_text(write)
+    evaluation = read_config(tmp_path / "c.yaml")
+    assert evaluation.spill_folder == (tmp_path / "here").resolve()
+    found = with_room(evaluation, Room(memory_limit="1GB", spill="there"))
+    assert (found.resources.threads, found.resources.memory_limit) == (3, "1GB")
+    assert found.spill_folder == (Path.cwd() / "there").resolve()
+    with pytest.raises(InputError, match=r"^--memory-limit = '10MB': is too little to work with"):
+        with_room(evaluation, Room(memory_limit="10MB"))
+    with pytest.raises(InputError, match=r"^--threads = 0: must be 1 or more"):
+        with_room(evaluation, Room(threads=0))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
@@ -31,7 +31,7 @@ def found() -> Outcome:
     rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
     evaluation = evaluation_of(["old", "new"], METRICS)
     with DuckDBEngine(None, 1) as engine:
-        pipeline.load(engine, judgments, Queries(), rankings, evaluation)
+        loading.load(engine, judgments, Queries(), rankings, evaluation)
         findings = check(engine, judgments, rankings, evaluation)
         pipeline.score(engine, evaluation.metric_list)
         return pipeline.conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))

@@ -347,7 +347,7 @@ def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     named = [f"{name}={folder / name}.run" for name in ("old", "new", "other", "last")]
     plan = Plan(["rr"], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 7)
     files = Files(str(folder / "qrels"), named)
-    evaluation = evaluation_of(files, None, ["ndcg@3"], {"all_pairs": True, "interval": "bca"}, None, plan)
+    evaluation = evaluation_of(files, None, ["ndcg@3"], {"all_pairs": True, "interval": "bca"}, plan=plan)
     with DuckDBEngine() as engine:
         outcome = run_pipeline(evaluation, engine)
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome

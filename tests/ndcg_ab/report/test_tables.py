@@ -58,7 +58,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
     files = Files(str(folder / "qrels"), [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)])
     plan = Plan([], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 15)
-    evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, None, plan)
+    evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, plan=plan)
     with DuckDBEngine() as engine:
         return run_pipeline(evaluation, engine)
 

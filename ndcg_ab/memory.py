@@ -1,0 +1,136 @@
+"""How much memory an evaluation may take, and where it puts what does not fit."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ndcg_ab.errors import InputError
+
+# Measured: a small comparison takes 220 MB; three rankings of 7 million rows some 350 MB beside DuckDB, which takes up
+# to a tenth more than it is allowed, and does not get along with less than 180 MB.
+LEAST = 600_000_000  # bytes
+OURS, SLACK = 350_000_000, 0.1
+FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
+UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
+USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill folder is named
+
+
+def bytes_of(size: str) -> int:
+    """The bytes of ``4GB``, ``512MiB`` or ``50%`` of the machine's memory."""
+    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])(i?)B)", size)
+    assert found is not None
+    if found[2] == "%":
+        return round(float(found[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    unit: int = (1024 if found[4] else 1000) ** UNITS[found[3]]
+    return round(float(found[1]) * unit)
+
+
+def too_little(size: str) -> str | None:
+    """What is wrong with a limit that no evaluation can keep; None where one can."""
+    if bytes_of(size) >= LEAST:
+        return None
+    here = f" ({bytes_of(size) // 10**6}MB here)" if size.endswith("%") else ""
+    return f"is too little to work with{here}: it is of the whole process, and must be {LEAST // 10**6}MB or more"
+
+
+class Memory:
+    """What one evaluation may take of memory, and a folder of its own for what does not fit; to be closed with `with`.
+
+    limit: of the whole process, as ``4GB``; None: none.  spill: the folder that holds its own; by default one in the
+    folder of temporary files.  has_folder: whether it has one at all.  Raises InputError where the limit is too small
+    to work with, or the folder cannot be written.
+    """
+
+    def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
+        self.limit = None if limit is None else bytes_of(limit)
+        if limit is not None and (problem := too_little(limit)):
+            raise InputError(f"memory limit {limit!r}: {problem}")
+        self.spill = Path(tempfile.gettempdir()) / USUAL if spill is None else spill.absolute()
+        self.was_there = self.spill.exists()
+        self.folder: Path | None = None
+        self._lock: IO[str] | None = None
+        try:
+            if has_folder:
+                self._begin()
+        except OSError as error:
+            self.close()
+            if spill is not None or limit is not None:
+                raise InputError(
+                    f"{self.spill}: the folder for what does not fit into memory cannot be written ({error.strerror}):"
+                    " name another one with --spill or resources.spill"
+                ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Removes its folder, and the spill folder where that was not there before and nothing else is in it."""
+        if self._lock is not None:
+            folder = Path(self._lock.name).with_suffix("")  # the lock was opened as .new
+            shutil.rmtree(folder, ignore_errors=True)
+            for suffix in (".lock", ".new"):
+                folder.with_suffix(suffix).unlink(missing_ok=True)
+            self._lock.close()
+            self.folder = self._lock = None
+            if not self.was_there or self.spill.name == USUAL:
+                with contextlib.suppress(OSError):
+                    self.spill.rmdir()
+
+    def no_room(self, said: object) -> InputError:
+        """The error for a spill folder that takes no more.  said: what the library or the system said."""
+        reason = " ".join(str(said).split(". ")[0].split())
+        return InputError(
+            f"{self.spill}: there is no room for what does not fit into memory ({reason}): make some, name another"
+            " folder with --spill or resources.spill, or allow more memory"
+        )
+
+    @property
+    def for_duckdb(self) -> int | None:
+        """Bytes that DuckDB may take of the limit."""
+        return None if self.limit is None else round(self.limit * (1 - SLACK)) - OURS
+
+    def threads(self, wanted: int | None) -> int | None:
+        """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""
+        if self.for_duckdb is None:
+            return wanted
+        return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
+
+    def _begin(self) -> None:
+        """Makes its folder, and clears away those of processes that died."""
+        self.spill.mkdir(parents=True, exist_ok=True)
+        for lock in self.spill.glob("*.lock"):
+            with contextlib.suppress(OSError), held(lock) as is_free:
+                if is_free:
+                    shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+                    lock.unlink(missing_ok=True)
+        folder = self.spill / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._lock = folder.with_suffix(".new").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)  # before others see it under its name
+        folder.with_suffix(".new").rename(folder.with_suffix(".lock"))
+        folder.mkdir()
+        self.folder = folder
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Whether nobody else holds a lock; inside, it is held here."""
+    with path.open("r") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True

@@ -1,0 +1,169 @@
+"""Tables that stand in a Parquet file of ours, so that no more of them is in memory than is looked at."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.memory import Memory
+
+FEW = 200_000  # rows that are not worth a file
+GROUP = 1 << 17  # rows that are compressed, and read again, together
+AT_ONCE = 1 << 16  # rows that are looked at together
+
+
+class Spilled:
+    """A table in a file: what `pa.Table` is to those who ask for few columns or rows at a time.
+
+    schema: with what its source noticed in the metadata.  memory: what reading it may take.
+    """
+
+    def __init__(self, path: Path, memory: Memory) -> None:
+        import pyarrow.parquet as papq
+
+        self.path = path
+        self.memory = memory
+        about = papq.read_metadata(path)
+        self.schema = about.schema.to_arrow_schema().with_metadata(about.metadata)
+        self.num_rows: int = about.num_rows
+        self.column_names: list[str] = self.schema.names
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        return self.select([name])[name]
+
+    def select(self, names: Sequence[str]) -> pa.Table:
+        """Some columns, whole; ids of queries are kept once each."""
+        import pyarrow.parquet as papq
+
+        return papq.read_table(self.path, columns=list(names), read_dictionary=["query_id"])
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows as they stand, some at a time."""
+        import pyarrow.parquet as papq
+
+        with papq.ParquetFile(self.path, read_dictionary=["query_id"]) as file:
+            for batch in file.iter_batches(AT_ONCE, columns=list(names)):
+                yield pa.Table.from_batches([batch])
+
+    def null_count(self, name: str) -> int:
+        """How many rows have no value in a column, by what the file says of itself."""
+        import pyarrow.parquet as papq
+
+        about = papq.read_metadata(self.path)
+        place = self.column_names.index(name)
+        counts = [about.row_group(at).column(place).statistics.null_count for at in range(about.num_row_groups)]
+        return sum(counts)
+
+
+class Keep:
+    """Where a table goes while it is read: to a file, a piece at a time."""
+
+    def __init__(self, path: Path, memory: Memory) -> None:
+        self.path = path
+        self.memory = memory
+
+    def part(self, at: int) -> "Keep":
+        """Where one of several parts goes."""
+        return Keep(self.path.with_name(f"{self.path.name}.part{at}"), self.memory)
+
+    def write(
+        self, pieces: Iterable[pa.Table], schema: pa.Schema, metadata: Callable[[], dict[bytes, bytes]] = dict
+    ) -> Any:
+        """The table of the pieces: a `Spilled`, or a `pa.Table` where they are few.
+
+        metadata: asked when all pieces are there.  Raises InputError where there is no room for the file.
+        """
+        import pyarrow.parquet as papq
+
+        first, rest = few(pieces)
+        if rest is None:
+            table = first if first is not None else schema.empty_table()
+            return table.replace_schema_metadata(metadata() or None)
+        writer = None
+        try:
+            with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=["query_id"]) as writer:
+                for group in groups(itertools.chain([first], rest)):
+                    writer.write_table(group.cast(schema), row_group_size=GROUP)
+                writer.add_key_value_metadata(metadata())
+        except OSError as error:
+            if error.errno is not None and self.memory.folder is not None:
+                raise self.memory.no_room(error.strerror or error) from None
+            raise
+        return Spilled(self.path, self.memory)
+
+
+def keep_in(memory: Memory | None, name: str) -> Keep | None:
+    """Where a table goes while memory is limited; None: into memory."""
+    if memory is None or memory.limit is None or memory.folder is None:
+        return None
+    return Keep(memory.folder / name, memory)
+
+
+def few(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table] | None]:
+    """The first pieces as one table, and the others; None where there are no others."""
+    rest = iter(pieces)
+    taken: list[pa.Table] = []
+    count = 0
+    for piece in rest:
+        taken.append(piece)
+        count += piece.num_rows
+        if count > FEW:
+            return pa.concat_tables(taken), rest
+    return (pa.concat_tables(taken) if taken else None), None
+
+
+def groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows, so many at a time that a file of them is read fast."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += piece.num_rows
+        if count >= GROUP:
+            yield pa.concat_tables(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+# ---- what is asked of tables in memory and in files alike
+
+
+def file_of(table: Any) -> Any:
+    """The file that a table stands in, or the table where it stands in memory."""
+    return table.path if isinstance(table, Spilled) else table
+
+
+def batches_of(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Some columns of the rows as they stand, some rows at a time."""
+    return table.batches(names) if isinstance(table, Spilled) else iter([table.select(list(names))])
+
+
+def null_count(table: Any, name: str) -> int:
+    found: int = table.null_count(name) if isinstance(table, Spilled) else table[name].null_count
+    return found
+
+
+def first_text(table: Any, name: str) -> str:
+    found: str = next(batches_of(table, [name]))[name][0].as_py()
+    return found
+
+
+def distinct(table: Any, name: str) -> list[str]:
+    """The different texts of a column, in the order in which they come."""
+    found: dict[str, None] = {}
+    for batch in batches_of(table, [name]):
+        found |= dict.fromkeys(pc.unique(batch[name]).cast(pa.string()).to_pylist())
+    return list(found)
+
+
+def of_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
+    """The rows of some queries."""
+    wanted = pa.array(list(query_ids), pa.string())
+    found = [
+        batch.filter(pc.is_in(batch["query_id"], value_set=wanted)) for batch in batches_of(table, table.column_names)
+    ]
+    return pa.concat_tables(found)

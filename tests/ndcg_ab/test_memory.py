@@ -1,0 +1,102 @@
+"""A memory limit and a spill folder: what they mean, what is refused, and what is left behind (nothing)."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.memory import LEAST, Memory, bytes_of
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 GB", 15 * 10**8), ("0.5TB", 5 * 10**11), ("600KB", 600_000)],
+)
+def test_sizes_are_bytes(size: str, expected: int) -> None:
+    assert bytes_of(size) == expected
+
+
+def test_a_share_is_of_the_machine_s_memory() -> None:
+    assert bytes_of("50%") == pytest.approx(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2)
+
+
+def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path) -> None:
+    asked = "select current_setting('memory_limit'), current_setting('threads'), current_setting('temp_directory')"
+    with DuckDBEngine(memory_limit="1GB", spill=tmp_path, threads=64) as engine:
+        limit, threads, folder = engine.connection.execute(asked).fetchall()[0]
+        assert (limit, threads) == ("524.5 MiB", 3)
+        assert Path(folder).parent == tmp_path
+    with DuckDBEngine(memory_limit="1GB", spill=tmp_path, threads=1) as engine:
+        assert engine.connection.execute(asked).fetchall()[0][1] == 1
+
+
+@pytest.mark.parametrize("limit", ["599MB", "0.5GB", "1%"])
+def test_a_limit_that_is_too_small_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}.__getitem__)
+    with pytest.raises(InputError, match=rf"'{limit}'.* is too little .* must be {LEAST // 10**6}MB or more"):
+        Memory(limit, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_is_made_and_removed(tmp_path: Path) -> None:
+    spill = tmp_path / "not" / "there"
+    with Memory("1GB", spill) as memory, Memory("1GB", spill) as other:
+        assert memory.folder is not None and other.folder is not None
+        assert memory.folder != other.folder
+        (memory.folder / "rows.parquet").write_text("rows")
+    assert not spill.exists()
+
+
+def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    Memory("1GB", tmp_path).close()
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file/spill: the folder .* cannot be written .*--spill"):
+        Memory(None, tmp_path / "file" / "spill")
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from ndcg_ab.memory import Memory
+memory = Memory("1GB", Path(sys.argv[1]))
+(memory.folder / "rows.parquet").write_text("rows")
+print(memory.folder.name, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path], stdout=subprocess.PIPE, text=True) for _ in "ab"
+    ]
+    names = [process.stdout.readline().strip() for process in processes if process.stdout]
+    try:
+        processes[0].send_signal(signal.SIGKILL)
+        processes[0].wait()
+        assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == set(names)
+        with Memory("1GB", tmp_path) as memory:
+            assert memory.folder is not None
+            assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == {names[1], memory.folder.name}
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def test_a_full_spill_folder_is_a_sentence(tmp_path: Path) -> None:
+    with DuckDBEngine(memory_limit="600MB", spill=tmp_path, threads=1) as engine:
+        engine.connection.execute("set memory_limit = '20MB'")
+        engine.connection.execute("set max_temp_directory_size = '1MB'")
+        with pytest.raises(InputError, match=rf"{tmp_path}: there is no room .*--spill"):
+            engine._run("select hash(i) as h from range(5000000) as t(i) order by h", {}, None)
