@@ -8,20 +8,27 @@ of `files`, which say what is wrong, or accept what is only unusual: no rule is 
 Slices of whole queries are reduced by threads, each in itself; across slices no query may come twice.
 """
 
+import io
 import os
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.plain_text import SLICE, reduce_slice, slices
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
-from ndcg_ab.sources.streams import open_bytes
+from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
+
+try:
+    from isal.igzip import IGzipFile
+    from isal.isal_zlib import error as IsalError
+except ImportError:
+    IGzipFile, IsalError = None, zlib.error
 
 Slice = TypeVar("Slice")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at
@@ -43,10 +50,19 @@ def reduce(
     if file_format != "trec" or columns:
         return None
     try:
-        with open_bytes(path) as file:
+        with opened(path) as file:
             return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads))
-    except (NotPlainError, InputError, OSError, EOFError, zlib.error):
+    except (NotPlainError, InputError, OSError, EOFError, zlib.error, IsalError, pa.ArrowException):
         return None
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file's bytes; gzipped ones by a reader that takes a third of the time, where it is installed."""
+    if not is_gzipped(path):
+        return path.open("rb", buffering=0)
+    if IGzipFile is None:
+        return open_bytes(path)
+    return cast(BinaryIO, io.BufferedReader(Unpacked(path, IGzipFile), BLOCK))
 
 
 def worked(work: Callable[[Slice], Reduced], given: Iterable[Slice], threads: int | None) -> Iterator[Reduced]:
