@@ -43,8 +43,11 @@ audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
+# Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same.
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzzing --seconds $(SECONDS)
+	$(BIN)/python -m tests.two_ways --count $(RANKINGS)
+RANKINGS ?= 10000
 SECONDS ?= 3600
 
 # Kills KILLS nights at random moments, then lets two write one history and one read it for a minute.

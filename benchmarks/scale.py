@@ -214,14 +214,17 @@ def draw() -> None:
     for tool, colour in colours.items():
         ended = [row for row in rows if row["tool"] == tool and "wall" in row]
         sizes = [row["millions"] for row in ended]
-        left.plot(sizes, [row["wall"] / row["millions"] for row in ended], "o-", color=colour, label=tool, ms=4)
+        left.plot(sizes, [row["cores"] / row["millions"] for row in ended], "o-", color=colour, label=tool, ms=4)
         right.plot(sizes, [row["megabytes"] / 1000 for row in ended], "o-", color=colour, label=tool, ms=4)
         if ended and any("stopped" in row for row in rows if row["tool"] == tool):
-            for axes, value in ((left, ended[-1]["wall"] / sizes[-1]), (right, ended[-1]["megabytes"] / 1000)):
+            for axes, value in ((left, ended[-1]["cores"] / sizes[-1]), (right, ended[-1]["megabytes"] / 1000)):
                 axes.plot(sizes[-1:], [value], "x", color=colour, ms=10)
-    for axes, title in ((left, "seconds for a million rows"), (right, "peak memory, GB")):
+    for axes, title in ((left, "seconds of all cores for a million rows"), (right, "peak memory, GB")):
         axes.set(xscale="log", yscale="log", xlabel="million rows (x: larger sizes were stopped)", title=title)
         axes.set_xticks(shown := sorted({row["millions"] for row in rows}), [str(each) for each in shown])
+        low, high = axes.get_ylim()
+        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= tick <= high]
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
     left.legend(frameon=False)

@@ -20,6 +20,7 @@ LEAST = 600_000_000  # bytes
 OURS, SLACK = 350_000_000, 0.1
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
+ATTEMPTS = 5
 USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill folder is named
 
 
@@ -59,7 +60,7 @@ class Memory:
         self._lock: IO[str] | None = None
         try:
             if has_folder:
-                self._begin()
+                self._begin_where_others_end()
         except OSError as error:
             self.close()
             if spill is not None or limit is not None:
@@ -108,10 +109,21 @@ class Memory:
             return wanted
         return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
+    def _begin_where_others_end(self) -> None:
+        """The last process that ends removes the spill folder, perhaps in the middle of this."""
+        for attempt in range(ATTEMPTS):
+            try:
+                self._begin()
+            except FileNotFoundError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                break
+
     def _begin(self) -> None:
         """Makes its folder, and clears away those of processes that died."""
         self.spill.mkdir(parents=True, exist_ok=True)
-        for lock in self.spill.glob("*.lock"):
+        for lock in [*self.spill.glob("*.lock"), *self.spill.glob("*.new")]:
             with contextlib.suppress(OSError), held(lock) as is_free:
                 if is_free:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)

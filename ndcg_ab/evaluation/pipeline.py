@@ -130,7 +130,7 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
     memory: what may be used; where it has a limit, rankings go to its folder as they are read.  whole: every row of the
     rankings, whatever the metrics look at.
     """
-    say("reading judgments")
+    say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
     wanted = None if whole else wanted_of(evaluation.metric_list, judgments)

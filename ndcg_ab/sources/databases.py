@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from ndcg_ab.config.sources import DatabaseSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.columns import breaks_a_rule
 from ndcg_ab.sources.digests import whole_column
 from ndcg_ab.sources.drivers import answering
 from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.records import parquet_rows, table_of
-from ndcg_ab.sources.rules import breaks_a_rule
 from ndcg_ab.sources.schema import Field, Layout, is_id_type
 
 PADDED = b"bpchar"  # PostgreSQL's char(n): spaces are added up to n letters

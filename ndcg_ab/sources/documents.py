@@ -18,6 +18,7 @@ import pyarrow.json as pajson
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.errors import InputError
+from ndcg_ab.sources.columns import shaped, typed
 from ndcg_ab.sources.files import (
     UNCLEAR,
     convert_options,
@@ -25,8 +26,6 @@ from ndcg_ab.sources.files import (
     header_of,
     open_delimited,
     refuse_no_file,
-    shaped,
-    typed,
 )
 from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.records import open_parquet, records

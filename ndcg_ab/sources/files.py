@@ -22,13 +22,13 @@ from ndcg_ab.config.hints import similar_file
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, with_remarks
+from ndcg_ab.sources.columns import BrokenRuleError, Rules, breaks_text_rule, distinct_texts, shaped, typed
 from ndcg_ab.sources.hints import FORMAT, files_in, packed
 from ndcg_ab.sources.noticed import remarks_on_tags
 from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.plain import reduce
 from ndcg_ab.sources.records import find_lines, gathered, open_parquet, read_rows
 from ndcg_ab.sources.reduced import Reduced, Wanted
-from ndcg_ab.sources.rules import BrokenRuleError, Rules, breaks_text_rule, distinct_texts
 from ndcg_ab.sources.schema import Layout, check_types
 from ndcg_ab.sources.spilled import AT_ONCE, Keep, batches_of, null_count
 from ndcg_ab.sources.streams import (
@@ -220,18 +220,6 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
-    """The table with this layout's columns by name, null where the file has none."""
-    arrays = {}
-    for field in layout.fields:
-        if field.name in chosen:
-            column = table[chosen[field.name]]
-            arrays[field.name] = column.cast(field.type) if pa.types.is_integer(field.type) else column
-        else:
-            arrays[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)])
-    return pa.table(arrays)
-
-
 def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
     line = first_line(path)
@@ -370,20 +358,3 @@ def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pi
             raise
         except Exception as error:  # a broken file makes the library raise nearly anything
             raise UnusualError(str(error)) from error
-
-
-def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
-    """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
-
-    Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
-    """
-    check_types(table.schema, layout, chosen, where)
-    for field in layout.fields:
-        if field.name in chosen:
-            place = table.schema.get_field_index(chosen[field.name])
-            column = table[place]
-            if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
-                column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
-            table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
-    table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
-    return shaped(table, layout, chosen)

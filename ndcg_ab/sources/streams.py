@@ -3,7 +3,7 @@
 import codecs
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -42,19 +42,19 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 class Unpacked(io.RawIOBase):
-    """A gzipped file, unpacked as it is read."""
+    """A gzipped file, unpacked as it is read. reader: what unpacks it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, reader: Callable[[Path], Any] = gzip.GzipFile) -> None:
         self.path = path
         self.size = path.stat().st_size
         self.count = 0
-        self.file = gzip.GzipFile(path)
+        self.file = reader(path)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        count = self.file.readinto(buffer)
+        count: int = self.file.readinto(buffer)
         self.count += count
         if self.count > max(SMALL, DENSEST * self.size):
             raise InputError(

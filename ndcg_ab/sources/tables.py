@@ -16,9 +16,9 @@ import pyarrow as pa
 from ndcg_ab.config.sources import Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source, in_words
-from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR, shaped, typed
+from ndcg_ab.sources.columns import breaks_a_rule, shaped, typed
+from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.records import parquet_rows, table_of
-from ndcg_ab.sources.rules import breaks_a_rule
 from ndcg_ab.sources.schema import Layout, shown
 
 Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as papq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ndcg_ab.sources import plain_parquet
 from ndcg_ab.sources.files import read_file
 from ndcg_ab.sources.plain import reduce
 from ndcg_ab.sources.reduced import Reduced, Wanted
@@ -253,3 +255,75 @@ def test_a_reduced_ranking_is_that_of_the_whole_table(
         assert answer["returned"] == own.num_rows
         assert (answer["lowest_score"], answer["highest_score"]) == (scores.min(), scores.max())
         assert [answer["lowest_rank"], answer["highest_rank"]] == [own["rank"][0].as_py(), own["rank"][-1].as_py()]
+
+
+def table_of(**changes: list[object]) -> pa.Table:
+    rows = [line.split(" ") for line in plain_lines()]
+    columns: dict[str, list[object]] = {
+        "query_id": [row[0] for row in rows],
+        "doc_id": [row[2] for row in rows],
+        "score": [float(row[4]) for row in rows],
+        "rank": [int(row[3]) for row in rows],
+    }
+    return pa.table({**columns, **changes})
+
+
+def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None = None) -> Reduced | None:
+    path = folder / "system.parquet"
+    papq.write_table(table, path, row_group_size=10)
+    return reduce(path, "parquet", columns or {}, WANTED, threads=2)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_parquet, "BATCH", 5)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_plain_parquet_file_is_reduced_as_text_is(tmp_path: Path) -> None:
+    text = reduced(written(tmp_path, plain_lines()))
+    found = reduced_table(tmp_path, table_of())
+    assert text is not None and found is not None
+    assert found.rows.equals(text.rows) and found.answers.equals(text.answers)
+    renamed = table_of().rename_columns(["q", "doc_id", "score", "rank"])
+    other = reduced_table(tmp_path, renamed, {"query_id": "q"})
+    assert other is not None and other.rows.equals(text.rows)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_parquet_file_without_ranks_is_plain_and_one_without_scores_is_not(tmp_path: Path) -> None:
+    found = reduced_table(tmp_path, table_of().drop_columns(["rank"]))
+    assert found is not None and found.rows["rank"].null_count == found.rows.num_rows
+    assert found.answers["has_plain_ranks"].null_count == QUERIES
+    assert reduced_table(tmp_path, table_of().drop_columns(["score"])) is None
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("query_id", value) for value in (None, "", "a\tb", "q0 ")),
+        *(("doc_id", value) for value in (None, "", "a\nb", "doc3", "doc10")),
+        *(("score", value) for value in (None, float("nan"), float("inf"), 1e39, 99.0)),
+        *(("rank", value) for value in (None, 0, 99, 2**53, -(2**63))),
+    ],
+)
+def test_a_fault_makes_a_parquet_file_not_plain(tmp_path: Path, column: str, value: object) -> None:
+    for at in (1, 12, 20, 34, 39):
+        values = table_of()[column].to_pylist()
+        if value in ("doc3", "doc10") and at not in (1, 12):
+            continue
+        if value in ("doc3", "doc10"):
+            at = {"doc3": 1, "doc10": 12}[str(value)]
+        values[at] = value
+        found = reduced_table(tmp_path, table_of(**{column: values}))
+        if value == "q0 ":  # a query of its own, where its neighbours are not those of one query
+            assert (found is None) == (at != 39)
+        else:
+            assert found is None, at
+
+
+def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_parquet, "BATCH", DOCUMENTS)
+    ranks = [None if row >= 16 else row % DOCUMENTS + 1 for row in range(QUERIES * DOCUMENTS)]
+    assert reduced_table(tmp_path, table_of(rank=ranks)) is None

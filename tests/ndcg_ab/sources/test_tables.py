@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource, Given
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
+from ndcg_ab.sources.columns import breaks_a_rule
 from ndcg_ab.sources.records import table_of
-from ndcg_ab.sources.rules import breaks_a_rule
 from ndcg_ab.sources.tables import IN_DICTIONARIES, all_at_once, placed_documents, placed_rows, read_given
 from tests.places import ROOT
 

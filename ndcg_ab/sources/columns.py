@@ -1,4 +1,4 @@
-"""What holds of every table that is read the fast way: who breaks it is read again, record by record."""
+"""Columns of tables in the types of a layout, and whether their values keep its rules."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -7,10 +7,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.sources.schema import MOST_RANK
+from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
 from ndcg_ab.sources.streams import UnusualError
 
 OPTIONAL = ("score", "rank", "text", "weight", "metric_hash")  # columns that a table may lack
+
+
+def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
+    """The table with this layout's columns by name, null where the file has none."""
+    arrays = {}
+    for field in layout.fields:
+        if field.name in chosen:
+            column = table[chosen[field.name]]
+            arrays[field.name] = column.cast(field.type) if pa.types.is_integer(field.type) else column
+        else:
+            arrays[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+    return pa.table(arrays)
+
+
+def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
+    """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
+
+    Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
+    """
+    check_types(table.schema, layout, chosen, where)
+    for field in layout.fields:
+        if field.name in chosen:
+            place = table.schema.get_field_index(chosen[field.name])
+            column = table[place]
+            if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
+                column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
+            table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
+    table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
+    return shaped(table, layout, chosen)
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:

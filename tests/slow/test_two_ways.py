@@ -1,0 +1,15 @@
+"""Broken rankings through the quick way and the careful one: `tests.two_ways` for a minute and more."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.two_ways import difference
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_is_kept_of_a_ranking_tells_what_all_of_it_does(tmp_path: Path) -> None:
+    found = [difference(tmp_path, seed) for seed in range(120)]
+    assert sum(is_plain for is_plain, _ in found) > 10
+    assert [told for _, told in found if told] == []

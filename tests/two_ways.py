@@ -1,0 +1,137 @@
+"""Rankings with faults through the quick way and the careful one: a reduced ranking and the whole must tell the same.
+
+    python -m tests.two_ways --count 10000 [--seed N] [--keep build/two_ways]
+
+Small rankings with ties, gaps in what is answered, and ids that miss those of the judgments are written, most of them
+broken as `tests.fuzzing` breaks files, and compared with another one.  Where the broken file is still plain, the whole
+comparison is made from what was kept of it and from all of its rows, and both must give the same JSON, or the same
+sentence; where it is not, the two ways are one from there on.  The command ends with 1 where they differ.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import parity, reducing, unmatched_ids
+from ndcg_ab.evaluation.pipeline import run_pipeline
+from ndcg_ab.sources import files, plain
+from ndcg_ab.sources.reduced import Wanted
+from tests.fuzzing import VALUES, mutated
+
+QUERIES = 7
+METRICS = [
+    "ndcg@2",
+    "ndcg(ties=average)@3",
+    "precision@2",
+    "ndcg(score_precision=float32)@2",
+    "rr(ties=doc_id_asc)@3",
+    "ndcg(ties=given)@3",
+]
+SIZES = (1, 150, 600, 1 << 22)  # bytes of a slice
+
+
+def ranking(chance: random.Random, judged: str) -> bytes:
+    """A plain ranking; judged: how the judgments spell the id of a document."""
+    first = chance.choice((1, 1, 1, 0, 5, -2))
+    tag, decimals = chance.choice(("a", "run-1")), chance.choice((0, 1, 1, 6))
+    spelt = judged if chance.random() < 0.9 else chance.choice(("D{}", "x-{}", "0{}"))
+    lines = []
+    for query in chance.sample(range(QUERIES + 2), chance.randint(1, QUERIES + 2)):
+        documents = chance.sample(range(30), chance.choice((1, 3, 4, 12, 12)))
+        scores = sorted((round(chance.uniform(-2, 2), decimals) for _ in documents), reverse=True)
+        if chance.random() < 0.1:
+            scores = [chance.choice((0.0, -0.0, 1.5))] * len(scores)
+        for rank, (document, score) in enumerate(zip(documents, scores, strict=True), start=first):
+            lines.append(f"q{query} Q0 {spelt.format(document)} {rank} {score} {tag}\n")
+    return "".join(lines).encode()
+
+
+def judgments(chance: random.Random, judged: str) -> bytes:
+    lines = [
+        f"q{query} 0 {judged.format(document)} {chance.choice((0, 0, 1, 1, 2, -1))}\n"
+        for query in range(QUERIES)
+        for document in chance.sample(range(30), 12)
+    ]
+    return "".join(lines).encode()
+
+
+@contextmanager
+def small_samples(size: int) -> Iterator[None]:
+    """Few queries are kept whole, and slices are small: else everything is kept of a small ranking."""
+    with ExitStack() as stack:
+        for module, name, value in (
+            (parity, "SAMPLE", 1),
+            (reducing, "LOOKED_AT", 3),
+            (reducing, "FIRST_QUERIES", 2),
+            (unmatched_ids, "FIRST_QUERIES", 2),
+            (files, "reduce", partial(plain.reduce, size=size)),
+        ):
+            stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+def told(evaluation: Evaluation, *, whole: bool) -> str:
+    """The JSON of a comparison, or the sentence that refuses it."""
+    with DuckDBEngine(None, threads=1) as engine:
+        try:
+            return run_pipeline(evaluation, engine, whole=whole).to_json()
+        except InputError as error:
+            return str(error)
+
+
+def written(folder: Path, chance: random.Random) -> Evaluation:
+    """A comparison of a ranking with another, of which it may be a copy; most are broken."""
+    judged = chance.choice(("d{}", "d{}", "документ{}", "{}"))
+    old = ranking(chance, judged)
+    new = ranking(chance, judged) if chance.random() < 0.95 else old
+    if chance.random() < 0.8:
+        new = mutated(new, chance, VALUES)
+    for name, content in (("qrels", judgments(chance, judged)), ("old.run", old), ("new.run", new)):
+        (folder / name).write_bytes(content)
+    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
+    metrics = chance.sample(METRICS, 2)
+    content = {"name": "two-ways", "directory": folder, "judgments": {"file": "qrels"}, "systems": systems}
+    return Evaluation.model_validate({**content, "metrics": metrics, "statistics": {"resamples": 100}})
+
+
+def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
+    """(whether the file is plain, what the two ways tell differently)."""
+    chance = random.Random(seed)
+    evaluation = written(folder, chance)
+    with small_samples(chance.choice(SIZES)):
+        if files.reduce(folder / "new.run", "trec", {}, Wanted(3, frozenset())) is None:
+            return False, None
+        quick, careful = told(evaluation, whole=False), told(evaluation, whole=True)
+    if quick != careful:
+        return True, f"seed {seed}: from what was kept: {quick[:2000]}\nfrom all rows: {careful[:2000]}"
+    return True, None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
+    parser.add_argument("--keep", type=Path, default=Path("build/two_ways"))
+    options = parser.parse_args()
+    options.keep.mkdir(parents=True, exist_ok=True)
+    plain_files, found = 0, []
+    for seed in range(options.seed, options.seed + options.count):
+        is_plain, told_otherwise = difference(options.keep, seed)
+        plain_files += is_plain
+        if told_otherwise:
+            found.append(told_otherwise)
+            print(told_otherwise)
+    print(f"{options.count} inputs from seed {options.seed}, {plain_files} of them plain, {len(found)} told otherwise")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
