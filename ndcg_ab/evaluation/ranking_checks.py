@@ -1,6 +1,6 @@
 """Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -22,6 +22,7 @@ FAR_FEWER = 0.8  # below this share of what another system answers or returns, t
 NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
 LEAST_RISING = 3  # results of a query, and queries, that are no chance
 OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
+PROBED = 10_000  # results of a query, beyond which it is not looked at to tell copies apart
 HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
 
 
@@ -245,8 +246,11 @@ def shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says so where two systems have the same content: often one file was given under two names."""
     found = []
-    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
-        if is_copy(pulled.table, copy.table):
+    looks = looks_of([pulled.table for pulled in rankings.values()])
+    for (look, (name, pulled)), (other_look, (other, copy)) in combinations(
+        zip(looks, rankings.items(), strict=True), 2
+    ):
+        if look == other_look and is_copy(pulled.table, copy.table):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
@@ -255,10 +259,28 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     return found
 
 
+def looks_of(tables: Sequence[pa.Table]) -> list[Hashable]:
+    """What copies have in common: the number of rows, and the results of one query that the first of as many has."""
+    probes: dict[int, pa.Array] = {}
+    scored: dict[int, bool] = {}
+    for table in tables:
+        if table.num_rows and table.num_rows not in probes:
+            probes[table.num_rows] = pa.array([table["query_id"][0].as_py()], pa.string())
+        scored[table.num_rows] = scored.get(table.num_rows, True) and table["score"].null_count == 0
+    found: list[Hashable] = []
+    for table in tables:
+        rows = table.num_rows
+        columns = ["doc_id", "score"] if scored[rows] else ["doc_id"]
+        own = table.filter(pc.is_in(table["query_id"], value_set=probes[rows])).select(columns) if rows else table
+        values = zip(*(column.to_pylist() for column in own.columns), strict=True) if own.num_rows <= PROBED else ()
+        found.append((rows, frozenset(values)))
+    return found
+
+
 def is_copy(table: pa.Table, other: pa.Table) -> bool:
     """Whether two rankings hold the same documents with the same scores, or ranks without scores, in any order.
 
-    A look at one query spares nearly all pairs of tables the comparison of all.
+    A look at one query, as `looks_of` takes too, spares nearly all pairs of tables the comparison of all.
     """
     if table.num_rows != other.num_rows:
         return False
