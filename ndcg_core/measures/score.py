@@ -169,12 +169,12 @@ def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[st
 
 def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:
     """What each document is worth; 0 where nobody judged it."""
-    worth: dict[float | None, float] = {None: 0.0}
+    worth: dict[float, float] = {}
     found = []
     for grade in map(judgments.get, doc_ids):
-        if grade not in worth:
+        if grade is not None and grade not in worth:
             worth[grade] = gain(metric, grade)
-        found.append(worth[grade])
+        found.append(0.0 if grade is None else worth[grade])
     return found
 
 
