@@ -109,10 +109,8 @@ def command(name: str, judgments: Path, rankings: list[Path], *options: str) -> 
 
 def cast() -> Case:
     folder = Path(os.environ["NDCG_AB_DATA"]) / "cast2021"
-    rankings = [
-        folder / f"{name}.run.gz"
-        for name in ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
-    ]
+    names = ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
+    rankings = [folder / f"{name}.run.gz" for name in names]
     options = ("--metric", "ndcg@10", "--metric", "recall@100")
     return Case(command("compare", folder / "qrels.txt.gz", rankings, *options), [])
 

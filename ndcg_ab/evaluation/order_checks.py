@@ -11,7 +11,7 @@ from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_b
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.score import Result, score_query, shared_ideal
 from ndcg_core.measures.ties import tie_bounds
 from ndcg_core.statistics.averages import mean, weighted_mean
 
@@ -27,6 +27,14 @@ class _Judged:
     grades: Mapping[str, Mapping[str, float]]
     highest: float
     weights: Mapping[str, float] | None
+    ideals: dict[tuple[str, str], float | None] = dataclasses.field(default_factory=dict)
+
+    def ideal(self, metric: Metric, query_id: str) -> float | None:
+        """What every system's ranking of the query is divided by; None where that depends on the ranking."""
+        key = (metric.hash, query_id)
+        if key not in self.ideals:
+            self.ideals[key] = shared_ideal(metric, self.grades[query_id], self.highest)
+        return self.ideals[key]
 
     def mean(self, values: Mapping[str, float]) -> float:
         """The mean over queries, weighted as the tables' means are; 0 of nothing."""
@@ -188,7 +196,8 @@ def mean_bounds(
     worst, expected, best = dict(known), dict(known), dict(known)
     for query, results in tied.items():
         if query in known:
-            bounds = tie_bounds(metric, results, judged.grades[query], judged.highest)
+            ideal = judged.ideal(metric, query)
+            bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
             worst[query], best[query] = bounds.worst, bounds.best
             expected[query] = known[query] if bounds.expected is None else bounds.expected
     middle = judged.mean(expected) if metric.traits.is_additive else None

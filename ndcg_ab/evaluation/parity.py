@@ -3,18 +3,21 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Placed, Result, arrange, score_query
+from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
+BATCH = 1_000_000  # results that are read together, of several systems
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
 
 
@@ -43,42 +46,64 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     }
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
-    for (system_id,) in engine.rows("system", ("system_id",), order="place"):
-        results = dict(results_of(engine, system_id, sample, metrics))  # of one system at a time: they may be millions
-        for query_id in sample:
+    ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
+    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
+    for several in in_batches(engine, systems):  # not all at a time: their results may be millions
+        results = dict(results_of(engine, several, sample, metrics))
+        for system_id, query_id in product(several, sample):
             is_missing = (system_id, query_id) in failed
             arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
-            found, grades = results.pop(query_id, []), judgments[query_id]
+            found, grades = results.pop((system_id, query_id), []), judgments[query_id]
             for metric in metrics:
                 rule = (metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates)
                 if rule not in arranged:
                     arranged[rule] = arrange(metric, found, grades)
-                core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule])
+                if (query_id, metric.hash) not in ideals:
+                    ideals[query_id, metric.hash] = shared_ideal(metric, grades, highest)
+                ideal = ideals[query_id, metric.hash]
+                core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule], ideal)
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
     return len(sample)
 
 
+def in_batches(engine: Engine, systems: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The systems, as many at a time as have some `BATCH` results together, but one at least."""
+    size = max(1, BATCH * len(systems) // max(1, engine.count("ranking")))
+    for start in range(0, len(systems), size):
+        yield systems[start : start + size]
+
+
 def results_of(
-    engine: Engine, system_id: str, sample: Sequence[str], metrics: Sequence[Metric]
-) -> Iterator[tuple[str, list[Result]]]:
-    """Each sampled query that a system answers, with the results that any of the metrics may look at.
+    engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
+) -> Iterator[tuple[tuple[str, str], list[Result]]]:
+    """Each system and sampled query that it answers, with the results that any of the metrics may look at.
 
     Which these are is not taken from the ranks that the SQL made.
     """
-    rows = engine.read(
-        "ranking", ("query_id", "doc_id", "score", "rank_given"), where={"query_id": sample, "system_id": system_id}
-    )
+    columns = ("system_id", "query_id", "doc_id", "score", "rank_given")
+    rows = engine.read("ranking", columns, where={"query_id": sample, "system_id": systems})
     places = None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
-    ids = rows["query_id"].combine_chunks()
-    encoded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
-    codes = encoded.indices.to_numpy()
-    table = rows.select(["doc_id", "score", "rank_given"])
-    for code, query_id in enumerate(encoded.dictionary.to_pylist()):
-        own = table if len(encoded.dictionary) == 1 else table.take(pa.array(np.flatnonzero(codes == code)))
+    system_codes, system_ids = coded(rows["system_id"])
+    query_codes, query_ids = coded(rows["query_id"])
+    codes = system_codes.astype(np.int64) * max(1, len(query_ids)) + query_codes
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    table = rows.select(["doc_id", "score", "rank_given"]).combine_chunks().take(pa.array(order))
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    for start, end in pairwise(edges if len(codes) else ()):
+        own = table.slice(start, end - start)
         if places is not None and own.num_rows > places:
             own = own.filter(reachable(own, places))
-        if own.num_rows:
-            yield query_id, [Result(*row) for row in zip(*(column.to_pylist() for column in own.columns), strict=True)]
+        system, query = divmod(int(codes[start]), len(query_ids))
+        results = [Result(*row) for row in zip(*(column.to_pylist() for column in own.columns), strict=True)]
+        yield (system_ids[system], query_ids[query]), results
+
+
+def coded(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
+    """A number for every id, and the ids that the numbers stand for."""
+    whole = ids.unify_dictionaries().combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
 
 
 def reachable(results: pa.Table, places: int) -> pa.Array:

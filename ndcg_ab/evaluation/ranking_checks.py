@@ -1,7 +1,7 @@
 """Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -264,8 +264,13 @@ def shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
 def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says so where two systems have the same content: often one file was given under two names."""
     found = []
-    for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
-        if is_same(pulled, copy):
+    counts = Counter(pulled.count for pulled in rankings.values())
+    several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
+    unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
+    looks = {name: look_of(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
+    for name, other in combinations(looks, 2):
+        pulled, copy = rankings[name], rankings[other]
+        if pulled.count == copy.count and looks[name] == looks[other] and is_same(pulled, copy):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
@@ -274,13 +279,27 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     return found
 
 
-def is_same(pulled: Pulled, other: Pulled) -> bool:
-    """Of what stays on a cluster the digests tell; what is here is not compared with what is there.
+def look_of(pulled: Pulled, *, scored: bool) -> Hashable:
+    """What copies have in common, however they were read: the best results of the query with the lowest id.
 
-    What is kept of a reduced ranking depends on its rows alone, and not on their order.
+    scored: whether all rankings of as many rows have scores.
     """
-    if pulled.count != other.count:
-        return False
+    if pulled.elsewhere:
+        return pulled.digest
+    first = min(pulled.query_ids)
+    if not scored:
+        return first
+    rows = of_queries(pulled.reduced.rows if pulled.reduced else pulled.table, [first])
+    best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
+    return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
+
+
+def is_same(pulled: Pulled, other: Pulled) -> bool:
+    """Whether two rankings of as many rows are copies.
+
+    Of what stays on a cluster the digests tell; what is here is not compared with what is there. What is kept of a
+    reduced ranking depends on its rows alone, and not on their order.
+    """
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
     if pulled.reduced and other.reduced:

@@ -10,7 +10,7 @@ from ndcg_core.measures.score import (
     Result,
     condensed,
     discount,
-    document_gain,
+    document_gains,
     gain,
     ideal_end,
     ideal_gains,
@@ -121,7 +121,7 @@ def ideal_documents(
     metric: Metric, returned: Sequence[str], judgments: Mapping[str, float], highest: float
 ) -> list[tuple[str | None, float | None, float | None, float]]:
     """(doc_id, no score, grade, gain) of the ideal, best first; places that gain nothing are left out."""
-    own = [document_gain(metric, doc_id, judgments) for doc_id in returned]
+    own = document_gains(metric, returned, judgments)
     worths = [worth for worth in ideal_gains(metric, own, judgments, highest, len(own)) if worth > 0]
     if metric.has_endless_ideal:
         return [(None, None, metric.max_grade or highest, worth) for worth in worths]

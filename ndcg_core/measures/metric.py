@@ -239,7 +239,7 @@ class Metric:
             chosen[choice] = value
         return chosen
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """12 hex digits of the SHA-256 of `definition`: equal hashes, equal metric."""
         text = json.dumps(self.definition, sort_keys=True, separators=(",", ":"))

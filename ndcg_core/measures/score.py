@@ -6,8 +6,10 @@ Nothing is shared with `sql/`: order, gain, discount, ideal and every measure ar
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
+from operator import mul
 from typing import NamedTuple
 
 from ndcg_core.measures.metric import Metric, MetricError
@@ -28,6 +30,7 @@ class Result(NamedTuple):
     rank_given: int | None = None
 
 
+KEPT = 1_000  # ranks whose discounts are kept
 LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
@@ -109,7 +112,15 @@ def discount(metric: Metric, rank: int) -> float:
 
 def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
     """DCG of gains in rank order: the sum of gain * discount (Järvelin and Kekäläinen 2002, section 2)."""
-    return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
+    if len(gains) > KEPT:
+        return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
+    return math.fsum(map(mul, gains, _first_discounts(metric.effective_discount, metric.discount_base)))
+
+
+@lru_cache
+def _first_discounts(rule: str, base: float) -> tuple[float, ...]:
+    """The factors of the first `KEPT` ranks: they are the same for every query."""
+    return tuple(DISCOUNTS[rule].factor(rank, base) for rank in range(1, KEPT + 1))
 
 
 def ideal_gains(
@@ -129,7 +140,8 @@ def ideal_gains(
     elif metric.has_own_ideal:
         pool = list(own[: metric.ideal_depth])
     else:
-        pool = [gain(metric, grade) for grade in judgments.values()]
+        worth = {grade: gain(metric, grade) for grade in dict.fromkeys(judgments.values())}
+        pool = [worth[grade] for grade in judgments.values()]
     return sorted(pool, reverse=True)[: ideal_end(metric, returned)]
 
 
@@ -146,7 +158,7 @@ def ideal_end(metric: Metric, returned: int) -> int | None:
 
 def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float]) -> list[float]:
     """The gain of every place: that of its document, or with ties = average the mean of its group."""
-    own = [document_gain(metric, place.doc_id, judgments) for place in places]
+    own = document_gains(metric, (place.doc_id for place in places), judgments)
     if metric.ties != "average":
         return own
     groups: dict[int, list[float]] = {}
@@ -155,9 +167,15 @@ def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[st
     return [math.fsum(groups[place.first_rank]) / len(groups[place.first_rank]) for place in places]
 
 
-def document_gain(metric: Metric, doc_id: str, judgments: Mapping[str, float]) -> float:
-    """What a document is worth; 0 where nobody judged it."""
-    return gain(metric, judgments[doc_id]) if doc_id in judgments else 0.0
+def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:
+    """What each document is worth; 0 where nobody judged it."""
+    worth: dict[float, float] = {}
+    found = []
+    for grade in map(judgments.get, doc_ids):
+        if grade is not None and grade not in worth:
+            worth[grade] = gain(metric, grade)
+        found.append(0.0 if grade is None else worth[grade])
+    return found
 
 
 def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
@@ -174,6 +192,7 @@ def score_query(
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
     places: Sequence[Placed] | None = None,
+    ideal: float | None = None,
 ) -> float | None:
     """The metric's value for one query of one system, or None where the query is left out.
 
@@ -181,11 +200,12 @@ def score_query(
     judgments: doc_id -> grade, all judgments of the query, at least one.
     highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
     places: the results in this metric's order where the caller has it already (`arrange`).
+    ideal: what every ranking of the query is divided by where the caller has it already (`shared_ideal`).
     Values lie in [0, 1], except dcg and cg (>= 0), and ndcg with ties = average over an ideal of the system's own
     documents, which can exceed 1.  Raises MetricError for grades that the metric refuses.
     Agrees with pytrec_eval-terrier 0.5 (ndcg, ndcg_cut, P, recall, recip_rank, success) on the defaults.
     """
-    found = quotient(metric, results, judgments, highest_grade, places)
+    found = quotient(metric, results, judgments, highest_grade, places, ideal)
     return None if found is None else found.value
 
 
@@ -195,6 +215,7 @@ def quotient(
     judgments: Mapping[str, float],
     highest_grade: float | None = None,
     places: Sequence[Placed] | None = None,
+    ideal: float | None = None,
 ) -> Quotient | None:
     """The value of `score_query` before its last division; a value that a rule decides is divided by nothing."""
     if metric.negative == "error" and min(judgments.values()) < 0:
@@ -208,18 +229,33 @@ def quotient(
     if not places:
         return Quotient(0.0)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    return metric.traits.quotient(counted(metric, places, judgments, highest))
+    return metric.traits.quotient(counted(metric, places, judgments, highest, ideal))
 
 
-def counted(metric: Metric, places: Sequence[Placed], judgments: Mapping[str, float], highest: float) -> Counted:
+def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
+    """What every ranking of a query is divided by; None where that depends on the ranking, or nothing is divided."""
+    depends = metric.has_own_ideal or metric.has_endless_ideal or metric.ideal_cut == "returned"
+    if metric.ideal_traits is None or depends:
+        return None
+    return discounted_sum(metric, ideal_gains(metric, (), judgments, highest_grade, 0))
+
+
+def counted(
+    metric: Metric,
+    places: Sequence[Placed],
+    judgments: Mapping[str, float],
+    highest: float,
+    ideal: float | None = None,
+) -> Counted:
     """What the measure makes its value from; places: at least one, in the metric's order."""
     returned = len(places)
     if metric.ties != "average" and not metric.has_deeper_ideal:
         places = places[: metric.cutoff]
     gains = placed_gains(metric, places, judgments)[: metric.cutoff]
-    ideal = 0.0
-    if metric.ideal_traits is not None:
-        own = [document_gain(metric, place.doc_id, judgments) for place in places] if metric.has_own_ideal else []
+    if metric.ideal_traits is None:
+        ideal = 0.0
+    elif ideal is None:
+        own = document_gains(metric, (place.doc_id for place in places), judgments) if metric.has_own_ideal else []
         ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
     return Counted(gains, discounted_sum(metric, gains), ideal, metric.cutoff, returned)
 

@@ -6,10 +6,11 @@ M. Najork, Computing Information Retrieval Performance Measures Efficiently in t
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Result, document_gain, order_score, score_query
+from ndcg_core.measures.score import Result, document_gains, order_score, score_query
 
 
 class TieBounds(NamedTuple):
@@ -23,8 +24,18 @@ class TieBounds(NamedTuple):
     best: float
 
 
+@lru_cache
+def with_ties(metric: Metric, ties: str) -> Metric:
+    """The metric with another order of equal scores."""
+    return dataclasses.replace(metric, ties=ties)
+
+
 def tie_bounds(
-    metric: Metric, results: Sequence[Result], judgments: Mapping[str, float], highest_grade: float | None = None
+    metric: Metric,
+    results: Sequence[Result],
+    judgments: Mapping[str, float],
+    highest_grade: float | None = None,
+    ideal: float | None = None,
 ) -> TieBounds:
     """The lowest, the expected and the highest value that the order of equal scores can give one query.
 
@@ -34,22 +45,22 @@ def tie_bounds(
     if metric.has_own_ideal:
         raise ValueError(f"metric {metric.name}: the order of ties moves its ideal, too")
 
+    gains = document_gains(metric, (result.doc_id for result in results), judgments)
+    worth = {result.doc_id: value for result, value in zip(results, gains, strict=True)}
+
     def ordered(sign: float) -> float:
         """The value when ties are ordered by gain: best first (sign 1) or last (-1)."""
 
         def key(result: Result) -> tuple[float, float, bytes]:
-            worth = document_gain(metric, result.doc_id, judgments)
-            return order_score(result, metric), sign * worth, result.doc_id.encode()
+            return order_score(result, metric), sign * worth[result.doc_id], result.doc_id.encode()
 
         ranked = sorted(results, key=key, reverse=True)
         placed = [Result(result.doc_id, None, rank) for rank, result in enumerate(ranked, start=1)]
-        by_rank = dataclasses.replace(metric, ties="given")
-        return score_query(by_rank, placed, judgments, highest_grade) or 0.0
+        return score_query(with_ties(metric, "given"), placed, judgments, highest_grade, ideal=ideal) or 0.0
 
     expected = None
     if metric.traits.is_additive:
-        averaged = dataclasses.replace(metric, ties="average")
         by_rank = [Result(result.doc_id, None, result.rank_given) for result in results]
         tied = by_rank if metric.ties == "given" else results
-        expected = score_query(averaged, tied, judgments, highest_grade) or 0.0
+        expected = score_query(with_ties(metric, "average"), tied, judgments, highest_grade, ideal=ideal) or 0.0
     return TieBounds(ordered(-1.0), expected, ordered(1.0))
