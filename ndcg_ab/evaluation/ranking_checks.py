@@ -22,6 +22,7 @@ FAR_FEWER = 0.8  # below this share of what another system answers or returns, t
 NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
 LEAST_RISING = 3  # results of a query, and queries, that are no chance
 OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
+ANSWERED = ("query_id", "returned", "lowest_score", "highest_score")  # what a ranking and its copy have of each query
 HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
 
 
@@ -260,10 +261,16 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
 def may_be_copy(pulled: Pulled, copy: Pulled) -> bool:
     """Whether what is kept of two reduced rankings is the same; of others nothing is known without the tables.
 
-    What is kept of one depends on its rows alone, and not on their order.
+    What is kept of one depends on its rows alone, and not on their order. The answers, which are few, tell nearly all
+    pairs apart.
     """
     if pulled.reduced is None or copy.reduced is None:
         return True
+    answers, others = (
+        each.answers.select(ANSWERED).sort_by("query_id").combine_chunks() for each in (pulled.reduced, copy.reduced)
+    )
+    if not answers.equals(others):
+        return False
     columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or copy.lacks("rank")))
     return same_rows(pulled.reduced.rows, copy.reduced.rows, columns)
 
