@@ -16,7 +16,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
-from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
@@ -316,7 +316,7 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
     """Puts a pulled table on disk; what is known about it, for the bundle."""
     papq.write_table(pulled.table, path, compression="zstd")
-    found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.table.num_rows, pulled.digest))
+    found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.count, pulled.digest))
     return found
 
 
@@ -345,4 +345,4 @@ def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
 
 
 def opened(evaluation: Evaluation, folder: Path) -> Engine:
-    return open_engine(folder / bundles.TABLES, evaluation.resources.threads, evaluation.resources.memory_limit)
+    return pipeline.opened(evaluation, folder / bundles.TABLES)

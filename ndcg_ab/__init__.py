@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ndcg_ab.api.explaining import ExplainResult, explain
     from ndcg_ab.api.planning import PowerResult, power
     from ndcg_ab.api.results import CompareResult
+    from ndcg_ab.api.warehouse import sql_query
     from ndcg_ab.config.model import Evaluation
     from ndcg_ab.errors import InputError, ParityError
     from ndcg_core.measures.metric import Metric, MetricError
@@ -42,6 +43,7 @@ __all__ = [
     "explain",
     "parse",
     "power",
+    "sql_query",
 ]
 
 _PUBLIC = {
@@ -49,6 +51,7 @@ _PUBLIC = {
     "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
     "ndcg_ab.api.planning": ("PowerResult", "power"),
     "ndcg_ab.api.results": ("CompareResult",),
+    "ndcg_ab.api.warehouse": ("sql_query",),
     "ndcg_ab.config.model": ("Evaluation",),
     "ndcg_ab.errors": ("InputError", "ParityError"),
     "ndcg_core.measures.metric": ("Metric", "MetricError"),

@@ -45,12 +45,16 @@ LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what peop
     "adbc_driver_sqlite": "adbc-driver-sqlite",
     "httpx": "httpx",
     "jmespath": "jmespath",
+    "pyspark": "PySpark",
+    "sqlglot": "sqlglot",
 }
 EXTRAS = {  # what brings those that are optional
     "adbc_driver_manager": "databases",
     "adbc_driver_sqlite": "databases",
     "httpx": "http",
     "jmespath": "http",
+    "pyspark": "spark",
+    "sqlglot": "spark",
 }
 TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)
 

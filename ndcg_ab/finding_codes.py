@@ -112,6 +112,14 @@ CODES: Mapping[str, Code] = {
         "A system answers queries that nobody judged. They are not scored.",
         "Nothing, where only a part of the queries was judged.",
     ),
+    # ---- on a cluster
+    "rows_elsewhere": Code(
+        "note",
+        "Rows of judgments or rankings stay on a cluster. Every other check is made there. What needs their order, or"
+        " all of them here, is not: rising_score, the line of an example, and whether a ranking that is there is a copy"
+        " of one that is not (same_ranking). Prefixes and endings of ids (near_document) are weighed by 100 queries.",
+        "Nothing.",
+    ),
     # ---- which queries, how deep
     "unanswered_query": Code(
         "warning",

@@ -18,7 +18,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("testing",),
     ("api", "tracking"),
     ("report",),
-    ("studies", "history"),
+    ("studies", "history", "warehouse"),
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
@@ -41,7 +41,9 @@ DOORS = {  # library -> the packages and modules that may import it
     "rich": ("ndcg_ab.report", "ndcg_ab.flows.cli.console"),
     "pandas": ("ndcg_ab.api.results",),
     "polars": ("ndcg_ab.api.results",),
+    "pyspark": ("ndcg_ab.engines.spark",),
     "pytest": ("ndcg_ab.testing.plugin",),
+    "sqlglot": ("ndcg_ab.engines.dialects",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 Sources = Mapping[str, str]
@@ -254,6 +256,7 @@ FAULTS: list[tuple[Callable[[Sources], Iterator[str]], dict[str, str], str]] = [
         "ndcg_core.measures.b",
     ),
     (passes_a_door, {"ndcg_ab.history.a": "import duckdb"}, "duckdb"),
+    (passes_a_door, {"ndcg_ab.sources.cluster": "def f():\n    from pyspark.sql import types"}, "pyspark"),
     (passes_a_door, {"ndcg_ab.studies.a": "def f():\n    from matplotlib import pyplot"}, "matplotlib"),
     (passes_a_door, {"ndcg_ab.studies.a": f"{TYPES}from rich.console import Console"}, "rich"),
     (passes_a_door, {"ndcg_ab.flows.evaluation": "import typer"}, "typer"),

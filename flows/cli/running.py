@@ -53,9 +53,7 @@ def check(
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.from_options import parse_metrics, parse_severities, parse_system
         from ndcg_ab.config.moment import at_moment
-        from ndcg_ab.config.operation import Resources
-        from ndcg_ab.engines import open_engine
-        from ndcg_ab.evaluation.pipeline import check_only
+        from ndcg_ab.evaluation.pipeline import check_only, opened
         from ndcg_ab.report.tables import print_findings
         from ndcg_ab.studies.checking import check_files, is_configuration
 
@@ -79,8 +77,7 @@ def check(
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
             prepare(evaluation)
-        resources = evaluation.resources if evaluation else Resources()
-        with open_engine(None, resources.threads, resources.memory_limit) as engine, Progress(quiet) as say:
+        with opened(evaluation) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:

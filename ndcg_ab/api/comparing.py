@@ -15,7 +15,6 @@ from ndcg_ab.config.from_options import checked
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.sources import FileFormat
-from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.gates import check_gates
@@ -116,8 +115,7 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
         if progress:
             progress(step)
 
-    resources = evaluation.resources
-    with open_engine(None, resources.threads, resources.memory_limit) as engine:
+    with pipeline.opened(evaluation) as engine:
         read: list[pipeline.Read] = []
         outcome = pipeline.run_pipeline(evaluation, engine, say, read.append)
         outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))

@@ -18,6 +18,12 @@ ARGUMENTS = {
     "--queries": "queries",
     "--alpha": "alpha",
     "--power": "power",
+    "--dialect": "dialect",
+    "--judgments": "judgments",
+    "--rankings": "rankings",
+    "--system": "systems",
+    "--judgments-columns": "judgments_columns",
+    "--columns": "columns",
 }
 OPTION = re.compile(r"(?<![\w'\"-])(" + "|".join(map(re.escape, ARGUMENTS)) + r")\b(?!-)")
 

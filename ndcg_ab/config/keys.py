@@ -12,7 +12,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource, JudgmentSource, TableSource
 
 EXTENDS = "extends"  # the one key of a file that is none of an evaluation
-SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources")
+SECTIONS = ("statistics", "slices", "gate", "mlflow", "prefect", "schedule", "retention", "resources", "engine")
 FILE_ELSEWHERE = ("path", "filename", "file_name", "filepath", "file_path")  # what others call `file`
 FILES = (FileSource, JudgmentSource, TableSource)  # a text alone is the path of one
 METRIC_LISTS = ("metrics", "secondary_metrics")  # whose entries may be mappings

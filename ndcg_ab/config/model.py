@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.connections import GivenPath
 from ndcg_ab.config.hints import closest, plain_number
-from ndcg_ab.config.operation import Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.operation import EngineChoice, Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
@@ -177,6 +177,7 @@ class Evaluation(Model):
     gate: Gate | None = None  # true: no regression and the guardrails; false: none
     retention: Retention = Retention()
     resources: Resources = Resources()
+    engine: EngineChoice = EngineChoice()
     directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
 
     @model_validator(mode="before")
@@ -232,6 +233,7 @@ class Evaluation(Model):
     @model_validator(mode="after")
     def _consistent(self) -> "Evaluation":
         self._check_places()
+        self._check_tables()
         names = [system.name for system in self.systems]
         is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
@@ -265,6 +267,22 @@ class Evaluation(Model):
             length = {"field_type": "List", "min_length": 1, "actual_length": 0}
             lacking[-1] = InitErrorDetails(type="too_short", loc=("systems",), input=[], ctx=length)
         return lacking
+
+    def _check_tables(self) -> None:
+        """Tables of Spark are read by Spark."""
+        given = [("judgments", self.judgments)] if self.judgments else []
+        for key, place in [*given, *((f"system {system.name!r}", system) for system in self.systems)]:
+            if isinstance(place, System) and self.scores:
+                continue
+            place.read_by(self.engine.spark)
+            if place.kind == "table" and self.engine.spark is None:
+                raise ValueError(
+                    f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
+                )
+        if self.scores and self.engine.spark is not None:
+            raise ValueError(
+                "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
+            )
 
     def _check_places(self) -> None:
         """Rankings are scored by judgments, and scores need neither."""

@@ -33,7 +33,7 @@ ENDINGS = (
     ".parquet",
     ".pq",
 )
-DATED = ("file", "query", "version", "arguments")  # keys of a place in which dates are written out
+DATED = ("file", "query", "table", "where", "version", "arguments")  # keys of a place in which dates are written out
 AnyPlace = TableSource | FileSource | System
 P = TypeVar("P", TableSource, FileSource, System)
 

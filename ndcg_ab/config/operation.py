@@ -4,9 +4,10 @@ Nothing here changes a result.
 """
 
 import re
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ndcg_ab.config.references import SecretText
 
@@ -98,3 +99,48 @@ class Resources(Model):
     memory_limit: str | None = Field(
         None, pattern=MEMORY, description="For example 4GB; by default 80 % of the memory."
     )
+
+
+class Spark(Model):
+    """An Apache Spark that makes the tables of judgments and rankings: its master, or Spark Connect."""
+
+    master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
+    remote: SecretText | None = Field(None, description="Spark Connect: sc://host:15002, or {env: NAME}.")
+    conf: dict[str, SecretText] = Field(
+        default_factory=dict, description="Spark's own settings, as spark.executor.memory; secrets as {env: NAME}."
+    )
+    scratch: str | None = Field(
+        None, description="Folder or address for tables while it works, for every worker to reach; emptied at the end."
+    )
+    patience: float = Field(120.0, gt=0, le=86400, description="Seconds in which the cluster must begin to work.")
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        """Numbers and switches as Spark spells them."""
+        if not isinstance(value, dict):
+            return value
+        spelt = {True: "true", False: "false"}
+        return {
+            key: spelt[each] if isinstance(each, bool) else str(each) if isinstance(each, int | float) else each
+            for key, each in value.items()
+        }
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> "Spark":
+        if (self.master is None) == (self.remote is None):
+            raise ValueError("needs either master, as local[4] or spark://host:7077, or remote, as sc://host:15002")
+        if isinstance(self.remote, str) and "$" not in self.remote and not self.remote.startswith("sc://"):
+            raise ValueError(f"remote = {self.remote!r}: must be the address of Spark Connect, as sc://host:15002")
+        if self.master is not None and self.scratch is None and not self.master.startswith("local"):
+            raise ValueError(
+                "scratch: missing; it must be a folder or address that this machine and every worker of"
+                f" {self.master} reach"
+            )
+        return self
+
+
+class EngineChoice(Model):
+    """Where the tables of judgments and rankings are made: by default here, by DuckDB."""
+
+    spark: Spark | None = None

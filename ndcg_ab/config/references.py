@@ -18,6 +18,8 @@ REQUEST = ("url", "headers", "parameters", "body")  # the keys of `http` that ma
 AT_USE = (
     "mlflow.tracking_uri",
     "prefect.api_url",
+    "engine.spark.conf",
+    "engine.spark.remote",
     "systems[].arguments",
     *(f"{place}.{key}" for place in ("judgments", "queries", "systems[]") for key in ("database", "storage")),
     "documents.storage",

@@ -39,6 +39,7 @@ def json_schema() -> Schema:
     scores["anyOf"] = [TEXT, scores["items"], {"type": "array", "items": {"anyOf": [TEXT, scores.pop("items")]}}]
     del scores["type"]
     not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
+    not_null["table"] = TEXT
     places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
     parts["System"]["oneOf"] = [*places, nowhere]

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from ndcg_ab.config.connections import Database, GivenFile, Storage, name_of, plain_address, read_database
 from ndcg_ab.config.http import HttpRequest, HttpSource
-from ndcg_ab.config.operation import Model
+from ndcg_ab.config.operation import Model, Spark
 
 FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
 # Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
@@ -23,6 +23,8 @@ COLUMNS = "Names of columns in it that differ: query_id, doc_id, grade, …"
 PARTS = "All files that the pattern matches, or that are in the folder, are parts of one table."
 STORAGE = "How the object store is reached; by default as its variables of the environment say."
 DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
+TABLE = "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there."
+WHERE = "Which of the table's rows, as day = '{date}' and system = 'new'."
 QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
 
 
@@ -120,16 +122,48 @@ class PythonSource(Model):
         return self.python
 
 
-Source = FileSource | PythonSource | DatabaseSource | HttpSource
+class OnSpark(Model):
+    """What is read by Spark, where there is one: `Evaluation` says which."""
+
+    _spark: Spark | None = PrivateAttr(None)
+
+    @property
+    def spark(self) -> Spark | None:
+        return self._spark
+
+    def read_by(self, spark: Spark | None) -> None:
+        self._spark = spark
+
+
+class SparkSource(OnSpark):
+    """A table that Spark reads, and of which no row is pulled to this machine."""
+
+    needs_queries: ClassVar[bool] = False
+
+    table: str = Field(description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+
+    @property
+    def shown(self) -> str:
+        return name_of(self.table) if "/" in self.table else self.table
+
+    @property
+    def origin(self) -> str:
+        return plain_address(self.table)
+
+
+Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource
 KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
     "file": FileSource,
     "python": PythonSource,
     "database": DatabaseSource,
     "http": HttpSource,
+    "table": SparkSource,
 }
 
 
-class Place(Readable):
+class Place(OnSpark, Readable):
     """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
 
     @field_validator("database", mode="before", check_fields=False)
@@ -167,12 +201,14 @@ class Place(Readable):
             if field not in own and field in type(self).model_fields and getattr(self, field)
         }
         if foreign:
-            verb = "goes" if list(foreign) in (["format"], ["query"]) else "go"
+            verb = "goes" if list(foreign) in (["format"], ["query"], ["where"]) else "go"
             belongs = next(iter(foreign.values()))[0]
             raise ValueError(f"{' and '.join(foreign)} {verb} with {belongs}, not with {kind}")
         source = KINDS[kind].model_validate({field: getattr(self, field) for field in own})
         if isinstance(source, Readable):
             source.hold(self.given)
+        if isinstance(source, OnSpark):
+            source.read_by(self.spark)
         return source
 
 
@@ -194,6 +230,8 @@ class JudgmentSource(TableSource):
     grades: Literal["integer"] | None = Field(
         None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
     )
+    table: str | None = Field(None, description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
 
 
 class System(Place):
@@ -224,6 +262,8 @@ class System(Place):
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
     )
     http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
+    table: str | None = Field(None, description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
 
     @field_validator("name")
     @classmethod

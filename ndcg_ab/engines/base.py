@@ -5,17 +5,19 @@ What an engine itself must know (`put`, `_make`, `_run`, `repeats`) is in the mo
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import pyarrow as pa
 
+from ndcg_ab.engines.elsewhere import Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
 from ndcg_ab.errors import SqlError
 
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
+Bound = dict[str, Value]
 BATCH = 100_000  # rows that become Python's objects at a time
 
 
@@ -47,6 +49,11 @@ class Engine(ABC):
     def put(self, name: str, table: pa.Table) -> None:
         """Takes in an Arrow table; what was made from an earlier one of its name is made anew when it is needed."""
         self._take(name, table)
+        self._forget(name)
+
+    def put_all(self, name: str, parts: Iterable[pa.Table | Elsewhere]) -> None:
+        """The same of a table in several parts, of which some may stay where they are."""
+        self._take_all(name, list(parts))
         self._forget(name)
 
     def use(self, name: str, instead_of: str) -> None:
@@ -110,11 +117,8 @@ class Engine(ABC):
             self.build(name, **parameters)
         select = ", ".join(f'"{column}"' for column in columns) or "*"
         text = f"select {select} from {source}"
-        for column, value in (where or {}).items():
-            several = not isinstance(value, str) and isinstance(value, Sequence)
-            test = f"in (select unnest($where_{column}))" if several else f"= $where_{column}"
-            text += f' {"and" if "where_" in text else "where"} "{column}" {test}'
-            bound[f"where_{column}"] = value
+        tests = [self._test(column, value, bound) for column, value in (where or {}).items()]
+        text += f" where {' and '.join(tests)}" if tests else ""
         return self._run(text + (f" order by {order}" if order else ""), bound, file)
 
     def rows(
@@ -143,9 +147,21 @@ class Engine(ABC):
         for batch in table.to_batches(BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    @abstractmethod
     def count(self, name: str, where: Parameters | None = None) -> int:
         """How many rows a table has; it is made first where it is not there yet."""
+        if name in self.files:
+            self.build(name)
+        bound: Bound = {}
+        tests = " and ".join(self._test(column, value, bound) for column, value in (where or {}).items())
+        text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")
+        return int(self._run(text, bound, self.files.get(name))["count"][0].as_py())
+
+    @abstractmethod
+    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+        """From now on nothing is asked of judgments and rankings, but for the rows of some queries.
+
+        An engine whose rows are not here fetches those, and lets go of what is there; others need not know which.
+        """
 
     @abstractmethod
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
@@ -159,6 +175,10 @@ class Engine(ABC):
     def _take(self, name: str, table: pa.Table) -> None:
         """Makes an Arrow table readable under its name."""
 
+    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+        """The same of several parts, one above the other."""
+        self._take(name, pa.concat_tables(parts))
+
     @abstractmethod
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         """Makes a file's table or view; raises SqlError, which names the file."""
@@ -170,6 +190,13 @@ class Engine(ABC):
     @abstractmethod
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         """What a select gives; raises SqlError, which names the file that it comes from."""
+
+    def _test(self, column: str, value: Value, bound: Bound) -> str:
+        """The condition that a column has a value, or one of several, which is added to those that are bound."""
+        bound[f"where_{column}"] = value
+        return (
+            f'"{column}" in (select unnest($where_{column}))' if is_several(value) else f'"{column}" = $where_{column}'
+        )
 
     def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
         """The file's parameters; raises SqlError for one that nobody gave."""
@@ -188,3 +215,14 @@ class Engine(ABC):
         """Marks everything that was made from a table as to be made anew."""
         for table in affected(name, self.files):
             self.made.pop(table, None)
+
+
+def one_by_one(column: str, values: Sequence[str], bound: Bound) -> str:
+    """The condition that a column has one of several values, each of which is a parameter of its own."""
+    names = {f"where_{column}_{place}": each for place, each in enumerate(values)}
+    bound |= names
+    return f'"{column}" in ({", ".join(f"${name}" for name in names) or "null"})'
+
+
+def is_several(value: Value) -> TypeGuard[Sequence[str]]:
+    return not isinstance(value, str) and isinstance(value, Sequence)

@@ -5,7 +5,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -64,12 +64,8 @@ class DuckDBEngine(Engine):
         finally:
             self.connection.close()
 
-    def count(self, name: str, where: Parameters | None = None) -> int:
-        if name in self.files:
-            self.build(name)
-        tests = " and ".join(f'"{column}" = ${column}' for column in where or {})
-        text = f'select count(*) from "{name}"' + (f" where {tests}" if tests else "")
-        return int(self.connection.execute(text, dict(where) if where else None).fetchall()[0][0])
+    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+        """Every row is here, and stays."""
 
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         """Distinct 64-bit hashes prove distinct rows; sorting them is several times faster than grouping by texts."""

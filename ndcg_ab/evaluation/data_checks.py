@@ -66,7 +66,18 @@ def check(
     if any(finding.severity == "error" for finding in found):
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)
-    return [*found, *check_documents_alike(engine, metrics, judgments, rankings, found)]
+    found += check_documents_alike(engine, metrics, judgments, rankings, found)
+    return [*found, *told_elsewhere(judgments, rankings)]
+
+
+def told_elsewhere(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says whose rows stay on a cluster, so that some checks are not made."""
+    staying = ["the judgments"] * bool(judgments.elsewhere)
+    staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
+    if not staying:
+        return []
+    message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
+    return [Finding("rows_elsewhere", CODES["rows_elsewhere"].severity, message, len(staying))]
 
 
 def check_table(
@@ -196,9 +207,10 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     for system_id, pulled in rankings.items():
         if pulled.reduced:  # it was looked at
             continue
-        engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
-        if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
-            continue
+        if not pulled.elsewhere:
+            engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
+            if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
+                continue
         columns = ("query_id", "doc_id", "copies")
         rows = engine.rows("duplicate_document", columns, order="query_id, doc_id", system_id=system_id)
         for query_id, doc_id, copies in rows[:1]:

@@ -21,7 +21,7 @@ def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str,
 
 def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
     told = f"query {query_id!r}" + (f", document {doc_id!r}" if doc_id else "")
-    if pulled.count > LOCATED:
+    if pulled.count > LOCATED or pulled.elsewhere:
         return told
     first = doc_id or first_document(pulled, query_id)
     return f"{pulled.place_of(query_id, first)}: {told}" if first else told

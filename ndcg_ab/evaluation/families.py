@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, queries_text
-from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_family
+from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_families
 from ndcg_core.statistics.verdict import Obstacle
 
 Weights = Mapping[str, float] | None
@@ -67,15 +67,23 @@ def compare_columns(
     columns: Sequence[Column], evaluation: Evaluation, family: str, *, exploratory: bool = False
 ) -> list[Comparison]:
     """The columns as one family, with the evaluation's settings."""
+    (found,) = compare_apart({family: columns}, evaluation, exploratory=exploratory)
+    return found
+
+
+def compare_apart(
+    families: Mapping[str, Sequence[Column]], evaluation: Evaluation, *, exploratory: bool = False
+) -> list[list[Comparison]]:
+    """Every family by itself, with the evaluation's settings."""
     settings = evaluation.statistics
     procedure: Procedure = settings.exploratory if exploratory else "max-t"
-    return compare_family(
-        columns,
+    columns = next(iter(families.values()), ())
+    return compare_families(
+        families,
         alpha=settings.alpha,
         seed=settings.seed,
         resamples=settings.resamples,
         workers=evaluation.resources.threads,
-        family=family,
         procedure="t-holm" if settings.preview else procedure,
         exploratory=exploratory,
         least_queries=evaluation.slices.smallest if columns and columns[0].attribute else 2,
@@ -145,14 +153,17 @@ def grouped(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
         encoded = rows[key].combine_chunks().dictionary_encode()
         names.append(encoded.dictionary.to_pylist())
         codes = codes * len(names[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
-    known: dict[QueryIds, QueryIds] = {}
+    queries = rows["query_id"].combine_chunks().dictionary_encode()
+    query_codes, query_ids = queries.indices.to_numpy(zero_copy_only=False), queries.dictionary.to_pylist()
+    columns = [rows[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value")]
+    known: dict[bytes, QueryIds] = {}
     found = {}
     order = np.argsort(codes, kind="stable")
     for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
-        members = rows.take(pa.array(places))
-        ids = tuple(members["query_id"].to_pylist())
-        values = (members[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value"))
-        found[key_of(int(codes[places[0]]), names)] = Group(known.setdefault(ids, ids), *values)
+        members = query_codes[places]
+        if (key := members.tobytes()) not in known:
+            known[key] = tuple(query_ids[code] for code in members.tolist())
+        found[key_of(int(codes[places[0]]), names)] = Group(known[key], *(values[places] for values in columns))
     return found
 
 

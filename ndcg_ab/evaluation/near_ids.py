@@ -21,7 +21,7 @@ from ndcg_ab.evaluation.unmatched_ids import is_seam
 from ndcg_ab.sources import Pulled
 from ndcg_core.measures.metric import Metric
 
-LOOKED_AT = 100  # places of every query in which near misses are looked for
+LOOKED_AT = 100  # places of every query in which near misses are looked for; queries of which all ids are fetched
 AFFIXED = 500  # queries in which prefixes and endings are looked for
 LEAST_AFFIXED = 2  # results, or queries, that bear a prefix or an ending before it is taken for one
 MOST_IDS = 100_000  # ids of queries on each side, beyond which their near misses are not looked for
@@ -77,7 +77,11 @@ def check_documents_alike(
         if name in told:
             continue
         seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        for words, alike in by_spelling(seen, documents_of(pulled), documents_of(judgments)).items():
+        if not seen:
+            continue
+        own_ids = documents_of(engine, pulled, "ranking", {"system_id": name})
+        judged_ids = documents_of(engine, judgments, "judgment")
+        for words, alike in by_spelling(seen, own_ids, judged_ids).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -87,6 +91,16 @@ def check_documents_alike(
             examples = examples_of(pulled, places[:MOST])
             found.append(Finding("near_document", "warning", message, len(places), name, examples=examples))
     return found
+
+
+def documents_of(
+    engine: Engine, pulled: Pulled, table: str, where: Mapping[str, str] | None = None
+) -> Callable[[], pa.ChunkedArray]:
+    """All document ids of a table, when they are asked for; of one that stays on a cluster, of its first queries."""
+    if not pulled.elsewhere:
+        return lambda: pulled.table["doc_id"]
+    chosen = {**(where or {}), "query_id": pulled.query_ids[:LOOKED_AT]}
+    return lambda: engine.read(table, ("doc_id",), where=chosen)["doc_id"]
 
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
@@ -126,11 +140,6 @@ def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
 
 def plain(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
-
-
-def documents_of(pulled: Pulled) -> Callable[[], pa.ChunkedArray]:
-    """All ids of its documents, for who asks for them: of a ranking that was reduced they must be read."""
-    return lambda: pulled.table["doc_id"]
 
 
 def by_spelling(

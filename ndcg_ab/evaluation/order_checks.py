@@ -72,7 +72,7 @@ def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     engine.build("own_order", places=EVERYTHING if looks_beyond(first) else cutoff)
     engine.build("sensitive_doc", everything=looks_beyond(first))
     too_many = engine.count("sensitive_doc") > BOUNDED
-    judged = judgments_of(engine, weights)
+    judged = judgments_of(engine, weights, with_grades=not too_many)
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
         mine = {} if too_many else tied_answers(engine, system_id)
@@ -101,9 +101,11 @@ def tied_answers(engine: Engine, system_id: str) -> dict[str, list[Result]]:
     return found
 
 
-def judgments_of(engine: Engine, weights: Mapping[str, float] | None) -> _Judged:
+def judgments_of(engine: Engine, weights: Mapping[str, float] | None, *, with_grades: bool) -> _Judged:
+    """with_grades: those of the queries with ties are asked for, as they are where these are ordered again."""
     grades: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.each("sensitive_judgment", ("query_id", "doc_id", "grade")):
+    columns = ("query_id", "doc_id", "grade")
+    for query_id, doc_id, grade in engine.each("sensitive_judgment", columns) if with_grades else ():
         grades[query_id][doc_id] = grade
     return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
 

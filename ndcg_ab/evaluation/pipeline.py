@@ -10,7 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.operation import Resources
+from ndcg_ab.engines import open_engine
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines.elsewhere import Elsewhere
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
 from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA, load_scores, settled_by
@@ -26,6 +29,7 @@ from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.files import replacing
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
+from ndcg_ab.sources.cluster import cluster_of
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.reduced import ANSWER
 from ndcg_ab.sources.schema import DOCUMENT
@@ -34,6 +38,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
 Say = Callable[[str], None]
+SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
 
 
 class Read(NamedTuple):
@@ -49,6 +54,14 @@ class Read(NamedTuple):
 
 
 WhenRead = Callable[[Read], None]
+
+
+def opened(evaluation: Evaluation | None, path: Path | None = None) -> Engine:
+    """The engine that an evaluation asks for; path: the file that keeps its tables, None keeps them in memory."""
+    resources = evaluation.resources if evaluation else Resources()
+    spark = evaluation.engine.spark if evaluation else None
+    cluster = cluster_of(spark, evaluation.directory) if evaluation and spark else None
+    return open_engine(path, resources.threads, resources.memory_limit, cluster)
 
 
 def run_pipeline(
@@ -169,10 +182,10 @@ def load(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := documents_of(evaluation):
         documents.check()
-    engine.put("pulled_judgment", judgments.table)
+    engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
-    engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
+    engine.put_all("pulled_ranking", [named(name, pulled) for name, pulled in rankings.items()])
     engine.put("pulled_answer", answer_table(rankings))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
@@ -212,8 +225,10 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
 
 
-def named(system_id: str, pulled: Pulled) -> pa.Table:
+def named(system_id: str, pulled: Pulled) -> pa.Table | Elsewhere:
     """A system's ranking with its name in every row (kept once)."""
+    if pulled.elsewhere:
+        return pulled.elsewhere.named(system_id)
     table = pulled.reduced.rows if pulled.reduced else pulled.table
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
     return pa.table(
@@ -259,6 +274,7 @@ def conclude(
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         noticed += [*check_order(engine, metrics, weights), *check_scored(engine, metrics), *check_coverage(systems)]
+    engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
     refuse_errors(noticed, evaluation)
@@ -341,6 +357,13 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
     counted = f"{queries_text(judged, 'judged')}, {pairs} judgment{'s' * (pairs != 1)}"
     return findings, f"{counted}; {results}; metrics {', '.join(evaluation.metrics)}"
+
+
+def shown_queries(engine: Engine) -> list[str]:
+    """The queries whose rankings a page shows where they cannot all be here: first those of the largest differences."""
+    largest = [row["query_id"] for row in extremes(engine)]
+    scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
+    return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
 
 
 def extremes(engine: Engine, places: int = 5) -> list[dict[str, Any]]:

@@ -22,7 +22,6 @@ FAR_FEWER = 0.8  # below this share of what another system answers or returns, t
 NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
 LEAST_RISING = 3  # results of a query, and queries, that are no chance
 OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
-ANSWERED = ("query_id", "returned", "lowest_score", "highest_score")  # what a ranking and its copy have of each query
 HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
 
 
@@ -249,7 +248,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says so where two systems have the same content: often one file was given under two names."""
     found = []
     for (name, pulled), (other, copy) in combinations(rankings.items(), 2):
-        if pulled.count == copy.count and may_be_copy(pulled, copy) and is_copy(pulled.table, copy.table):
+        if is_same(pulled, copy):
             message = (
                 f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
                 " every difference between them is 0"
@@ -258,21 +257,23 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     return found
 
 
-def may_be_copy(pulled: Pulled, copy: Pulled) -> bool:
-    """Whether what is kept of two reduced rankings is the same; of others nothing is known without the tables.
+def is_same(pulled: Pulled, other: Pulled) -> bool:
+    """Of what stays on a cluster the digests tell; what is here is not compared with what is there.
 
-    What is kept of one depends on its rows alone, and not on their order. The answers, which are few, tell nearly all
-    pairs apart.
+    What is kept of a reduced ranking depends on its rows alone, and not on their order; its answers, which are few,
+    tell nearly all pairs apart.
     """
-    if pulled.reduced is None or copy.reduced is None:
-        return True
-    answers, others = (
-        each.answers.select(ANSWERED).sort_by("query_id").combine_chunks() for each in (pulled.reduced, copy.reduced)
-    )
-    if not answers.equals(others):
+    if pulled.count != other.count:
         return False
-    columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or copy.lacks("rank")))
-    return same_rows(pulled.reduced.rows, copy.reduced.rows, columns)
+    if pulled.elsewhere or other.elsewhere:
+        return pulled.digest == other.digest
+    if pulled.reduced and other.reduced:
+        if not pulled.reduced.answers_of_copies().equals(other.reduced.answers_of_copies()):
+            return False
+        columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))
+        if not same_rows(pulled.reduced.rows, other.reduced.rows, columns):
+            return False
+    return is_copy(pulled.table, other.table)
 
 
 def is_copy(table: pa.Table, other: pa.Table) -> bool:

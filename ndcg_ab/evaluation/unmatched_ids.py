@@ -7,11 +7,10 @@ A system whose document ids carry a prefix, zeros or capitals that those of the 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
@@ -77,7 +76,7 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
         met = everywhere[name]
         if met.met >= FEW_MEET * met.could:
             continue
-        own, judged = sampled(rankings[name].table, judgments.table)
+        own, judged = sampled(engine, name, rankings[name], judgments)
         spelling = other_spelling(own, judged)
         if met.met and spelling is None:
             continue
@@ -111,23 +110,19 @@ def count_met(engine: Engine, queries: int) -> dict[str, Met]:
     return found
 
 
-def sampled(ranking: pa.Table, judgments: pa.Table) -> tuple[Ids, Ids]:
+def sampled(engine: Engine, system_id: str, ranking: Pulled, judgments: Pulled) -> tuple[Ids, Ids]:
     """The document ids of the first queries in both tables, about `SAMPLE` of each side."""
-    own, judged = distinct(ranking["query_id"]), distinct(judgments["query_id"])
-    each = max(ranking.num_rows // len(own), judgments.num_rows // len(judged), 1)
-    chosen = pa.array(sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)], pa.string())
-    return by_query(ranking, chosen), by_query(judgments, chosen)
+    own, judged = ranking.query_ids, judgments.query_ids
+    each = max(ranking.count // len(own), judgments.count // len(judged), 1)
+    chosen = sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)]
+    columns = ("query_id", "doc_id")
+    returned = engine.read("ranking", columns, where={"query_id": chosen, "system_id": system_id})
+    return by_query(returned, chosen), by_query(engine.read("judgment", columns, where={"query_id": chosen}), chosen)
 
 
-def distinct(column: pa.ChunkedArray) -> list[str]:
-    found: list[str] = pc.unique(column).cast(pa.string()).to_pylist()
-    return found
-
-
-def by_query(table: pa.Table, chosen: pa.Array) -> Ids:
+def by_query(rows: pa.Table, chosen: Sequence[str]) -> Ids:
     """query_id -> document ids, in the order of the chosen queries."""
-    rows = table.filter(pc.is_in(table["query_id"], value_set=chosen))
-    found: dict[str, set[str]] = {query_id: set() for query_id in chosen.to_pylist()}
+    found: dict[str, set[str]] = {query_id: set() for query_id in chosen}
     for query_id, doc_id in zip(rows["query_id"].to_pylist(), rows["doc_id"].to_pylist(), strict=True):
         found[query_id].add(doc_id)
     return {query_id: frozenset(ids) for query_id, ids in found.items()}

@@ -30,7 +30,7 @@ from ndcg_core.statistics.comparison import Comparison
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
 # Keys that change no result.
-ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "schedule", "retention", "documents"}
+ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
 
 
 @dataclasses.dataclass(frozen=True)

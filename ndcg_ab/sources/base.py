@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from ndcg_ab.engines.elsewhere import Elsewhere
 from ndcg_ab.sources.reduced import Reduced, Wanted
 from ndcg_ab.sources.schema import Layout
 
-REMARKS, FAILED = b"ndcg_ab.remarks", b"ndcg_ab.failed"  # keys in a table's metadata
+REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,11 @@ def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
 def with_failed(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
+
+
+def staying(table: pa.Table, place: Elsewhere) -> pa.Table:
+    """A row for each query of what stays elsewhere, with the place in the metadata."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: place.to_json().encode()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +114,10 @@ class Source(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along."""
+    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
+
+    Of rows that stay on a cluster (`elsewhere`) the table has one for each query, with its lowest document.
+    """
 
     table: pa.Table
     layout: Layout
@@ -130,9 +139,15 @@ class Pulled:
         return self
 
     @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where the rows stay; None where they are all here."""
+        told = (self.table.schema.metadata or {}).get(STAYING)
+        return Elsewhere.from_json(told) if told else None
+
+    @property
     def count(self) -> int:
-        """The number of rows."""
-        return int(self.table.num_rows)
+        """The number of rows, here or elsewhere."""
+        return self.elsewhere.rows if self.elsewhere else int(self.table.num_rows)
 
     @property
     def query_ids(self) -> list[str]:
@@ -159,7 +174,10 @@ class Pulled:
         """SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
 
         Queries that failed are a part of it: without them a query that found nothing would be the same.
+        Of rows that stay elsewhere it is another one, made there.
         """
+        if self.elsewhere:
+            return self.elsewhere.digest
         counted = Counted()
         whole = {name: whole_column(self.table[name]) for name in self.table.column_names}
         schema = self.layout.schema
@@ -200,6 +218,10 @@ class ReducedPull(Pulled):
     def reduced(self) -> Reduced:
         found: Reduced = self.__dict__["found"]
         return found
+
+    @property
+    def elsewhere(self) -> None:
+        return None
 
     def whole(self) -> Pulled:
         return Pulled(self.table, self.layout, self.source)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.scores import ScoresSource
-from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource
+from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
 from ndcg_ab.sources.reduced import Wanted
@@ -44,6 +44,12 @@ def search_engine(described: HttpSource, directory: Path) -> Source:
     return SearchEngine(described, directory)
 
 
+def table_on_spark(described: SparkSource, directory: Path) -> Source:
+    from ndcg_ab.sources.cluster import ClusterTable
+
+    return ClusterTable(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_or_table,
@@ -51,6 +57,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     ScoresSource: scores,
     DatabaseSource: database,
     HttpSource: search_engine,
+    SparkSource: table_on_spark,
 }
 
 

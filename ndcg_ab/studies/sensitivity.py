@@ -10,7 +10,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import encode
-from ndcg_ab.evaluation.families import compare_columns, paired_columns
+from ndcg_ab.evaluation.families import compare_apart, paired_columns
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.severities import refuse_errors, settled
@@ -61,10 +61,12 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Sa
     findings, _ = pipeline.score_all(evaluation, engine, say, whole=False)
     columns = paired_columns(engine, evaluation)
     found: dict[tuple[str, str], Comparison] = {}
-    for metric in evaluation.metrics:
-        family = [column for column in columns if column.metric == metric]
-        for row in compare_columns(family, evaluation, f"sensitivity: {metric}"):
-            found[row.candidate, metric] = row
+    families = {
+        f"sensitivity: {metric}": [column for column in columns if column.metric == metric]
+        for metric in evaluation.metrics
+    }
+    for metric, rows in zip(evaluation.metrics, compare_apart(families, evaluation), strict=True):
+        found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
     noticed = [*findings, *check_order(engine, few)]

@@ -6,9 +6,9 @@ effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules 
 `ndcg_core.statistics.verdict`.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -23,11 +23,10 @@ from ndcg_core.statistics.estimates import (
     lower_bound,
     mean_difference,
     minimal_detectable_effect,
-    moments,
     not_worse_p_value,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from ndcg_core.statistics.paired import Column, Paired, by_query, flippable_count
+from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, moments_of
 from ndcg_core.statistics.procedures import false_discovery, max_t, preview
 from ndcg_core.statistics.verdict import (
     POWER,
@@ -48,7 +47,6 @@ from ndcg_core.statistics.verdict import (
 __all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
-LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
 
@@ -196,33 +194,63 @@ def compare_family(
     Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, as many
     differences as there are not query ids, and settings out of range.
     """
+    (found,) = compare_families(
+        {family: columns},
+        alpha=alpha,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        procedure=procedure,
+        exploratory=exploratory,
+        least_queries=least_queries,
+        interval_method=interval_method,
+    )
+    return found
+
+
+def compare_families(
+    families: Mapping[str, Sequence[Column]],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    seed: int = DEFAULT_SEED,
+    resamples: int = DEFAULT_RESAMPLES,
+    workers: int | None = None,
+    procedure: Procedure = "max-t",
+    exploratory: bool = False,
+    least_queries: int = 2,
+    interval_method: IntervalMethod = "t",
+) -> list[list[Comparison]]:
+    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
     if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
-    paired = by_query(columns)
-    known = [_moments(pairs) for pairs in paired]
+    columns = iter(by_query([column for family in families.values() for column in family]))
+    paired = [list(islice(columns, len(family))) for family in families.values()]
+    known = [[moments_of(pairs) for pairs in family] for family in paired]
     testable = [
-        number
-        for number, pairs in enumerate(paired)
-        if len(pairs.query_ids) >= least_queries and known[number] is not None
+        [at for at, pairs in enumerate(family) if len(pairs.query_ids) >= least_queries and of[at] is not None]
+        for family, of in zip(paired, known, strict=True)
     ]
-    chosen = [paired[number] for number in testable]
-    of = [each for number in testable if (each := known[number]) is not None]
+    chosen = [
+        ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
+        for family, of, numbers in zip(paired, known, testable, strict=True)
+    ]
     if procedure == "t-holm":
-        results = preview(of)
+        results = [preview(of) for _, of in chosen]
     elif procedure == "max-t":
-        results = max_t(chosen, of, alpha, seed, resamples, workers)
+        results = max_t(chosen, alpha, seed, resamples, workers)
     else:
-        results = false_discovery(chosen, seed, resamples, workers)
-    tests = dict(zip(testable, results, strict=True))
-    settings = _Settings(family, exploratory, alpha, seed, resamples, interval_method, least_queries)
-    return [
-        _comparison(pairs, known[number], tests.get(number), len(testable), settings)
-        for number, pairs in enumerate(paired)
-    ]
+        results = [false_discovery(family, seed, resamples, workers) for family, _ in chosen]
+    found = []
+    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
+        tests = dict(zip(numbers, tested, strict=True))
+        settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
+        rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
+        found.append(rows)
+    return found
 
 
 def check_guardrails(
@@ -241,28 +269,17 @@ def check_guardrails(
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
-    size = sum(_moments(pairs) is not None for pairs in paired)
+    size = sum(moments_of(pairs) is not None for pairs in paired)
     settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
     found = []
     for pairs in paired:
-        of = _moments(pairs)
+        of = moments_of(pairs)
         test = None
         if of is not None and pairs.column.smallest_effect is not None:
             p_value = not_worse_p_value(of, pairs.column.smallest_effect)
             test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
         found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
     return found
-
-
-def _moments(pairs: Paired) -> Moments | None:
-    """None of fewer than two queries, and where one has all the weight: the others' would be a rounding error."""
-    if len(pairs.query_ids) < 2:
-        return None
-    if pairs.shares is not None:
-        heaviest = float(pairs.shares.max())
-        if math.fsum(pairs.shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
-            return None
-    return moments(pairs.differences, pairs.shares)
 
 
 def _comparison(
@@ -303,7 +320,7 @@ def _comparison(
         exploratory=settings.exploratory,
         attribute=column.attribute,
         slice=column.slice,
-        baseline_mean=_baseline_mean(pairs),
+        baseline_mean=baseline_mean(pairs),
         smallest_effect=column.smallest_effect,
         interval_method=settings.interval_method,
         simultaneous_low=together.low if together else None,
@@ -339,12 +356,6 @@ def _facts(
 
 def _detectable(of: Moments, alpha: float) -> float:
     return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
-
-
-def _baseline_mean(pairs: Paired) -> float | None:
-    if pairs.baseline_values is None or not len(pairs.query_ids):
-        return None
-    return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
 def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:

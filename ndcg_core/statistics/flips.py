@@ -6,7 +6,7 @@ Sums of quanta are exact in any order, so that what comes of them does not depen
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -26,6 +26,9 @@ DEFAULT_SEED = 1935
 DEFAULT_RESAMPLES = 10_000
 ENUMERABLE = 16
 """Up to so many differing queries every pattern of signs is counted, instead of a sample of them."""
+
+COLUMNS = 512
+"""Columns multiplied together where they need not be compared: their sums stay in the cache."""
 
 _BLOCK = 256  # flips drawn together: four words of 64 bits for each row
 _TILE = 4_096  # rows multiplied together: bounds the memory of a worker to some 10 MB
@@ -84,6 +87,37 @@ def _quantise(column: FloatArray, differing: int) -> None:
     """
     q = min(_FINEST, math.floor(_EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
     np.rint(np.ldexp(column, q), out=column)
+
+
+def together(families: Sequence[Family]) -> tuple[Family, list[slice]]:
+    """The columns of several families as one, whose sums are theirs; and where each family's columns stand in it.
+
+    What orders the columns is their family's: `order` means nothing here.
+    """
+    if len(families) == 1:
+        return families[0], [slice(0, len(families[0].order))]
+    ends = np.cumsum([len(family.order) for family in families]).tolist()
+    parts = [slice(end - len(family.order), end) for family, end in zip(families, ends, strict=True)]
+    rows = np.unique(np.concatenate([family.rows for family in families]))
+    quantised = np.zeros((ends[-1], len(rows)))
+    for family, part in zip(families, parts, strict=True):
+        quantised[part, np.searchsorted(rows, family.rows)] = family.quantised
+    names = ("order", "totals", "differing", "scale")
+    joined = {name: np.concatenate([getattr(family, name) for family in families]) for name in names}
+    return Family(rows=rows, quantised=quantised, **joined), parts
+
+
+def by_number_of_columns(families: Sequence[Family], most: int) -> list[list[int]]:
+    """The families' numbers in groups of at most so many columns, or of one family."""
+    groups: list[list[int]] = []
+    columns = most + 1
+    for number, family in enumerate(families):
+        if columns + len(family.order) > most:
+            groups.append([])
+            columns = 0
+        groups[-1].append(number)
+        columns += len(family.order)
+    return groups
 
 
 def flips_of(family: Family, resamples: int, seed: int) -> tuple[int, Callable[[int], BitTiles]]:

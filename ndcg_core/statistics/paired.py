@@ -1,5 +1,6 @@
 """Columns of differences, one for each comparison, made ready for tests: paired by query id and checked."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates import Differences, relative_weights
+from ndcg_core.statistics.estimates import Differences, Moments, mean_difference, moments, relative_weights
 from ndcg_core.statistics.flips import TIE_TOLERANCE, settle_ties
 
+LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
 FloatArray = NDArray[np.float64]
 QueryIds = tuple[str, ...]
 
@@ -84,6 +86,24 @@ def by_query(columns: Sequence[Column]) -> list[Paired]:
 def flippable_count(pairs: Paired) -> int:
     """How many queries the test can flip: those with a difference, unless its weight is too near 0."""
     return int(np.count_nonzero(np.abs(pairs.flippable) > TIE_TOLERANCE))
+
+
+def moments_of(pairs: Paired) -> Moments | None:
+    """None of fewer than two queries, and where one has all the weight: the others' would be a rounding error."""
+    if len(pairs.query_ids) < 2:
+        return None
+    if pairs.shares is not None:
+        heaviest = float(pairs.shares.max())
+        if math.fsum(pairs.shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
+            return None
+    return moments(pairs.differences, pairs.shares)
+
+
+def baseline_mean(pairs: Paired) -> float | None:
+    """The baseline's mean over the same queries, weighted alike; None where it is not known."""
+    if pairs.baseline_values is None or not len(pairs.query_ids):
+        return None
+    return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
 def union(paired: Sequence[Paired]) -> QueryIds:

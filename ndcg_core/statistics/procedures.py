@@ -12,8 +12,8 @@ from ndcg_core.statistics.estimates import Moments, simultaneous_interval, t_tes
 from ndcg_core.statistics.flips import ENUMERABLE
 from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
 from ndcg_core.statistics.paired import FloatArray, Paired, flippable_count, table, union
-from ndcg_core.statistics.sign_flip import raise_down_the_order, sign_flip, sign_flip_p_values
-from ndcg_core.statistics.simultaneous import simultaneous_quantile
+from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_flip_p_values, sign_flips
+from ndcg_core.statistics.simultaneous import simultaneous_quantiles
 from ndcg_core.statistics.verdict import Tested
 
 
@@ -38,33 +38,55 @@ def _own_p_values(
 
 
 def max_t(
-    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
-) -> list[Tested]:
-    """p_value from a column's own queries alone; p_adjusted from the queries of all columns together."""
-    query_ids = union(paired)
-    joint = sign_flip(
-        table(paired, [pairs.flippable for pairs in paired], query_ids), resamples=resamples, seed=seed, workers=workers
-    )
-    p_values = _own_p_values(paired, np.array(joint.p_value), query_ids, seed, resamples, workers)
-    p_adjusted = raise_down_the_order(joint.p_adjusted, p_values, joint.statistic)
-    quantile = simultaneous_quantile(
-        table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], query_ids),
-        level=1 - alpha,
-        shares=_shares(paired, query_ids),
+    families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]],
+    alpha: float,
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> list[list[Tested]]:
+    """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
+    query_ids = [union(paired) for paired, _ in families]
+    joint = sign_flips(
+        [
+            table(paired, [pairs.flippable for pairs in paired], ids)
+            for (paired, _), ids in zip(families, query_ids, strict=True)
+        ],
         resamples=resamples,
         seed=seed,
         workers=workers,
     )
-    family = f"{'exact ' if joint.jointly_enumerated else ''}step-down max-T"
+    quantiles = simultaneous_quantiles(
+        [
+            table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], ids)
+            for (paired, of), ids in zip(families, query_ids, strict=True)
+        ],
+        level=1 - alpha,
+        shares=[_shares(paired, ids) for (paired, _), ids in zip(families, query_ids, strict=True)],
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+    )
+    found = []
+    for (paired, of), ids, flipped, quantile in zip(families, query_ids, joint, quantiles, strict=True):
+        p_values = _own_p_values(paired, np.array(flipped.p_value), ids, seed, resamples, workers)
+        found.append(_tested(flipped, p_values, of, quantile, alpha))
+    return found
+
+
+def _tested(
+    flipped: SignFlip, p_values: FloatArray, of: Sequence[Moments], quantile: float, alpha: float
+) -> list[Tested]:
+    p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
+    family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
     return [
         Tested(
             p_value,
             adjusted,
             f"{'exact ' if exact else ''}sign-flip, {family}",
-            joint.jointly_enumerated,
+            flipped.jointly_enumerated,
             simultaneous_interval(each, quantile, 1 - alpha),
         )
-        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, joint.enumerated, of, strict=True)
+        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, flipped.enumerated, of, strict=True)
     ]
 
 

@@ -5,7 +5,7 @@ joint resampling). Measured coverage: docs/calibration.md.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ndcg_core.statistics.flips import (
+    COLUMNS,
     DEFAULT_RESAMPLES,
     DEFAULT_SEED,
     ENUMERABLE,
@@ -20,6 +21,7 @@ from ndcg_core.statistics.flips import (
     Family,
     FloatArray,
     absolute_sums,
+    by_number_of_columns,
     check_settings,
     checked,
     flips_of,
@@ -27,6 +29,7 @@ from ndcg_core.statistics.flips import (
     processors,
     signed_sums,
     standardised,
+    together,
 )
 
 
@@ -49,27 +52,60 @@ def simultaneous_quantile(
     Of m flips it is the ceil(level * (m + 1))-th smallest of the largest statistics, infinite where there is no such
     one: so that the observed one, counted as a flip of its own, is among them (Westfall and Young 1993, chapter 2).
     """
+    (found,) = simultaneous_quantiles(
+        [residuals], level=level, shares=[shares], resamples=resamples, seed=seed, workers=workers
+    )
+    return found
+
+
+def simultaneous_quantiles(
+    families: Sequence[ArrayLike],
+    *,
+    level: float,
+    shares: Sequence[ArrayLike | None],
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+    workers: int | None = None,
+) -> list[float]:
+    """`simultaneous_quantile` of every family, bit for bit; the flips are drawn once for those without shares."""
     check_settings(resamples, seed, workers)
     if not 0 < level < 1:
         raise ValueError(f"level == {level}, must lie between 0 and 1")
-    table = checked(residuals)
-    family = standardised(table, np.count_nonzero(table, axis=0))
-    if not len(family.order):
-        return 0.0
-    jointly = len(family.rows) <= ENUMERABLE
-    flips, bits = flips_of(family, resamples, seed)
-    if shares is None:
-        work = partial(_largest_in_blocks, family, bits, flips)
-    else:
-        work = partial(_largest_t_in_blocks, _weighed(family, checked(shares)), family, bits, flips)
-    largest = np.sort(np.concatenate(over_blocks(work, flips, workers or processors())))
-    place = math.ceil(level * flips) if jointly else math.ceil(level * (flips + 1))
-    return float(largest[place - 1]) if place <= flips else math.inf
+    tables = [checked(residuals) for residuals in families]
+    made = [standardised(table, np.count_nonzero(table, axis=0)) for table in tables]
+    found = {number: 0.0 for number, family in enumerate(made) if not len(family.order)}
+    alike = [
+        number
+        for number, family in enumerate(made)
+        if number not in found and shares[number] is None and len(family.rows) > ENUMERABLE
+    ]
+    groups = [[alike[place] for place in group] for group in by_number_of_columns([made[at] for at in alike], COLUMNS)]
+    others = [[number] for number in range(len(made)) if number not in found and number not in alike]
+    for group in [*groups, *others]:
+        joined, parts = together([made[number] for number in group])
+        flips, bits = flips_of(joined, resamples, seed)
+        own = shares[group[0]]
+        if own is None:
+            work = partial(_largest_in_blocks, joined, parts, bits, flips)
+        else:
+            work = partial(_largest_t_in_blocks, _weighed(joined, checked(own)), joined, bits, flips)
+        largest = np.sort(np.concatenate(over_blocks(work, flips, workers or processors()), axis=1), axis=1)
+        place = math.ceil(level * (flips if len(joined.rows) <= ENUMERABLE else flips + 1))
+        quantiles = largest[:, place - 1].tolist() if place <= flips else [math.inf] * len(group)
+        found |= dict(zip(group, quantiles, strict=True))
+    return [found[number] for number in range(len(made))]
 
 
-def _largest_in_blocks(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> FloatArray:
-    scale = family.scale[:, np.newaxis]
-    return np.concatenate([(sums * scale).max(axis=0) for sums in absolute_sums(family, bits, flips, blocks)])
+def _largest_in_blocks(
+    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, blocks: range
+) -> FloatArray:
+    """(families x flips) the largest |sum| / norm of each family's columns."""
+    scale = joined.scale[:, np.newaxis]
+    found = []
+    for sums in absolute_sums(joined, bits, flips, blocks):
+        sums *= scale
+        found.append(np.stack([sums[part].max(axis=0) for part in parts]))
+    return np.concatenate(found, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,5 +154,5 @@ def _largest_t_in_blocks(
         between = np.square(sums) * weighed.unbiased
         within = (n - 1) * np.maximum(spread, 0) * weighed.second
         share = np.divide(between, within + between, out=np.zeros_like(between), where=between > 0)
-        found.append(np.sqrt(n * share).max(axis=0))
-    return np.concatenate(found)
+        found.append(np.sqrt(n * share).max(axis=0)[np.newaxis])
+    return np.concatenate(found, axis=1)

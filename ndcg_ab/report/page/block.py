@@ -130,12 +130,17 @@ def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
     """For each query its documents, their grades, and for each system places among them.
 
     Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
-    the best their place with the rank at which it returned them, null where it did not.
+    the best their place with the rank at which it returned them, null where it did not. None where the results are
+    not here, as those of most queries whose rows stay on a cluster.
     """
+    has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
     named = known_documents(data)
     rankings = rows_by_query(data.rankings, ids, ("system_id", "rank", "doc_id", "grade"))
     left_out = rows_by_query(data.missed, ids, ("system_id", "doc_id", "grade", "rank", "missed"))
     for results, others_of in zip(rankings, left_out, strict=True):
+        if has_some_alone and not (results or others_of):
+            yield None
+            continue
         shown: dict[str, list[tuple[int, str]]] = {}
         missed: dict[str, list[tuple[str, int | None]]] = {}
         counts: dict[str, int] = {}

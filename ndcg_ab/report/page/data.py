@@ -139,7 +139,7 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     """
 
     def counted(pulled: Pulled) -> dict[str, Any]:
-        count = pulled.table.num_rows
+        count = pulled.count
         return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None}
 
     def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:

@@ -319,7 +319,7 @@ def test_exploratory_families_by_max_t(folder: Path) -> None:
 
 
 def test_a_preview_flips_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sign_flip", "sign_flip_p_values", "simultaneous_quantile"):
+    for name in ("sign_flips", "sign_flip_p_values", "simultaneous_quantiles"):
         monkeypatch.setattr(f"ndcg_core.statistics.procedures.{name}", None)
     found = compare(folder, "--metric", "rr", "--secondary", "precision@1", "--preview")["comparisons"]
     assert {row["procedure"] for row in found} == {"t, Holm"}

@@ -1,0 +1,71 @@
+"""The command that writes a metric as a query: sql."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from ndcg_ab.errors import InputError, shown
+
+from .console import user_errors
+from .options import of_data, of_metrics, of_output
+
+
+def sql(
+    dialect: Annotated[
+        str,
+        of_output(
+            metavar="DATABASE",
+            help="duckdb, postgres, spark, sqlite, clickhouse, datafusion, polars; or, written but not tried,"
+            " snowflake, bigquery, trino, databricks, redshift.",
+        ),
+    ],
+    metric: Annotated[str, of_metrics(metavar="METRIC", help="The metric.")] = "ndcg@10",
+    judgments: Annotated[str, of_data(metavar="TABLE", help="The table of the judgments.")] = "judgments",
+    rankings: Annotated[
+        str | None, of_data(metavar="TABLE", help="The table of all systems' rankings. (default rankings)")
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME=TABLE", help="Or a system and the table of its rankings; again for more."),
+    ] = None,
+    judgments_columns: Annotated[
+        str | None,
+        of_data(metavar="FIELD=COLUMN,…", help="Names of columns: query_id=qid,doc_id=url,grade=rating"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        of_data(metavar="FIELD=COLUMN,…", help="The same for the rankings (system_id, query_id, doc_id, score, rank)."),
+    ] = None,
+    mean: Annotated[
+        bool, of_output("--mean", help="One row for each system instead of one for each system and query.")
+    ] = False,
+) -> None:
+    """Print a metric as one query for your own database, with its definition in a comment."""
+    with user_errors():
+        from ndcg_ab.api.warehouse import tables_of
+        from ndcg_ab.config.from_options import parse_columns
+        from ndcg_ab.warehouse.query import query_for
+        from ndcg_core.measures.notation import parse
+
+        judged = parse_columns("--judgments-columns", judgments_columns)
+        returned = parse_columns("--columns", columns)
+        tables = tables_of(judgments, rankings, tables_of_systems(system or ()), judged, returned)
+        print(query_for(parse(metric), dialect, tables, mean=mean), end="")
+
+
+def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:
+    """name -> table of ``--system NAME=TABLE``."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, table = (part.strip() for part in text.partition("="))
+        if not equals or not name or not table:
+            raise InputError(f"--system {shown(text)}: must be NAME=TABLE, such as new=search.ranking_new")
+        if name in found:
+            raise InputError(f"--system {shown(text)}: {name} is named twice")
+        found[name] = table
+    return found
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    sql: "--metric ndcg@10 --dialect postgres --judgments search.judgments --rankings search.rankings"
+    " --columns query_id=qid,doc_id=url > ndcg_at_10.sql",
+}

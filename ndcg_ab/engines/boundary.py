@@ -1,0 +1,158 @@
+"""The engine boundary: judgments and rankings on a cluster, all that comes of them here.
+
+A table is made where what it reads is.  Of the tables on the other side only those of `CROSSING` come over, and, at the
+end, the rows of a few queries, for the page.  Who asks for a table does not see on which side it is.
+"""
+
+import atexit
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+
+from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines.sql_files import SqlFile, needed
+
+LARGE = ("pulled_judgment", "pulled_ranking")
+CROSSING = ("query", "answered_query", "query_score", "coverage", "system_summary")
+SHOWN = ("judgment", "ordered_result", "graded_doc")  # of which the page shows the rows of some queries
+SHOWN_WHOLE = ("gain",)
+_between_steps: dict[Path, Engine] = {}  # an evaluation's other side, from one of its steps to the next
+
+
+@atexit.register
+def leave_all() -> None:
+    """A run that ended between two steps leaves nothing on the other side."""
+    while _between_steps:
+        _between_steps.popitem()[1].__exit__(None, None, None)
+
+
+class BoundaryEngine(Engine):
+    """Two engines as one.
+
+    here: the file or memory that keeps what comes over.  path: that file, under which the other side waits for the next
+    step; None where the evaluation is one.  begin: opens the other side, where none waits.
+    """
+
+    def __init__(self, here: DuckDBEngine, path: Path | None, begin: Callable[[], Engine]) -> None:
+        super().__init__(here.files)
+        self.here = here
+        self.path = path
+        self.there: Engine | None = None
+        self.begin = begin
+        self.settings = here.settings
+        self.made = dict(here.made)
+        self.far = far_files(self.files)
+        read_there = {name for far in self.far for name in self.files[far].reads}
+        self.on_both = {file.name for file in needed([*self.far], self.files)} - self.far
+        self.sent = read_there | {name for other in self.on_both for name in self.files[other].reads}
+        if path is not None and path in _between_steps:
+            self.there = _between_steps.pop(path)
+            self.made |= self.there.made
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self.there is not None:
+                self._wait_or_leave(self.there, kind, error, trace)
+        finally:
+            self.here.settings = self.settings
+            self.here.made = {name: made for name, made in self.made.items() if not self._is_far(name)}
+            self.here.__exit__(kind, error, trace)
+
+    def _wait_or_leave(
+        self,
+        there: Engine,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and self.path is not None:
+            there.made = {name: made for name, made in self.made.items() if self._is_far(name)}
+            _between_steps[self.path] = there
+        else:
+            there.__exit__(kind, error, trace)
+
+    def use(self, name: str, instead_of: str) -> None:
+        if instead_of not in LARGE:
+            super().use(name, instead_of)
+            return
+        self._other_side().use(name, instead_of)
+        self._forget(instead_of)
+
+    def release(self, *names: str) -> None:
+        """What is there stays until the end."""
+        super().release(*(name for name in names if not self._is_far(name)))
+
+    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+        return self.here.repeats(name, columns)
+
+    def complete(self, name: str, column: str, kind: str) -> None:
+        self.here.complete(name, column, kind)
+
+    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+        if self.there is None:
+            return
+        chosen = list(queries())
+        for name in (*SHOWN, *SHOWN_WHOLE):
+            table = self.read(name, where=None if name in SHOWN_WHOLE else {"query_id": chosen})
+            self.here._take(name, table)
+        self.made = {
+            name: made for name, made in self.made.items() if not self._is_far(name) or name in (*SHOWN, *SHOWN_WHOLE)
+        }
+        self.there.__exit__(None, None, None)
+        self.there = None
+        self.far = set()
+
+    def _is_far(self, name: str) -> bool:
+        """Whether a table is on the other side, and nowhere else."""
+        return name in self.far and name not in CROSSING
+
+    def _other_side(self) -> Engine:
+        if self.there is None:
+            self.there = self.begin()
+        return self.there
+
+    def _take(self, name: str, table: pa.Table) -> None:
+        if name not in LARGE:
+            self.here._take(name, table)
+        if name in self.sent:
+            self._other_side()._take(name, table)
+
+    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+        if name in LARGE:
+            self._other_side()._take_all(name, parts)
+        else:
+            super()._take_all(name, parts)
+
+    def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        if file.name in self.far or file.name in self.on_both:
+            self._other_side()._make(file, parameters)
+        if file.name in CROSSING and file.name in self.far:
+            self.here._take(file.name, self._other_side()._run(f'select * from "{file.name}"', {}, file))
+        elif file.name not in self.far:
+            self.here._make(file, parameters)
+
+    def _drop(self, name: str) -> None:
+        self.here._drop(name)
+
+    def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        side = self._other_side() if file is not None and self._is_far(file.name) else self.here
+        return side._run(text, parameters, file)
+
+    def _test(self, column: str, value: Value, bound: Bound) -> str:
+        """Both sides understand values that are parameters of their own."""
+        return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+
+
+def far_files(files: Mapping[str, SqlFile]) -> set[str]:
+    """The tables that are made on the other side: those that read what is large, or what is only there."""
+    found: set[str] = set()
+    for file in files.values():
+        if any(name in LARGE or (name in found and name not in CROSSING) for name in file.reads):
+            found.add(file.name)
+    return found

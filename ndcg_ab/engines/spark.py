@@ -1,0 +1,283 @@
+"""Apache Spark, on this machine, on a cluster or behind Spark Connect: the only module that imports it.
+
+Every table is written as Parquet into a database of its own, which is dropped at the end: plans that reach through
+views of views of cached tables take Spark longer to think about than to carry out.
+"""
+
+import contextlib
+import functools
+import hashlib
+import secrets
+import socket
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
+from ndcg_ab.engines.dialects import for_spark
+from ndcg_ab.engines.elsewhere import Cluster, Elsewhere
+from ndcg_ab.engines.sql_files import SqlFile
+from ndcg_ab.errors import InputError, SqlError, in_short
+
+REACHED = 5.0  # seconds in which a master or a server takes a connection
+TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
+KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
+QUIET = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %m%n
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+"""
+warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+
+
+class SparkEngine(Engine):
+    """Tables on Spark; what is given out goes through Arrow (`ndcg_ab.engines.boundary` says how little that is)."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.session = session_of(cluster)
+        self.database = f"ndcg_ab_{secrets.token_hex(8)}"
+        self.written = 0
+        where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
+        place = " location '{}'".format(where.replace("\\", "\\\\").replace("'", "\\'")) if where else ""
+        with saying(f"{cluster.address}: a database for the tables of the evaluation cannot be made"):
+            self.session.sql(f"create database {self.database}{place}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(Exception):  # what led here is told, and the folder's name says what it was
+            self.session.sql(f"drop database if exists {self.database} cascade")
+
+    def use(self, name: str, instead_of: str) -> None:
+        self.build(name)
+        self.session.table(name).createOrReplaceTempView(instead_of)
+        self._forget(instead_of)
+
+    def repeats(self, name: str, columns: Sequence[str]) -> bool:
+        """Looking it up is as much work as the table of what repeats."""
+        return True
+
+    def settle(self, queries: Callable[[], Sequence[str]]) -> None:
+        """Every row is there, and stays until the end."""
+
+    def complete(self, name: str, column: str, kind: str) -> None:
+        raise NotImplementedError("nothing of an earlier version is kept on a cluster")
+
+    def _take(self, name: str, table: pa.Table) -> None:
+        self._take_all(name, [table])
+
+    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+        with naming(None):
+            frames = [
+                rows_of(self.session, part) if isinstance(part, Elsewhere) else self._sent(name, part) for part in parts
+            ]
+            functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
+
+    def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        with naming(file):
+            frame = self.session.sql(for_spark(file.text), args=dict(parameters))
+            if file.kind != "view":
+                frame = self._kept(file.name, frame)
+            frame.createOrReplaceTempView(file.name)
+
+    def _drop(self, name: str) -> None:
+        """It stays until the end: room there is cheaper than making it again."""
+
+    def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        with naming(file):
+            return self.session.sql(for_spark(text), args=dict(parameters)).toArrow()
+
+    def _test(self, column: str, value: Value, bound: Bound) -> str:
+        """Several values are parameters of their own, which Spark looks for in the statistics of Parquet files."""
+        return one_by_one(column, value, bound) if is_several(value) else super()._test(column, value, bound)
+
+    def _sent(self, name: str, table: pa.Table) -> DataFrame:
+        plain = pa.schema([(field.name, without_dictionary(field.type)) for field in table.schema])
+        if table.num_rows == 0:
+            return self.session.createDataFrame(
+                [], ", ".join(f"{quoted(each.name)} {TYPES[each.type]}" for each in plain)
+            )
+        frame = self.session.createDataFrame(table.cast(plain))
+        return self._kept(name, frame) if table.num_rows > KEPT else frame
+
+    def _kept(self, name: str, frame: DataFrame) -> DataFrame:
+        """Written under a new name: the old rows may be what the new ones are made from."""
+        self.written += 1
+        place = f"{self.database}.{name}_{self.written}"
+        frame.write.format("parquet").saveAsTable(place)
+        return self.session.table(place)
+
+
+# ---- reaching it
+
+
+def session_of(cluster: Cluster) -> SparkSession:
+    """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
+    refuse_deaf(cluster)
+    try:
+        return within(cluster.patience, lambda: begun(cluster))
+    except OverdueError:
+        said = f"does not begin to work within {cluster.patience:g} s (engine.spark.patience): has it free workers?"
+        raise InputError(f"{cluster.address}: {said}") from None
+    except InputError:
+        raise
+    except Exception as error:
+        advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
+
+
+def begun(cluster: Cluster) -> SparkSession:
+    """A session whose cluster has done something."""
+    builder = SparkSession.builder.appName("ndcg-ab")
+    if cluster.remote:
+        builder = builder.remote(cluster.remote)
+    else:
+        quiet = Path(tempfile.gettempdir()) / "ndcg-ab-log4j2.properties"
+        quiet.write_text(QUIET)
+        settings = {
+            "spark.master": cluster.master,
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+        }
+        if str(cluster.master).startswith("local"):
+            settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-warehouse")
+        for key, value in settings.items():
+            builder = builder.config(key, value)
+    for key, value in cluster.conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session = session if cluster.remote else session.newSession()
+    for key, value in {"spark.sql.ansi.enabled": "true", **cluster.conf}.items():
+        if key.startswith("spark.sql."):
+            with contextlib.suppress(PySparkException):  # what can only be said at the start
+                session.conf.set(key, value)
+    session.range(1).count()
+    return session
+
+
+def refuse_deaf(cluster: Cluster) -> None:
+    """Spark itself tries for minutes to reach a place where nobody listens."""
+    place = urlsplit(cluster.remote or (cluster.master or "").partition(",")[0])
+    if place.scheme not in ("spark", "sc") or place.hostname is None:
+        return
+    port = place.port or (15002 if place.scheme == "sc" else 7077)
+    try:
+        socket.create_connection((place.hostname, port), timeout=REACHED).close()
+    except OSError as error:
+        raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}") from None
+
+
+# ---- rows that stay there
+
+
+def schema_of(cluster: Cluster, place: Elsewhere) -> pa.Schema:
+    """The columns of a table; InputError where there is none."""
+    with saying(place.table):
+        return frame_of(session_of(cluster), place).limit(0).toArrow().schema
+
+
+def survey(cluster: Cluster, place: Elsewhere) -> pa.Table:
+    """A row for each query: one of its documents, how many rows there are, how many break a rule of a column.
+
+    Columns: those of the place (the lowest of each), ``rows``, ``wrong_…`` for each of them, ``mixed`` and ``added``,
+    from which the digest is made: they are the same for any order of the rows.
+    """
+    there = [column for column in place.columns if column.source is not None]
+    with saying(place.table):
+        frame = rows_of(session_of(cluster), place)
+        content = [F.col(column.name) for column in there]
+        found = frame.groupBy("query_id").agg(
+            F.count(F.lit(1)).alias("rows"),
+            *(F.min(column.name).alias(column.name) for column in place.columns if column.name != "query_id"),
+            *(F.sum(wrong(column.name, column.type).cast("bigint")).alias(f"wrong_{column.name}") for column in there),
+            F.bit_xor(F.xxhash64(*content)).alias("mixed"),
+            F.sum(F.shiftright(F.xxhash64(F.lit("added"), *content), 32)).alias("added"),
+        )
+        return found.toArrow()
+
+
+def digest_of(place: Elsewhere, surveyed: pa.Table) -> str:
+    """SHA-256, 32 hex digits, of what a survey found: the same content, the same digest, in any order of rows."""
+    found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
+    ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
+    for batch in ordered.to_batches(KEPT):
+        found.update(repr(batch.to_pydict()).encode())
+    return found.hexdigest()[:32]
+
+
+def wrong(name: str, kind: str) -> Any:
+    """Whether a value breaks the rules: missing or empty, not finite, no whole number or too large a one."""
+    column = F.col(name)
+    if kind == "string":
+        return column.isNull() | (column == "")
+    if kind == "double":
+        return column.isNull() | F.isnan(column) | (F.abs(column) == float("inf"))
+    return column.isNull() | (F.abs(column) >= 2**53)
+
+
+def rows_of(session: SparkSession, place: Elsewhere) -> DataFrame:
+    """The rows in the columns that are asked for; a number that cannot be read as one is null."""
+    frame = frame_of(session, place)
+    columns = [
+        F.lit(None).cast(column.type).alias(column.name)
+        if column.source is None
+        else F.col(quoted(column.source)).try_cast(column.type).alias(column.name)
+        for column in place.columns
+    ]
+    if place.system_id is not None:
+        columns.append(F.lit(place.system_id).alias("system_id"))
+    return frame.select(*columns)
+
+
+def frame_of(session: SparkSession, place: Elsewhere) -> DataFrame:
+    frame = session.read.parquet(place.table) if place.is_path else session.table(place.table)
+    return frame.where(place.where) if place.where else frame
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def without_dictionary(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+# ---- what it says
+
+
+@contextlib.contextmanager
+def saying(what: str) -> Iterator[None]:
+    """An error of Spark's is one sentence about a table of somebody's."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{what}: {in_short(error)}") from None
+
+
+@contextlib.contextmanager
+def naming(file: SqlFile | None) -> Iterator[None]:
+    """An error of Spark's says which file it is about."""
+    try:
+        yield
+    except Exception as error:  # of Spark, of its gateway to Java, of the network
+        where = f"sql/{file.path.name}: " if file else ""
+        raise SqlError(f"{where}{type(error).__name__}: {in_short(error)}") from error

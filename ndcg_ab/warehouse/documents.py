@@ -1,0 +1,180 @@
+"""The selects over documents: judgments with their gains, results in rank order with theirs, and their sums."""
+
+from collections.abc import Iterator
+
+from ndcg_ab.warehouse import expressions
+from ndcg_ab.warehouse.dialects import Dialect
+from ndcg_ab.warehouse.expressions import literal, worth
+from ndcg_ab.warehouse.step import Step, indented, select
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.registry import GAINS
+
+LARGEST32 = 3.4028234663852886e38
+
+
+# ---- judgments
+
+
+def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+    """Judgments with their gains, and the queries that count."""
+    yield Step(
+        "judgment",
+        "one row per (query_id, doc_id): repetitions that agree are one",
+        """select
+    given_judgment.query_id,
+    given_judgment.doc_id,
+    max(given_judgment.grade) as grade,
+    min(given_judgment.grade) as lowest_grade
+from given_judgment
+group by
+    given_judgment.query_id,
+    given_judgment.doc_id""",
+    )
+    yield Step(
+        "judged_doc",
+        "one row per (query_id, doc_id): what the document is worth; faults: 1 where the judgment is refused",
+        f"""select
+    judgment.query_id,
+    judgment.doc_id,
+    judgment.grade,
+    {indented(worth(metric, "judgment.grade", dialect.real))} as gain,
+    case
+        when {sound(metric)} then 0
+        else 1
+    end as faults
+from judgment""",
+    )
+    relevant = "gain"
+    if isinstance(metric.effective_gain, str) and GAINS[metric.effective_gain].relevance:
+        relevant = "grade"
+    only = f"\nhaving max(judged_doc.{relevant}) > 0e0 or sum(judged_doc.faults) > 0"
+    yield Step(
+        "judged_query",
+        "one row per query_id: the queries that count",
+        f"""select
+    judged_doc.query_id,
+    max(judged_doc.{relevant}) as best,
+    sum(judged_doc.faults) as faults
+from judged_doc
+group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}""",
+    )
+
+
+def sound(metric: Metric) -> str:
+    """Whether a judgment is one that is not refused."""
+    rules = ["judgment.lowest_grade = judgment.grade", expressions.is_finite("judgment.grade")]
+    if metric.negative == "error":
+        rules.append("judgment.grade >= 0e0")
+    if table := expressions.pairs(metric):
+        known = ", ".join(literal(grade) for grade, _ in table if grade > 0)
+        rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({known}))" if known else "judgment.grade <= 0e0")
+    if metric.max_grade is not None:
+        rules.append(f"judgment.grade <= {literal(metric.max_grade)}")
+    return "\n            and ".join(rules)
+
+
+# ---- rankings
+
+
+def ranked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+    """Results in rank order with their gains."""
+    finite = expressions.is_finite("given_ranking.order_score")
+    faults = f"count(*) - count(case when {finite} then 1 end)"
+    if metric.duplicates == "error":
+        faults += "\n        + count(*) - count(distinct given_ranking.doc_id)"
+    yield Step(
+        "answer",
+        "one row per (system_id, query_id); faults: results that are refused",
+        f"""select
+    given_ranking.system_id,
+    given_ranking.query_id,
+    {faults} as faults
+from given_ranking
+group by
+    given_ranking.system_id,
+    given_ranking.query_id""",
+    )
+    yield Step(
+        "compared_system",
+        "one row per system_id",
+        "select distinct answer.system_id\nfrom answer",
+    )
+    yield ranking(metric, dialect)
+    direction = "asc" if metric.ties == "doc_id_asc" else "desc"
+    averages = metric.ties == "average"
+    kept = ["system_id", "query_id", "doc_id"] + ["order_score"] * averages
+    order = f"""    row_number() over (
+        partition by ranking.system_id, ranking.query_id
+        order by ranking.order_score desc, ranking.doc_id {direction}
+    ) as rank"""
+    comment = "one row per (system_id, query_id, rank)"
+    yield Step("ranked_doc", comment, select([f"    ranking.{name}" for name in kept] + [order], "from ranking"))
+    yield graded_doc(metric, dialect)
+
+
+def ranking(metric: Metric, dialect: Dialect) -> Step:
+    """Results of queries that count, without what the metric takes out."""
+    value = "given_ranking.order_score"
+    if metric.score_precision == "float32":
+        largest = literal(LARGEST32)
+        clipped = [f"when {value} > {largest} then {largest}", f"when {value} < -{largest} then -{largest}"]
+        clipped = ["cast(cast(case", *(f"    {line}" for line in [*clipped, f"else {value}"])]
+        value = "\n    ".join([*clipped, f"end as {dialect.real32}) as {dialect.real})"])
+    once = metric.duplicates == "first"
+    lines = [f"    given_ranking.{name} as {name}" for name in ("system_id", "query_id", "doc_id")]
+    lines.append(f"    {f'max({value})' if once else value} as order_score")
+    rest = ["from given_ranking", "inner join judged_query on given_ranking.query_id = judged_query.query_id"]
+    comment = "one row per (system_id, query_id, doc_id): the results of queries that count"
+    if metric.unjudged == "condense":
+        comment += ", of them the judged ones"
+        rest += ["inner join judged_doc", "    on", "        given_ranking.query_id = judged_doc.query_id"]
+        rest += ["        and given_ranking.doc_id = judged_doc.doc_id"]
+        rest += ["where judged_doc.grade >= 0e0"] * (metric.negative == "unjudged")
+    if once:
+        rest += ["group by", ",\n".join(f"    given_ranking.{name}" for name in ("system_id", "query_id", "doc_id"))]
+    return Step("ranking", comment, select(lines, *rest))
+
+
+def graded_doc(metric: Metric, dialect: Dialect) -> Step:
+    """What stands at each rank, as deep as the metric looks; an unjudged document gains nothing."""
+    gain = "coalesce(judged_doc.gain, 0e0)"
+    columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
+    comment = "one row per (system_id, query_id, rank); an unjudged document gains nothing"
+    if metric.ties == "average":
+        comment = "one row per (system_id, query_id, rank); every place of a tie gains the mean of the tie"
+        columns += [f"{gain} as own_gain"] * metric.has_own_ideal
+        columns.append(
+            f"""avg({gain}) over (
+        partition by ranked_doc.system_id, ranked_doc.query_id, ranked_doc.order_score
+    ) as gain"""
+        )
+    else:
+        columns.append(f"{gain} as gain")
+    if metric.effective_discount != "none":
+        factor = expressions.discount_lines(metric, "ranked_doc.rank", dialect.real, metric.cutoff)
+        columns.append("\n    ".join(factor) + " as discount")
+    rest = ["from ranked_doc", "left join judged_doc", "    on"]
+    rest += ["        ranked_doc.query_id = judged_doc.query_id", "        and ranked_doc.doc_id = judged_doc.doc_id"]
+    if metric.depth is not None and metric.ties != "average":
+        rest.append(f"where ranked_doc.rank <= {metric.depth}")
+    return Step("graded_doc", comment, select([f"    {column}" for column in columns], *rest))
+
+
+def query_dcg(metric: Metric) -> Step:
+    """The sum over the places within the cutoff, and what else the measure counts there."""
+    has_discount = metric.effective_discount != "none"
+    lines = ["graded_doc.system_id", "graded_doc.query_id"]
+    lines.append(f"sum(graded_doc.gain{' * graded_doc.discount' * has_discount}) as dcg")
+    measure = expressions.MEASURES[metric.measure]
+    cut_ideal = metric.traits.takes("ideal") and metric.ideal_cut == "returned"
+    if measure in expressions.NEEDS_PLACES or cut_ideal:
+        lines.append("count(*) as places")
+    if measure in expressions.NEEDS_FIRST_RANK:
+        lines.append("min(case when graded_doc.gain > 0e0 then graded_doc.rank end) as first_rank")
+    if metric.has_endless_ideal and (metric.cutoff is None or cut_ideal):
+        lines.append("sum(graded_doc.discount) as discounts" if has_discount else "count(*) * 1e0 as discounts")
+    rest = ["from graded_doc"]
+    if metric.cutoff is not None and (metric.depth != metric.cutoff or metric.ties == "average"):
+        rest.append(f"where graded_doc.rank <= {metric.cutoff}")
+    rest += ["group by", "    graded_doc.system_id,", "    graded_doc.query_id"]
+    return Step("query_dcg", "one row per (system_id, query_id)", select([f"    {line}" for line in lines], *rest))

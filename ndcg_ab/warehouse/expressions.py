@@ -1,0 +1,161 @@
+"""Gains, discounts and measures as expressions of SQL, one for each entry of the registry."""
+
+import math
+from collections.abc import Callable, Mapping
+
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import discount
+from ndcg_core.measures.writing import number
+
+LARGEST = 1.7976931348623157e308
+MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the query
+
+
+def literal(value: float) -> str:
+    """The shortest text of the same number, with an exponent: one without is a decimal in some databases."""
+    text = number(value) if abs(value) < 1e15 else repr(value)
+    return text.replace("e+", "e") if "e" in text else f"{text}e0"
+
+
+def is_finite(column: str) -> str:
+    """Whether a number is there and finite; NaN is above all numbers in some databases, and beside them in others."""
+    return f"abs({column}) <= {literal(LARGEST)}"
+
+
+# ---- gains: of a column that holds a grade
+
+
+def linear(_: Metric, grade: str) -> list[str]:
+    return [f"when {grade} > 0e0 then {grade}", "else 0e0"]
+
+
+def exponential(_: Metric, grade: str) -> list[str]:
+    return [f"when {grade} > 0e0 then power(2e0, {grade}) - 1e0", "else 0e0"]
+
+
+def binary(metric: Metric, grade: str) -> list[str]:
+    least = "> 0e0" if metric.relevant_from is None else f">= {literal(metric.relevant_from)}"
+    return [f"when {grade} {least} then 1e0", "else 0e0"]
+
+
+def judged(_metric: Metric, grade: str) -> list[str]:
+    return [f"when {grade} is not null then 1e0"]
+
+
+def listed(metric: Metric, grade: str) -> list[str]:
+    """By the gain table; null for a grade that it lacks."""
+    worth = [f"when {grade} = {literal(each)} then {literal(gain)}" for each, gain in pairs(metric) if each > 0]
+    return [f"when {grade} <= 0e0 then 0e0", *worth]
+
+
+def pairs(metric: Metric) -> tuple[tuple[float, float], ...]:
+    """The gain table, or nothing."""
+    return () if isinstance(metric.effective_gain, str) else metric.effective_gain
+
+
+GAINS: Mapping[str, Callable[[Metric, str], list[str]]] = {
+    "linear": linear,
+    "exponential": exponential,
+    "binary": binary,
+    "judged": judged,
+}
+
+
+def gain_cases(metric: Metric, grade: str) -> list[str]:
+    """What a grade is worth: the lines of a case."""
+    by_name = metric.effective_gain
+    return GAINS[by_name](metric, grade) if isinstance(by_name, str) else listed(metric, grade)
+
+
+def worth(metric: Metric, grade: str, real: str) -> list[str]:
+    """The gain of a grade; as a 64-bit number, whatever the database takes numbers with an exponent for."""
+    cases = [f"        {line}" for line in gain_cases(metric, grade)]
+    return ["cast(", "    case", *cases, f"    end as {real}", ")"]
+
+
+# ---- discounts: of a column that holds a rank
+
+
+def by_logarithm(_: Metric, rank: str) -> str:
+    return f"{literal(math.log(2))} / ln({rank} + 1e0)"
+
+
+def by_base(metric: Metric, rank: str) -> str:
+    base = literal(metric.discount_base)
+    return f"case when {rank} <= {base} then 1e0 else {literal(math.log(metric.discount_base))} / ln({rank}) end"
+
+
+def by_rank(_: Metric, rank: str) -> str:
+    return f"1e0 / {rank}"
+
+
+def no_discount(_metric: Metric, _rank: str) -> str:
+    return "1e0"
+
+
+DISCOUNTS: Mapping[str, Callable[[Metric, str], str]] = {
+    "log2": by_logarithm,
+    "jarvelin_kekalainen": by_base,
+    "reciprocal": by_rank,
+    "none": no_discount,
+}
+
+
+def discount_lines(metric: Metric, rank: str, real: str, deepest: int | None) -> list[str]:
+    """The factor of a rank, in lines: as numbers where few ranks count, else by its formula."""
+    formula = DISCOUNTS[metric.effective_discount](metric, f"cast({rank} as {real})")
+    if deepest is None or deepest > MOST_LITERALS or formula == "1e0":
+        return [formula]
+    cases = [f"    when {place} then {literal(discount(metric, place))}" for place in range(1, deepest + 1)]
+    return [f"case {rank}", *cases, "    else 0e0", "end"]
+
+
+def discounts_down_to(metric: Metric, cutoff: int) -> float:
+    """The sum of the factors of the first ranks."""
+    return math.fsum(discount(metric, rank) for rank in range(1, cutoff + 1))
+
+
+# ---- measures: of what is known about one query of one system
+
+DCG = "coalesce(query_dcg.dcg, 0e0)"
+
+
+def quotient(above: str, column: str, below: str) -> list[str]:
+    return [f"when {column} > 0 then {above} / {below}", "else 0e0"]
+
+
+def normalised(_: Metric, _real: str) -> list[str]:
+    return quotient(DCG, "query_ideal.ideal", "query_ideal.ideal")
+
+
+def cumulated(_metric: Metric, _real: str) -> list[str]:
+    return [f"else {DCG}"]
+
+
+def accuracy(_metric: Metric, _real: str) -> list[str]:
+    return ["when query_dcg.dcg > 0e0 then 1e0", "else 0e0"]
+
+
+def precision(metric: Metric, real: str) -> list[str]:
+    return per_place(metric, real) if metric.cutoff is None else [f"else {DCG} / {literal(metric.cutoff)}"]
+
+
+def per_place(_: Metric, real: str) -> list[str]:
+    return quotient(DCG, "query_dcg.places", f"cast(query_dcg.places as {real})")
+
+
+def reciprocal_rank(_: Metric, real: str) -> list[str]:
+    return quotient("1e0", "query_dcg.first_rank", f"cast(query_dcg.first_rank as {real})")
+
+
+MEASURES: Mapping[str, Callable[[Metric, str], list[str]]] = {
+    "ndcg": normalised,
+    "dcg": cumulated,
+    "cg": cumulated,
+    "accuracy": accuracy,
+    "precision": precision,
+    "recall": normalised,
+    "rr": reciprocal_rank,
+    "judged": per_place,
+}
+NEEDS_PLACES, NEEDS_FIRST_RANK = (per_place, precision), (reciprocal_rank,)

@@ -1,0 +1,101 @@
+"""The query: a chain of named selects, each of which is in it only where the metric needs it.
+
+Names and formulas are those of `sql/`; but a query for one metric holds its choices as text, where `sql/` reads them
+from tables, and keeps to what all databases mean the same by.
+"""
+
+from collections.abc import Iterator
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.warehouse import expressions, names
+from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
+from ndcg_ab.warehouse.documents import judged, query_dcg, ranked
+from ndcg_ab.warehouse.given import given
+from ndcg_ab.warehouse.header import header
+from ndcg_ab.warehouse.ideals import best_order, highest
+from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
+from ndcg_ab.warehouse.step import Step
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import unknown
+
+
+def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: bool = False) -> str:  # noqa: B008
+    """The query, with the definition in a comment; InputError for what cannot be said in that database.
+
+    Its rows: the value of each system and query, or with mean of each system.  A value is null where ndcg-ab refuses.
+    """
+    if dialect not in DIALECTS:
+        raise InputError(unknown("--dialect", dialect, DIALECTS))
+    chosen = DIALECTS[dialect]
+    if metric.score_precision == "float32" and not chosen.real32:
+        raise InputError(
+            f"metric {metric.name}: score_precision = float32 cannot be said in {chosen.title}, which has no 32-bit"
+            " numbers: choose score_precision = double"
+        )
+    names.refuse_unknown_fields("--judgments-columns", tables.judgments_columns, JUDGMENT_FIELDS)
+    names.refuse_unknown_fields("--columns", tables.columns, RANKING_FIELDS)
+    steps, final = list(steps_of(metric, chosen, tables)), score(metric, chosen)
+    if mean:
+        steps.append(Step("query_score", "one row per (system_id, query_id)", final))
+        final = MEAN
+    chain = ",\n\n".join(map(str, steps))
+    return f"{header(metric, dialect, mean=mean)}with {chain}\n\n{final}\n"
+
+
+MEAN = """select
+    query_score.system_id,
+    case when count(query_score.value) = count(*) then avg(query_score.value) end as value,
+    count(*) as queries
+from query_score
+group by query_score.system_id"""
+
+
+def steps_of(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
+    """The steps before the last select, in their order."""
+    yield from given(metric, dialect, tables)
+    yield from judged(metric, dialect)
+    yield from ranked(metric, dialect)
+    yield query_dcg(metric)
+    if metric.has_endless_ideal:
+        yield from highest(metric, dialect)
+    elif metric.ideal_traits is not None:
+        yield from best_order(metric, dialect)
+
+
+def score(metric: Metric, dialect: Dialect) -> str:
+    """The last select: one row per (system_id, query_id)."""
+    cases = ["when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null"]
+    if metric.no_relevant != "exclude":
+        cases.append(f"when judged_query.best <= 0e0 then {'1e0' if metric.no_relevant == 'one' else '0e0'}")
+    if metric.has_endless_ideal and expressions.pairs(metric) and metric.max_grade is None:
+        cases.append("when query_ideal.ideal < 0e0 then null")
+    cases += expressions.MEASURES[metric.measure](metric, dialect.real)
+    value = "\n            ".join(cases)
+    has_ideal = metric.ideal_traits is not None
+    shares_ideal = has_ideal and not (
+        metric.has_own_ideal
+        or metric.has_endless_ideal
+        or (metric.traits.takes("ideal") and metric.ideal_cut == "returned")
+    )
+    joins = [joined("answer", outer=metric.unanswered == "zero"), joined("query_dcg")]
+    if has_ideal:
+        joins.append(joined("query_ideal", shared=shares_ideal))
+    return f"""select
+    compared_system.system_id as system_id,
+    judged_query.query_id as query_id,
+    cast(
+        case
+            {value}
+        end as {dialect.real}
+    ) as value
+from judged_query
+cross join compared_system
+""" + "\n".join(joins)
+
+
+def joined(name: str, *, outer: bool = True, shared: bool = False) -> str:
+    by_query = f"judged_query.query_id = {name}.query_id"
+    kind = "left" if outer else "inner"
+    if shared:
+        return f"{kind} join {name} on {by_query}"
+    return f"{kind} join {name}\n    on\n        compared_system.system_id = {name}.system_id\n        and {by_query}"

@@ -1,0 +1,140 @@
+"""The engine boundary, with a second DuckDB in the place of a cluster: what is found is the same to the last bit."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.engines import boundary
+from ndcg_ab.engines.base import Parameters
+from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.flows import steps
+from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
+from ndcg_ab.report.page.data import PageData, gather
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+
+METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
+
+
+class There(DuckDBEngine):
+    """A stand-in for a cluster, which counts the rows that leave it and says whether it was left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: dict[str, int] = {}
+        self.was_left = False
+
+    def __exit__(self, *args: Any) -> None:
+        self.was_left = True
+        super().__exit__(*args)
+
+    def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
+        found = super()._run(text, parameters, file)
+        name = file.name if file else ""
+        self.given[name] = max(self.given.get(name, 0), found.num_rows)
+        return found
+
+
+@dataclasses.dataclass
+class Cluster:
+    begun: list[There] = dataclasses.field(default_factory=list)
+
+    def begin(self) -> There:
+        self.begun.append(There())
+        return self.begun[-1]
+
+    def engine(self, path: Path | None) -> BoundaryEngine:
+        return BoundaryEngine(DuckDBEngine(path), path, self.begin)
+
+
+def test_the_outcome_is_the_same(tmp_path: Path) -> None:
+    evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
+    with DuckDBEngine() as engine:
+        alone = pipeline.run_pipeline(evaluation, engine)
+        scores = pipeline.query_scores(engine)
+    with cluster.engine(None) as engine:
+        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+        assert pipeline.query_scores(engine).equals(scores)
+    (there,) = cluster.begun
+    assert there.was_left
+
+
+def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
+    evaluation, cluster = small(tmp_path, metrics=["ndcg(duplicates=first)@10"]), Cluster()
+    ranking = tmp_path / "inputs" / "new.run"
+    ranking.write_text(ranking.read_text() + ranking.read_text().splitlines()[0] + "\n")
+    with DuckDBEngine() as engine:
+        alone = pipeline.run_pipeline(evaluation, engine)
+    assert "duplicate_document" in {finding.code for finding in alone.findings}
+    with cluster.engine(None) as engine:
+        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+
+
+def page_of(bundle: Path) -> PageData:
+    with DuckDBEngine(bundle / TABLES) as engine:
+        return gather(engine, read_bundle(bundle).outcome, read_content(bundle))
+
+
+def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
+    if cluster:
+        monkeypatch.setattr(steps, "opened", lambda evaluation, working: cluster.engine(working / TABLES))
+    evaluation = small(folder, metrics=METRICS, **changes)
+    return steps.perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
+
+
+def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    bundles = [performed(tmp_path / name, monkeypatch, each) for name, each in (("here", None), ("there", cluster))]
+    assert len(cluster.begun) == 1
+    assert cluster.begun[0].was_left and not boundary._between_steps
+    outcomes = [read_bundle(bundle).outcome.to_json() for bundle in bundles]
+    assert outcomes[0] == outcomes[1]
+    here, there = map(page_of, bundles)
+    for table in ("queries", "rankings", "missed"):
+        assert getattr(there, table).to_pylist() == getattr(here, table).to_pylist(), table
+
+
+def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rankings the rows of the queries that are recomputed, and of those that the page shows."""
+    monkeypatch.setattr(pipeline, "SHOWN_QUERIES", 3)
+    monkeypatch.setattr("ndcg_ab.evaluation.parity.SAMPLE", 2)
+    cluster = Cluster()
+    page = page_of(performed(tmp_path, monkeypatch, cluster))
+    given = cluster.begun[0].given
+    results = 2 * 20 * 10
+    assert 0 < given["ranking"] <= results / 20 * 2
+    assert 0 < given["graded_doc"] <= len(METRICS) * results / 20 * 3
+    assert not {"ranked_doc", "query_dcg", "dcg_by_rank", "pulled_ranking", ""} & given.keys()
+    assert len(set(page.rankings["query_id"].to_pylist())) == 3
+
+
+@pytest.mark.parametrize("where", ["SCORE", "DRAW"])
+def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+
+    def fails(engine: Any, metrics: Sequence[Any]) -> None:
+        raise ZeroDivisionError
+
+    if where == "SCORE":
+        monkeypatch.setattr(pipeline, "score", fails)
+    else:
+        monkeypatch.setattr(steps, "verify_sample", fails)
+        monkeypatch.setattr(steps, "VERIFY", dataclasses.replace(steps.VERIFY, work=fails))
+    with pytest.raises(ZeroDivisionError):
+        performed(tmp_path, monkeypatch, cluster)
+    boundary.leave_all()  # as at the end of the process
+    assert [there.was_left for there in cluster.begun] == [True]
+
+
+def test_which_tables_are_far() -> None:
+    files = pipeline_files()
+    far = far_files(files)
+    assert far >= {"judgment", "ranking", "ranked_doc", "tied_query", "finding", *CROSSING}
+    assert not far & {"metric", "system", "paired_difference", "slice_difference", "extreme_difference", "metric_value"}
+    assert all(name in LARGE or name in files for name in (*LARGE, *CROSSING))

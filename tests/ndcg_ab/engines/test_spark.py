@@ -1,0 +1,286 @@
+"""Judgments and rankings that stay on a real Spark, against the same in DuckDB: one master, one worker, one session."""
+
+import dataclasses
+import random
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines import open_engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.flows import steps
+from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
+from ndcg_ab.report.page.data import PageData, gather
+from tests.places import ROOT
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+from tests.spark_cluster import CONF, connect, missing, standalone
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
+METRICS = [  # most of them look equally deep: what ties can do is looked at once for all of these
+    "ndcg@3",
+    "ndcg(ties=doc_id_asc)@3",
+    "ndcg(ties=average)@3",
+    "ndcg(ties=given)@3",
+    "ndcg(score_precision=float32)@3",
+    "ndcg(unjudged=condense, negative=unjudged)@3",
+    "ndcg(ideal=local)@3",
+    "ndcg(ideal=recall)@3",
+    "ndcg(ideal=max)@3",
+    "ndcg(ideal_cut=returned)@3",
+    "ndcg(gain=exponential, discount=jarvelin_kekalainen)@3",
+    "ndcg(unanswered=exclude, no_relevant=zero)@3",
+    "rr@3",
+    "precision@3",
+    "recall@3",
+    "accuracy@3",
+    "dcg@3",
+    "judged@3",
+]
+# In UTF-16 the last would stand before the one above it; their bytes stand as they do here.
+DOCUMENTS = ["A", "a", "b0", "b00", "d-1", "é", "éa", "ø", "名", "～", "\U0001f600"]
+QUERIES = [f"q{number}" for number in range(12)] + ["größe"]
+SCORES_OF_OLD = [2.0, 1.0, 1.0, 0.5, 0.0, -0.0, -1.0]
+
+
+class Both(NamedTuple):
+    """The same evaluation, here and on the cluster: where its bundle is, and what was found."""
+
+    here: Path
+    there: Path
+
+    def outcomes(self) -> tuple[Outcome, Outcome]:
+        return read_bundle(self.here).outcome, read_bundle(self.there).outcome
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with standalone(tmp_path_factory.mktemp("spark")) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Judgments and rankings with ties, with zeros of both signs, ids that are not ASCII, and queries left out."""
+    folder = tmp_path_factory.mktemp("tables")
+    chance = random.Random(3)
+    judged = [
+        {"topic": query, "doc_id": doc, "grade": chance.choice([-1.0, 0.0, 0.0, 1.0, 2.0, 3.0])}
+        for query in QUERIES
+        for doc in chance.sample(DOCUMENTS, 6)
+    ]
+    judged = [row | {"grade": 0.0} if row["topic"] == "q3" else row for row in judged]
+    write(folder / "judgments", judged)
+    for system, left_out in (("old", "q1"), ("new", "q2")):
+        rows = []
+        for query in [*QUERIES, "unjudged"]:
+            if query != left_out:
+                chosen = chance.sample(DOCUMENTS, chance.choice([2, 7, 9]))
+                scores = sorted((chance.choice(SCORES_OF_OLD) for _ in chosen), reverse=system == "old" or query > "q5")
+                for rank, (doc, score) in enumerate(zip(chosen, scores, strict=True), 1):
+                    rows.append({"query_id": query, "id": doc, "score": score, "rank": rank, "day": "today"})
+        rows.append({"query_id": "q0", "id": "of another day", "score": 9.0, "rank": 1, "day": "yesterday"})
+        chance.shuffle(rows)
+        write(folder / system, rows)
+    return folder
+
+
+def write(folder: Path, rows: list[dict[str, Any]]) -> None:
+    """A table as Parquet in two files."""
+    folder.mkdir()
+    table = pa.Table.from_pylist(rows)
+    for part, first in enumerate((0, len(rows) // 2)):
+        papq.write_table(table.slice(first, len(rows) // 2 if part == 0 else None), folder / f"{part}.parquet")
+
+
+def evaluation(folder: Path, **changes: Any) -> Evaluation:
+    columns = {"doc_id": "id"}
+    content: dict[str, Any] = {
+        "name": "small",
+        "directory": folder,
+        "output": folder / "out",
+        "judgments": {"table": f"{folder}/judgments", "columns": {"query_id": "topic"}},
+        "systems": [
+            {"name": name, "table": f"./{name}", "where": "day = 'today'", "columns": columns}
+            for name in ("old", "new")
+        ],
+        "metrics": METRICS,
+        "statistics": {"resamples": 100},
+    }
+    return Evaluation.model_validate({**content, **changes})
+
+
+def on(master: str, folder: Path) -> dict[str, Any]:
+    return {"engine": {"spark": {"master": master, "conf": CONF, "scratch": f"{folder}/scratch", "patience": 400}}}
+
+
+def here(folder: Path, output: str) -> Evaluation:
+    """The same, of tables that are pulled."""
+    tables: dict[str, Any] = {"judgments": pa.concat_tables(map(papq.read_table, (folder / "judgments").iterdir()))}
+    tables["judgments"] = tables["judgments"].rename_columns(["query_id", "doc_id", "grade"])
+    for name in ("old", "new"):
+        rows = pa.concat_tables(map(papq.read_table, (folder / name).iterdir()))
+        rows = rows.filter(pa.compute.equal(rows["day"], "today")).drop_columns(["day"])
+        tables[name] = rows.rename_columns(["query_id", "doc_id", "score", "rank"])
+    (folder / output).mkdir()
+    for name, table in tables.items():
+        papq.write_table(table, folder / output / f"{name}.parquet")
+    return evaluation(
+        folder,
+        output=folder / output / "out",
+        judgments={"file": folder / output / "judgments.parquet"},
+        systems=[{"name": name, "file": folder / output / f"{name}.parquet"} for name in ("old", "new")],
+    )
+
+
+@pytest.fixture(scope="module")
+def both(master: str, folder: Path) -> Both:
+    done = []
+    for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
+        call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
+        done.append(steps.perform(each, call).bundle)
+    return Both(*done)
+
+
+def test_every_value_is_duckdb_s(both: Both) -> None:
+    keys = ["system_id", "query_id", "metric"]
+    mine, theirs = (papq.read_table(folder / SCORES).sort_by([(key, "ascending") for key in keys]) for folder in both)
+    assert theirs.select(keys).equals(mine.select(keys))
+    assert len(mine) > len(METRICS) * 2 * 10
+    for row, other in zip(mine.to_pylist(), theirs.to_pylist(), strict=True):
+        assert other["value"] == pytest.approx(row["value"], abs=1e-12), row
+
+
+def test_so_is_everything_that_is_told(both: Both) -> None:
+    mine, theirs = both.outcomes()
+    assert theirs.parity_queries == mine.parity_queries == len(QUERIES)
+    (told,) = [finding for finding in theirs.findings if finding.code == "rows_elsewhere"]
+    assert told.message.startswith("the judgments, system old, system new: rows stay on the cluster")
+    found = [comparable(finding) for finding in theirs.findings if finding != told]
+    assert found == [comparable(finding) for finding in mine.findings]
+    codes = {finding.code for finding in found}
+    assert {"unanswered_query", "unjudged_query", "tied_places", "rank_disagrees", "negative_grade"} <= codes
+    for row, other in zip(mine.systems, theirs.systems, strict=True):
+        assert dataclasses.astuple(other)[:2] == dataclasses.astuple(row)[:2]
+        assert dataclasses.astuple(other)[2:] == pytest.approx(dataclasses.astuple(row)[2:], abs=1e-12)
+    for one, two in zip(mine.comparisons, theirs.comparisons, strict=True):
+        assert (one.metric, one.verdict, one.wins, one.ties, one.losses) == (
+            two.metric,
+            two.verdict,
+            two.wins,
+            two.ties,
+            two.losses,
+        )
+
+
+def comparable(finding: Finding) -> Finding:
+    """Without the lines of files, which a cluster has not, and the last digits of what was added up."""
+    return dataclasses.replace(finding, examples=(), value=finding.value and round(finding.value, 12))
+
+
+def page_of(bundle: Path) -> PageData:
+    with open_engine(bundle / TABLES) as engine:
+        return gather(engine, read_bundle(bundle).outcome, read_content(bundle))
+
+
+def test_the_page_shows_the_same_rankings(both: Both) -> None:
+    mine, theirs = (page_of(bundle) for bundle in both)
+    assert len(mine.rankings) > 50
+    assert theirs.rankings.to_pylist() == mine.rankings.to_pylist()
+    assert theirs.missed.to_pylist() == mine.missed.to_pylist()
+    assert theirs.queries.to_pylist() == mine.queries.to_pylist()
+
+
+def test_nothing_stays_on_the_cluster(both: Both, folder: Path) -> None:
+    assert list((folder / "scratch").iterdir()) == []
+
+
+def test_inputs_say_what_was_read(both: Both, folder: Path) -> None:
+    mine, theirs = (read_content(bundle)["inputs"] for bundle in both)
+    assert [row["rows"] for row in theirs] == [row["rows"] for row in mine]
+    assert [row["origin"] for row in theirs] == [f"table {folder}/judgments", "table ./old", "table ./new"]
+    assert len({row["digest"] for row in theirs}) == 3
+    assert all(len(row["digest"]) == 32 for row in theirs)
+
+
+ROW = {"query_id": "q1", "doc_id": "d1", "score": 1.0, "rank": 1}
+REFUSED = {
+    "column query_id: 1 value is missing or against the rule: every row needs one": ROW | {"query_id": None},
+    "column doc_id: 1 value is missing or against the rule (such as in query 'q1'): every row": ROW | {"doc_id": ""},
+    "column score: 1 value is missing or against the rule (such as in query 'q1'): every row needs a finite": ROW
+    | {"score": float("nan")},
+    "column score: 1 value": ROW | {"score": float("-inf")},
+    "column rank: 1 value": ROW | {"rank": 2**53},
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_a_value_that_breaks_a_rule_is_refused(sentence: str, master: str, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "wrong", [ROW, REFUSED[sentence]])
+    wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
+    with pytest.raises(InputError) as caught:
+        steps.pull_ranking(wrong, "wrong", tmp_path)
+    assert sentence in str(caught.value)
+
+
+def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path: Path) -> None:
+    lacking = evaluation(folder, systems=[{"name": "lacking", "table": "lake.run"}], **on(master, folder))
+    with pytest.raises(InputError, match=r"^lake\.run: .*TABLE_OR_VIEW_NOT_FOUND"):
+        steps.pull_ranking(lacking, "lacking", tmp_path)
+
+
+def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
+    write(tmp_path / "twice", [ROW, ROW | {"rank": 2}])
+    twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on(master, folder))
+    told = "document 'd1' stands 2 times in the ranking of query 'q1' by system twice"
+    with pytest.raises(InputError, match=told), pipeline.opened(twice) as engine:
+        pipeline.check_only(twice, engine)
+
+
+def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    nowhere = evaluation(folder, **on(f"spark://127.0.0.1:{port}", folder))
+    with pytest.raises(InputError, match=rf"^spark://127.0.0.1:{port}: Spark cannot be reached: .*refused$"):
+        pipeline.pull_all(nowhere, lambda step: None)
+
+
+CHECK = """
+import sys
+from pathlib import Path
+
+from ndcg_ab.engines.spark import SparkEngine
+from ndcg_ab.evaluation.pipeline import check_only, opened
+from tests.small_evaluation import small
+
+evaluation = small(Path(sys.argv[1]), engine={"spark": {"remote": sys.argv[2], "patience": 400}})
+with opened(evaluation) as engine:
+    found, counts = check_only(evaluation, engine)
+    assert isinstance(engine.there, SparkEngine)
+print(*[finding.message for finding in found], counts, sep="\\n")
+"""
+
+
+def test_spark_connect_checks_the_same(tmp_path: Path) -> None:
+    """In a process of its own, since one has either kind of session."""
+    alone = small(tmp_path)
+    with pipeline.opened(alone) as engine:
+        found, counts = pipeline.check_only(alone, engine)
+    with connect(tmp_path) as address:
+        command = [sys.executable, "-c", CHECK, str(tmp_path), address]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert done.returncode == 0, done.stderr
+        assert not [*tmp_path.glob("warehouse/*")]
+    assert done.stdout.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
