@@ -64,7 +64,7 @@ pictures: .venv/ready
 	$(BIN)/python docs/pictures.py
 
 benchmark: .venv/ready
-	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/compare.py --format trec gzip parquet
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/simulate.py

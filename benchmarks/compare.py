@@ -1,25 +1,35 @@
 """`ndcg-ab compare` beside pytrec_eval-terrier on the same files, in one run.
 
-    python benchmarks/compare.py [--directory build/benchmark] [--rounds 3]
+    python benchmarks/compare.py [--directory build/benchmark] [--rounds 3] [--format trec gzip parquet]
 
 Three generated rankings of 6,980 queries x 1,000 documents in TREC text (seeded, some 790 MB) and 40
 judgments a query.  ndcg-ab reads them, checks the data, scores, recomputes a sample, tests the differences
 and writes JSON; the peer reads and scores each of them.  Whole processes are timed, start-up included, in
-turns; the result is the ratio of the medians, with the peak memory of each.
+turns; the result is the ratio of the medians, with the peak memory of each.  With other formats ndcg-ab reads the
+same rankings gzipped, or as Parquet, as well; the peer always reads the text.
 """
 
 import argparse
+import gzip
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as papq
 from make_rankings import make
 
+from ndcg_ab.sources import RANKING
+from ndcg_ab.sources.files import read_file
+
+THEIRS = "pytrec_eval-terrier"
+ENDINGS = {"trec": ".run", "gzip": ".run.gz", "parquet": ".parquet"}
 SYSTEMS = ("system1", "system2", "system3")
 PEER = """
 import json, sys, pytrec_eval
@@ -34,8 +44,8 @@ print(json.dumps(means))
 """
 
 
-def timed(command: list[str]) -> tuple[float, float, str]:
-    """Seconds of wall time, peak resident memory in MB, and what it printed."""
+def timed(command: list[str]) -> tuple[float, float, float, str]:
+    """Seconds of wall time and of the cores, peak resident memory in MB, and what it printed."""
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -44,32 +54,44 @@ def timed(command: list[str]) -> tuple[float, float, str]:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"failed: {' '.join(command[:4])} …")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024, printed
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, printed
 
 
-def commands(directory: Path) -> dict[str, list[str]]:
-    judgments = str(directory / "judgments.qrels")
-    ours = [
-        sys.executable,
-        "-m",
-        "ndcg_ab.flows.cli.app",
-        "compare",
-        "--judgments",
-        judgments,
-        "--json",
-        "-",
-        "--quiet",
-    ]
+def packed(directory: Path, file_format: str) -> None:
+    """The rankings in another format, where they are not there yet."""
     for name in SYSTEMS:
-        ours += ["--system", f"{name}={directory / name}.run"]
-    theirs = [sys.executable, "-c", PEER, judgments, *(str(directory / f"{name}.run") for name in SYSTEMS)]
-    return {"ndcg-ab compare": ours, "pytrec_eval-terrier": theirs}
+        path, text = directory / f"{name}{ENDINGS[file_format]}", directory / f"{name}.run"
+        if path.exists():
+            continue
+        partial = path.with_name(f"{path.name}.partial")
+        if file_format == "gzip":
+            with text.open("rb") as source, gzip.open(partial, "wb", compresslevel=6) as target:
+                shutil.copyfileobj(source, target, 1 << 22)
+        else:
+            papq.write_table(read_file(text, RANKING, "trec", {}), partial)
+        partial.rename(path)
+
+
+def commands(directory: Path, formats: Sequence[str]) -> dict[str, list[str]]:
+    judgments = str(directory / "judgments.qrels")
+    found = {}
+    for file_format in formats:
+        ours = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--judgments", judgments]
+        ours += ["--json", "-", "--quiet"]
+        for name in SYSTEMS:
+            ours += ["--system", f"{name}={directory / name}{ENDINGS[file_format]}"]
+        found[f"ndcg-ab, {file_format}"] = ours
+    found[THEIRS] = [sys.executable, "-c", PEER, judgments, *(str(directory / f"{name}.run") for name in SYSTEMS)]
+    return found
 
 
 def check_equal(printed: dict[str, str], directory: Path) -> None:
-    """A fast wrong answer is no answer: the means must agree."""
-    ours: dict[str, Any] = {row["system_id"]: row["mean"] for row in json.loads(printed["ndcg-ab compare"])["systems"]}
-    theirs = json.loads(printed["pytrec_eval-terrier"])
+    """A fast wrong answer is no answer: the means must agree, and every format must give the same JSON."""
+    theirs = json.loads(printed[THEIRS])
+    mine = [text for name, text in printed.items() if name != THEIRS]
+    if len(set(mine)) > 1:
+        sys.exit("the formats give different JSON")
+    ours: dict[str, Any] = {row["system_id"]: row["mean"] for row in json.loads(mine[0])["systems"]}
     for name in SYSTEMS:
         if abs(ours[name] - theirs[str(directory / f"{name}.run")]) > 1e-9:
             sys.exit(f"{name}: the means differ: {ours[name]} and {theirs[str(directory / f'{name}.run')]}")
@@ -79,23 +101,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--directory", type=Path, default=Path("build/benchmark"))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--format", nargs="+", choices=sorted(ENDINGS), default=["trec"])
     options = parser.parse_args()
     make(options.directory, queries=6980, documents=1000, systems=3, seed=1)
+    for file_format in options.format:
+        packed(options.directory, file_format)
     seconds: dict[str, list[float]] = {}
+    cores: dict[str, list[float]] = {}
     memory: dict[str, float] = {}
     printed: dict[str, str] = {}
     for _ in range(options.rounds):
-        for name, command in commands(options.directory).items():
-            took, peak, printed[name] = timed(command)
+        for name, command in commands(options.directory, options.format).items():
+            took, busy, peak, printed[name] = timed(command)
             seconds.setdefault(name, []).append(took)
+            cores.setdefault(name, []).append(busy)
             memory[name] = max(memory.get(name, 0.0), peak)
             print(f"{name:20} {took:6.2f} s", flush=True)
         check_equal(printed, options.directory)
-    medians = {name: statistics.median(times) for name, times in seconds.items()}
-    for name, median in medians.items():
-        print(f"{name:20} median {median:6.2f} s, peak memory {memory[name]:6.0f} MB")
-    ratio = medians["ndcg-ab compare"] / medians["pytrec_eval-terrier"]
-    print(f"ratio {ratio:.2f} (wall time of ndcg-ab over pytrec_eval-terrier, {os.cpu_count()} cores, same means)")
+    peer = statistics.median(seconds[THEIRS])
+    for name, times in seconds.items():
+        median, busy = statistics.median(times), statistics.median(cores[name])
+        told = "" if name == THEIRS else f", ratio {median / peer:.2f} of {THEIRS}"
+        print(f"{name:20} median {median:6.2f} s, of cores {busy:6.2f} s, peak memory {memory[name]:6.0f} MB{told}")
+    print(f"wall time of whole processes, {os.cpu_count()} cores, same means")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
@@ -303,6 +304,8 @@ def is_same(pulled: Pulled, other: Pulled) -> bool:
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
     if pulled.reduced and other.reduced:
+        if not pulled.reduced.answers_of_copies().equals(other.reduced.answers_of_copies()):
+            return False
         columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))
         if not same_rows(pulled.reduced.rows, other.reduced.rows, columns):
             return False

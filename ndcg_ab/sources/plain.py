@@ -29,7 +29,7 @@ from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
 try:
     from isal import igzip, isal_zlib
 except ImportError:  # there is no wheel for this machine
-    igzip = isal_zlib = None  # type: ignore[assignment]
+    igzip = isal_zlib = None
 
 UNREADABLE: tuple[type[Exception], ...] = (
     *(NotPlainError, InputError, OSError, EOFError, zlib.error, pa.ArrowException),
