@@ -22,7 +22,7 @@ from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.gates import check_gates
-from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
+from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
@@ -31,8 +31,9 @@ from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED as SCORES
 
+from .inputs import PULLED, Place, kept, read_kept, remember, unless_known
+
 Inputs = list[dict[str, Any]]
-PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 OUTCOME = "outcome.json"
 
 
@@ -43,12 +44,14 @@ class Step:
     name: what people see of it; ``{name}`` in it stands for the system.  work: what it does.
     outside: whether it talks to the outside world: then it is tried again when it fails, and given up after a time.
     most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    told: what there is to say of its result; None: nothing.
     """
 
     name: str
     work: Callable[..., Any]
     outside: bool = False
     most_retries: int | None = None
+    told: Callable[[Any], str | None] = lambda found: None
 
     def shown(self, *arguments: Any) -> str:
         """``pull bm25``: the name of this step with these arguments."""
@@ -73,9 +76,15 @@ class Performed:
 # ---- what the steps do
 
 
-def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
-    pulled = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
-    return kept(pulled, evaluation.judgments_source.shown, "judgments", folder / PULLED / "judgments.parquet")
+def pull_judgments(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    source = evaluation.judgments_source
+    return unless_known(
+        evaluation,
+        Place(source, JUDGMENT, source.shown, "judgments", folder / PULLED / "judgments.parquet"),
+        lambda: pull(source, JUDGMENT, evaluation.directory),
+        anew,
+    )
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
@@ -86,21 +95,27 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
     return [kept(pulled, evaluation.queries.source.shown, "queries", folder / PULLED / "queries.parquet")]
 
 
-def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
+def pull_ranking(evaluation: Evaluation, name: str, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
     place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
     source = system.source
-    pulled = pull(
-        source,
-        RANKING,
-        evaluation.directory,
-        queries.texts,
-        attributes=pipeline.attributes_for(source, queries),
-        folder=folder / PULLED / f"answers{place}",
-    )
-    if pulled.documents is not None:
-        papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
-    return kept(pulled, name, "ranking", folder / PULLED / f"ranking{place}.parquet", system.version)
+
+    def read() -> Pulled:
+        pulled = pull(
+            source,
+            RANKING,
+            evaluation.directory,
+            queries.texts,
+            attributes=pipeline.attributes_for(source, queries),
+            folder=folder / PULLED / f"answers{place}",
+        )
+        if pulled.documents is not None:
+            papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
+        return pulled
+
+    path = folder / PULLED / f"ranking{place}.parquet"
+    return unless_known(evaluation, Place(source, RANKING, name, "ranking", path, system.version), read, anew)
 
 
 def pull_scores(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
@@ -198,9 +213,21 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
     return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
 
 
-PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True)
+def unchanged(found: Mapping[str, Any]) -> str | None:
+    """Since when an input is known that was not read again."""
+    if found["read"] is None:
+        return None
+    return f"unchanged since {found['read'][:10]}, {results_text(found['rows'], found['kind'])} not read again"
+
+
+def results_text(rows: int, kind: str) -> str:
+    word = "result" if kind == "ranking" else "judgment"
+    return f"{rows:,} {word}{'s' * (rows != 1)}"
+
+
+PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
-PULL_RANKING = Step("pull {name}", pull_ranking, outside=True)
+PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
 PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
 FIND_SAME = Step("look for an evaluation of the same inputs", bundles.find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
@@ -244,11 +271,13 @@ def plain(step: Step, *arguments: Any) -> Any:
 
 
 def announced(say: Callable[[str], None], call: Call = plain, done: Callable[[], None] = lambda: None) -> Call:
-    """The same call; `say` is told what begins, `done` that it ended."""
+    """The same call; `say` is told what begins and what there is to say of its result, `done` that it ended."""
 
     def announcing(step: Step, *arguments: Any) -> Any:
         say(step.shown(*arguments))
         found = call(step, *arguments)
+        if told := step.told(found):
+            say(f"{step.shown(*arguments)}: {told}")
         done()
         return found
 
@@ -265,7 +294,7 @@ def perform(
 ) -> Performed:
     """The whole run.
 
-    call: how a step is called; see `plain`.  force: compute anew what an earlier evaluation has already.
+    call: how a step is called; see `plain`.  force: read and compute anew what an earlier evaluation has already.
     at: the moment that it stands for, and that its dates are of; by default now.  when_kept: told the bundle as soon
     as it is safe, before anything else can fail.
     """
@@ -278,9 +307,9 @@ def perform(
             inputs = [*scores, *call(PULL_QUERIES, evaluation, folder)]
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
-            judgments = call(PULL_JUDGMENTS, evaluation, folder)
+            judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
             queries = call(PULL_QUERIES, evaluation, folder)
-            rankings = [call(PULL_RANKING, evaluation, system.name, folder) for system in evaluation.systems]
+            rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
             inputs = [judgments, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs)
         if same is None:
@@ -290,9 +319,11 @@ def perform(
                 call(SCORE, evaluation, folder)
                 parity_queries = call(VERIFY, evaluation, folder)
             extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries)
+            remember(evaluation, folder)
             bundle = call(KEEP, evaluation, folder, inputs, extremes)
         else:
             bundle = same
+            remember(evaluation, folder)
             bundles.note_reuse(evaluation, same, moment)
     when_kept(bundle, same is not None)
     return finish(evaluation, bundle, same is not None, call)
@@ -313,21 +344,8 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 # ---- what was pulled, on disk
 
 
-def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
-    """Puts a pulled table on disk; what is known about it, for the bundle."""
-    papq.write_table(pulled.table, path, compression="zstd")
-    found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.table.num_rows, pulled.digest))
-    return found
-
-
 def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
     return Pulled(read_kept(path, layout), layout, source_of(source, evaluation.directory))
-
-
-def read_kept(path: Path, layout: Layout) -> pa.Table:
-    """The table in the types of its layout, with what its source noticed."""
-    remarks = papq.read_schema(path).metadata
-    return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)
 
 
 def documents_from(path: Path) -> pa.Table | None:

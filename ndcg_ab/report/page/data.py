@@ -140,7 +140,7 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
 
     def counted(pulled: Pulled) -> dict[str, Any]:
         count = pulled.table.num_rows
-        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None}
+        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None, "read": None}
 
     def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:
         origin = f"{kind_of(source.given.data)} in memory" if source.given else source.origin
