@@ -9,7 +9,7 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from .console import Progress, end_where_a_gate_failed, show, spare_pandas, user_errors, write_or_print
+from .console import Progress, end_where_a_gate_failed, show, user_errors, write_or_print
 from .options import (
     Alpha,
     BaselineName,
@@ -44,6 +44,7 @@ from .options import (
     of_statistics,
 )
 from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from .spared import spare_imports
 
 
 def compare(
@@ -109,7 +110,7 @@ def compare(
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     with user_errors():
-        spare_pandas()
+        spare_imports()
         if report:
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
@@ -187,7 +188,7 @@ def explain(
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     with user_errors():
-        spare_pandas()
+        spare_imports()
         from ndcg_ab.config.from_options import Files, evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.explained import print_explained
@@ -224,7 +225,7 @@ def sensitivity(
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     with user_errors():
-        spare_pandas()
+        spare_imports()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.from_options import Files, evaluation_of

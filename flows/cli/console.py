@@ -1,7 +1,6 @@
 """What the commands share of the terminal: errors in a sentence, progress, where results are printed."""
 
 import contextlib
-import importlib.abc
 import os
 import shlex
 import shutil
@@ -45,31 +44,6 @@ def end_where_a_gate_failed(outcome: "Outcome") -> None:
         complain(f"gate failed: {gate.name}: {gate.message}")
     if outcome.failures:
         raise typer.Exit(GATE_FAILED)
-
-
-class _NoPandas(importlib.abc.MetaPathFinder):
-    """Finds no pandas."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("no pandas here", name=fullname)
-
-
-def spare_pandas() -> None:
-    """Keeps pyarrow from importing pandas, which takes a fifth of a short command's time.
-
-    It does so when it makes its first array from Python values, to look for objects of pandas among them; a command
-    that reads files alone has none.  Afterwards pandas can be imported as ever, but pyarrow makes none of it.
-    """
-    if "pandas" not in sys.modules:
-        finder = _NoPandas()
-        sys.meta_path.insert(0, finder)
-        try:
-            import pyarrow as pa
-
-            pa.array([0])
-        finally:
-            sys.meta_path.remove(finder)
 
 
 class Progress:

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from .console import show, spare_pandas, user_errors, write_or_print
+from .console import show, user_errors, write_or_print
 from .options import JsonFile, Quiet
 from .outputs import json_file, picture_path, refuse_one_file_twice
+from .spared import spare_imports
 
 
 def power(
@@ -53,7 +54,7 @@ def power(
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
     with user_errors():
-        spare_pandas()
+        spare_imports()
         from ndcg_ab.studies.power import asked_of, plans_of, power_json
 
         asked = asked_of(effect, queries, alpha, power)

@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 
 from ndcg_ab.config.connections import plain_address
 from ndcg_ab.config.patterns import SHOWN, WILD, matches
@@ -166,6 +165,8 @@ def unpacked(part: Part, target: Path) -> Path:
 
 def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
     """A copy of a Parquet file with columns of one value each, a batch at a time."""
+    import pyarrow.parquet as papq
+
     with papq.ParquetFile(path) as file:
         schema = file.schema_arrow
         added = [name for name in values if name not in schema.names]

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as papq
 
 from ndcg_ab.config.hints import to_utf8
 from ndcg_ab.errors import InputError, in_short, shown
@@ -22,6 +21,9 @@ from ndcg_ab.sources.json_documents import DECODER, document_records, is_documen
 from ndcg_ab.sources.noticed import UnreadRankError, Watched
 from ndcg_ab.sources.schema import Layout, check_types, read_value
 from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, is_gzipped, line_blocks, open_bytes
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 
 BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
 Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
@@ -206,12 +208,14 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def open_parquet(path: Path) -> papq.ParquetFile:
+def open_parquet(path: Path) -> "ParquetFile":
+    from pyarrow.parquet import ParquetFile
+
     with saying_what_is_broken(path, "is not a Parquet file"):
         if is_gzipped(path):
             with open_bytes(path) as file:
-                return papq.ParquetFile(pa.BufferReader(file.read()))
-        return papq.ParquetFile(path)
+                return ParquetFile(pa.BufferReader(file.read()))
+        return ParquetFile(path)
 
 
 @contextmanager

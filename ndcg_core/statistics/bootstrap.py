@@ -7,8 +7,8 @@ and `scipy.stats.bootstrap(method = "BCa")` agree within the error of drawing; t
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
+from ndcg_core.statistics.distributions import ndtr, ndtri
 from ndcg_core.statistics.estimates import Differences, Interval, moments, relative_weights
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED, TIE_TOLERANCE
 
@@ -66,7 +66,7 @@ def _resampled_means(
     return means
 
 
-def _drawn(generator: np.random.SFC64, rows: int, n: int) -> NDArray[np.intp]:
+def _drawn(generator: "np.random.SFC64", rows: int, n: int) -> NDArray[np.intp]:
     """(rows, n) row numbers below n: floor(n u / 2^32) of whole numbers u below 2^32, each as likely within n / 2^32.
 
     From raw words, because numpy may change how `Generator.integers` uses them. A row takes whole words of its own.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr  # type: ignore[import-untyped]
 
+from ndcg_core.statistics.distributions import bdtr, ndtr
 from ndcg_core.statistics.estimates import Differences, Moments, chances, interval, moments, relative_weights, t_test_of
 from ndcg_core.statistics.flips import TIE_TOLERANCE, settle_ties
 

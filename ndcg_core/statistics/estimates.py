@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 
+from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.flips import TIE_TOLERANCE
 
 Differences = Sequence[float] | NDArray[np.float64]

@@ -1,0 +1,12 @@
+"""The distribution functions that the statistics need, from the part of `scipy.special` that computes them.
+
+`scipy.special` itself imports half of numpy and takes ten times as long.  Whoever asks for its part alone
+(`ndcg_ab.flows.cli.spared`) spares that time; everybody else gets the same functions.
+"""
+
+try:
+    from scipy.special._ufuncs import bdtr, ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
+except ImportError:  # a scipy that keeps them elsewhere
+    from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit  # type: ignore[import-untyped]
+
+__all__ = ["bdtr", "ndtr", "ndtri", "stdtr", "stdtrit"]

@@ -1,0 +1,55 @@
+"""What commands over files do not import, because it takes half of a short command's time."""
+
+import subprocess
+import sys
+
+from tests.places import ROOT
+
+UNUSED = {
+    *("pandas", "numpy.f2py", "scipy.special", "scipy.stats", "pyarrow.parquet", "httpx", "adbc_driver_manager"),
+    *("prefect", "mlflow", "matplotlib", "altair", "vl_convert", "jinja2", "sqlalchemy"),
+}
+COMPARE = ["compare", "--judgments", "judgments.qrels", "--system", "old=old.run", "--system", "new=new.run"]
+AFTERWARDS = """
+import os, pandas, scipy.special, scipy.stats
+from ndcg_core.statistics import distributions
+from pydantic.plugin import _loader
+assert all(getattr(scipy.special, name) is getattr(distributions, name) for name in distributions.__all__)
+assert scipy.stats.t.ppf(0.975, 10) == distributions.stdtrit(10, 0.975)
+assert "PYDANTIC_DISABLE_PLUGINS" not in os.environ and _loader._plugins is None
+"""
+
+
+def run(code: str) -> list[str]:
+    """The lines that Python prints, in the folder of the example."""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT / "tests" / "data")
+    assert found.returncode == 0, found.stderr
+    return found.stdout.splitlines()
+
+
+def test_compare_imports_nothing_that_it_does_not_use() -> None:
+    said = run(
+        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
+        f"try:\n    app({COMPARE!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+        f"print(sorted({UNUSED!r} & set(sys.modules)))\n{AFTERWARDS}"
+    )
+    assert any("ndcg@10" in line for line in said)
+    assert said[-1] == "[]"
+
+
+def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported() -> None:
+    code = (
+        "import builtins, sys\n"
+        "real = builtins.__import__\n"
+        "def without(name, *rest):\n"
+        "    if name == 'scipy.special._ufuncs':\n        raise ImportError(name)\n"
+        "    return real(name, *rest)\n"
+        "from ndcg_ab.flows.cli import spared\n"
+        "spared.import_module = lambda name: without(name)\n"
+        "builtins.__import__ = without\n"
+        "spared.spare_array_libraries()\n"
+        "assert not [name for name in sys.modules if name.startswith('scipy.special')]\n"
+        "from ndcg_core.statistics import distributions\n"
+        "print('scipy.special' in sys.modules, distributions.ndtr(0.0))\n"
+    )
+    assert run(code) == ["True 0.5"]
