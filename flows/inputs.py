@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,17 @@ import pyarrow.parquet as papq
 
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.evaluation import reduced
 from ndcg_ab.evaluation.codec import encode
 from ndcg_ab.evaluation.outcome import Input
 from ndcg_ab.history import bundles, known_inputs
+from ndcg_ab.history.database import digest_of
 from ndcg_ab.sources import Layout, Pulled, content, source_of
 from ndcg_ab.visible import visible
 
+RESULT = 1  # to be raised with every change of what is found of a ranking
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 
 
@@ -62,6 +66,34 @@ def content_now(evaluation: Evaluation, place: Place) -> content.Content | None:
         raise
     except (InputError, OSError):
         return None
+
+
+def result_keys(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """System -> the key of what is found of its ranking: of its rows, the judgments, the metrics and the program.
+
+    Systems without one are those of which everything must be looked at.
+    """
+    metrics = evaluation.metric_list
+    digests = {(row["kind"], row["name"] if row["kind"] == "ranking" else ""): row["digest"] for row in inputs}
+    if ("judgments", "") not in digests or not reduced.can_reduce(metrics):
+        return {}
+    about = [digests["judgments", ""], [metric.hash for metric in metrics], __version__, RESULT]
+    return {name: digest_of([digest, *about]) for (kind, name), digest in digests.items() if kind == "ranking"}
+
+
+def known_results(evaluation: Evaluation, keys: Mapping[str, str]) -> dict[str, reduced.Reduced]:
+    """What was found in earlier nights, of the systems whose rankings have not changed since."""
+    found = {name: known_inputs.take_result(evaluation, key) for name, key in keys.items()}
+    return {name: reduced.Reduced(**each[0], count=each[1]) for name, each in found.items() if each}
+
+
+def note_result(engine: Engine, name: str, pulled: Pulled, evaluation: Evaluation, key: str, folder: Path) -> None:
+    """Prepares what later nights need to know of a ranking."""
+    if not known_inputs.limit_of(evaluation):
+        return
+    if found := reduced.reduce(engine, name, pulled, evaluation.metric_list):
+        tables = {"rows": found.rows, "answers": found.answers, "ranks": found.ranks}
+        known_inputs.prepare_result(folder, key, tables, found.count)
 
 
 def remember(evaluation: Evaluation, folder: Path) -> None:

@@ -24,6 +24,7 @@ from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.reduced import Reduced
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
@@ -31,7 +32,7 @@ from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED as SCORES
 
-from .inputs import PULLED, Place, kept, read_kept, remember, unless_known
+from .inputs import PULLED, Place, kept, known_results, note_result, read_kept, remember, result_keys, unless_known
 
 Inputs = list[dict[str, Any]]
 OUTCOME = "outcome.json"
@@ -145,20 +146,24 @@ def scores_from(evaluation: Evaluation, folder: Path) -> list[Pulled]:
     ]
 
 
-def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
+def load_and_check(
+    evaluation: Evaluation, folder: Path, inputs: Inputs | None = None, anew: bool = False
+) -> list[dict[str, Any]]:
+    """inputs: what was pulled, so that what is known of rankings need not be found again; anew: find it again."""
     if evaluation.scores:
         return load_scores(evaluation, folder)
+    keys = result_keys(evaluation, inputs or [])
+    known = {} if anew else known_results(evaluation, keys)
     judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
     rankings = {
-        system.name: dataclasses.replace(
-            pulled_from(folder / PULLED / f"ranking{place}.parquet", RANKING, system.source, evaluation),
-            documents=documents_from(folder / PULLED / f"documents{place}.parquet"),
-        )
+        system.name: ranking_from(evaluation, place, folder, known.get(system.name))
         for place, system in enumerate(evaluation.systems)
     }
     with opened(evaluation, folder) as engine:
-        pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
+        pipeline.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation, known)
         found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation))
+        for name in keys.keys() - known.keys():
+            note_result(engine, name, rankings[name], evaluation, keys[name], folder / PULLED)
         return found
 
 
@@ -313,7 +318,7 @@ def perform(
             inputs = [judgments, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs)
         if same is None:
-            findings = call(LOAD_AND_CHECK, evaluation, folder)
+            findings = call(LOAD_AND_CHECK, evaluation, folder, inputs, force)
             parity_queries = None
             if not evaluation.scores:
                 call(SCORE, evaluation, folder)
@@ -346,6 +351,19 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 
 def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
     return Pulled(read_kept(path, layout), layout, source_of(source, evaluation.directory))
+
+
+def ranking_from(evaluation: Evaluation, place: int, folder: Path, known: Reduced | None) -> Pulled:
+    """A system's ranking: whole, or where the rest of it is known, in short."""
+    source = evaluation.systems[place].source
+    path = folder / PULLED / f"ranking{place}.parquet"
+    if known is None:
+        pulled = pulled_from(path, RANKING, source, evaluation)
+    else:
+        place_of = source_of(source, evaluation.directory)
+        rows = known.rows.cast(RANKING.schema).replace_schema_metadata(papq.read_schema(path).metadata)
+        pulled = Pulled(rows, RANKING, place_of, count=known.count, whole=lambda: read_kept(path, RANKING))
+    return dataclasses.replace(pulled, documents=documents_from(folder / PULLED / f"documents{place}.parquet"))
 
 
 def documents_from(path: Path) -> pa.Table | None:

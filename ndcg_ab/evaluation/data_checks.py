@@ -195,6 +195,8 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
     """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
     found = []
     for system_id, pulled in rankings.items():
+        if pulled.whole is not None:  # only one without any is reduced
+            continue
         engine.put("pulled_one_ranking", pulled.table.select(["query_id", "doc_id"]))
         if not engine.repeats("pulled_one_ranking", ["query_id", "doc_id"]):
             continue

@@ -73,10 +73,10 @@ def check_documents_alike(
     told = {finding.system for finding in known if finding.code in ("unmatched_document", "no_judged_result")}
     found = []
     for name, pulled in rankings.items():
-        if name in told:
+        if name in told or name not in pairs:
             continue
         seen = {pair: len(queries) for pair, queries in pairs.get(name, {}).items()}
-        for words, alike in by_spelling(seen, pulled.table["doc_id"], judgments.table["doc_id"]).items():
+        for words, alike in by_spelling(seen, ids_of(pulled), judgments.table["doc_id"]).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -86,6 +86,11 @@ def check_documents_alike(
             examples = examples_of(pulled, places[:MOST])
             found.append(Finding("near_document", "warning", message, len(places), name, examples=examples))
     return found
+
+
+def ids_of(pulled: Pulled) -> Callable[[], pa.ChunkedArray]:
+    """All document ids of a ranking, which may have to be read first."""
+    return lambda: pulled.all_rows["doc_id"]
 
 
 def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
@@ -98,7 +103,9 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
         ids, judged_ids = (pa.chunked_array([sorted(each)], pa.string()) for each in (own, judged))
-        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
+        for words, alike in by_spelling(
+            dict.fromkeys(pairs_of(left, unmet), 1), lambda ids=ids: ids, judged_ids
+        ).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -128,7 +135,7 @@ def plain(text: str) -> str:
 
 
 def by_spelling(
-    pairs: Mapping[Pair, int], own_ids: pa.ChunkedArray, judged_ids: pa.ChunkedArray
+    pairs: Mapping[Pair, int], own_ids: Callable[[], pa.ChunkedArray], judged_ids: pa.ChunkedArray
 ) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way.
 
@@ -146,8 +153,8 @@ def by_spelling(
     cuts: dict[tuple[str, str, str], list[Affix]] = defaultdict(list)
     for affix in affixed:
         cuts[affix.whose, affix.side, affix.seam].append(affix)
-    shorter = {"its": judged_ids, "the judgments'": own_ids}
-    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]], affixes)}
+    shorter = {"its": lambda: judged_ids, "the judgments'": own_ids}
+    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]](), affixes)}
     alike = {
         affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
         for affixes in cuts.values()

@@ -19,6 +19,7 @@ from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.reduced import Reduced, give_answers, known_ranks
 from ndcg_ab.evaluation.score_checks import check_coverage
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
@@ -129,8 +130,12 @@ def load(
     queries: Queries,
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
+    known: Mapping[str, Reduced] | None = None,
 ) -> None:
-    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x).
+
+    known: of rankings whose tables are reduced, what is known of the rest.
+    """
     if documents := documents_of(evaluation):
         documents.check()
     engine.put("pulled_judgment", judgments.table)
@@ -139,6 +144,7 @@ def load(
     engine.put("pulled_ranking", pa.concat_tables(named(name, pulled) for name, pulled in rankings.items()))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
+    engine.put("pulled_known_rank", known_ranks(known or {}))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
     for name, table in metric_tables(evaluation.metric_list).items():
@@ -146,6 +152,7 @@ def load(
     metrics = evaluation.metric_list
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+    give_answers(engine, known or {})
 
 
 def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:

@@ -7,12 +7,17 @@ that it is there whole or not at all, whoever is killed and whoever else runs.  
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
@@ -91,6 +96,39 @@ def prepare(folder: Path, content: Content, known: Known, table: Path) -> None:
     linked(table, entry / TABLE)
     row = encode(known)
     (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
+
+
+def prepare_result(folder: Path, key: str, tables: Mapping[str, pa.Table], count: int) -> None:
+    """Makes an entry of what was found of a ranking."""
+    entry = folder / NEW / key
+    entry.mkdir(parents=True, exist_ok=True)
+    digests = {}
+    for name, table in tables.items():
+        papq.write_table(table, entry / f"{name}.parquet", compression="zstd")
+        digests[name] = digest_of_file(entry / f"{name}.parquet")
+    row = {"count": count, "tables": digests}
+    (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
+
+
+def take_result(evaluation: Evaluation, key: str) -> tuple[dict[str, pa.Table], int] | None:
+    """The tables of what was found of a ranking, and how many rows it has; None where that is not kept, or damaged."""
+    entry = store_of(evaluation) / key
+    if limit_of(evaluation) == 0 or not entry.exists():
+        return None
+    try:
+        content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+        known = content["known"]
+        tables = {}
+        for name, digest in known["tables"].items():
+            written = (entry / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(written).hexdigest() != digest or content["seal"] != digest_of(known):
+                raise ValueError("it was changed")
+            tables[name] = papq.read_table(pa.BufferReader(written))
+    except DAMAGED:
+        remove(entry)
+        return None
+    touch(entry)
+    return tables, int(known["count"])
 
 
 def known_of(table: Path, **facts: Any) -> Known:

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +102,26 @@ class Source(ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Pulled:
-    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along."""
+    """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
+
+    count: of all rows, where the table holds the first ones of every query alone; whole: gives all of them then.
+    """
 
     table: pa.Table
     layout: Layout
     source: Source
     documents: pa.Table | None = None
+    count: int | None = None
+    whole: Callable[[], pa.Table] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        return self.table.num_rows if self.count is None else self.count
+
+    @property
+    def all_rows(self) -> pa.Table:
+        """Every row, which may have to be read first."""
+        return self.table if self.whole is None else self.whole()
 
     @property
     def origin(self) -> str:
