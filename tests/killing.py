@@ -145,8 +145,11 @@ def counted(evaluation: Evaluation, errors: Path) -> Counter[str]:
     found["not in the tracker"] += len(set(keys) ^ {path.name for path in (output / TRACKED).iterdir()})
     known = {database.HISTORY, ".publishing", known_inputs.INPUTS}
     for entry in (parent / known_inputs.INPUTS).iterdir():
-        table = entry / known_inputs.TABLE
-        found["known inputs that are not whole"] += digest_of_file(table) != known_inputs.read_entry(entry).table
+        about = json.loads((entry / known_inputs.ENTRY).read_text())["known"]
+        tables = about.get("tables") or {Path(known_inputs.TABLE).stem: about["table"]}
+        found["known inputs that are not whole"] += any(
+            digest_of_file(entry / f"{name}.parquet") != digest for name, digest in tables.items()
+        )
     found["left over"] += sum(path.name not in folders | known for path in parent.iterdir())
     found["left over"] += sum(path.name not in (evaluation.name, TRACKED, SAID) for path in output.iterdir())
     if errors.exists():
