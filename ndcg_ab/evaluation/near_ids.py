@@ -6,6 +6,7 @@ Where hardly any meet, `unmatched_ids` says so; here it is a part of them, as wh
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -102,7 +103,8 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        ids, judged_ids = (pa.chunked_array([sorted(each)], pa.string()) for each in (own, judged))
+        ids = partial(pa.chunked_array, [sorted(own)], pa.string())
+        judged_ids = pa.chunked_array([sorted(judged)], pa.string())
         for words, alike in by_spelling(
             dict.fromkeys(pairs_of(left, unmet), 1), lambda ids=ids: ids, judged_ids
         ).items():

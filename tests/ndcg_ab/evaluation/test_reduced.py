@@ -36,6 +36,8 @@ def ranking(chance: random.Random, folder: Path, name: str, ranks: str = "plain"
         values = sorted((round(chance.uniform(-1, 1), 1) for _ in documents), reverse=True)
         if scores == "near":
             values = [7.0 - place * 1e-9 for place in range(depth)]
+        if scores == "level":  # as deep as is looked at, and beyond
+            values = [2.0] * min(depth, 8) + values[8:]
         if scores == "large":
             values = [value * 1e300 for value in values]
         if scores == "rising" and query == QUERIES - 1:
@@ -109,7 +111,7 @@ def again(evaluation: Evaluation, known: dict[str, reduced.Reduced], read: list[
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"ranks": "from 0"}, {"scores": "near"}],
+    [{}, {"ranks": "from 0"}, {"scores": "near"}, {"scores": "level"}],
     ids=str,
 )
 @pytest.mark.slow
