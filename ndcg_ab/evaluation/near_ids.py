@@ -105,9 +105,7 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
             continue
         ids = partial(pa.chunked_array, [sorted(own)], pa.string())
         judged_ids = pa.chunked_array([sorted(judged)], pa.string())
-        for words, alike in by_spelling(
-            dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids
-        ).items():
+        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), ids, judged_ids).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
