@@ -14,7 +14,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows import inputs, steps
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.report import bundle_files
-from ndcg_ab.sources import Pulled
+from ndcg_ab.sources import JUDGMENT, Pulled
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
 
 FIRST = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -67,6 +67,12 @@ def entries(evaluation: Evaluation) -> list[Path]:
     return sorted(known_inputs.store_of(evaluation).glob("*"))
 
 
+def shorter(folder: Path) -> None:
+    """A ranking without its last result, which can be reduced as it could be before."""
+    path = folder / "inputs" / "new.run"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+
+
 def other_date(folder: Path) -> None:
     for name in FILES:
         path = folder / "inputs" / name
@@ -113,42 +119,89 @@ def test_only_what_changed_is_read(what: str, read: list[str], tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["one of the systems", "judgments"])
-def test_the_result_is_the_same_to_the_bit(what: str, read: list[str], tmp_path: Path) -> None:
-    change, expected = CHANGES[what]
-    night(small(tmp_path))
-    change(tmp_path)
-    read.clear()
-    second = found_in(night(small(tmp_path), 1))
-    assert set(read) == expected
-    assert found_in(night(small(tmp_path), 2, force=True)) == second
-    assert set(read) == set(FILES), "anew"
-
-
-@pytest.mark.slow
-def test_a_night_in_which_nothing_changed_is_that_of_before(read: list[str], tmp_path: Path) -> None:
-    first = night(small(tmp_path))
+def test_the_result_is_the_same_to_the_bit_and_what_is_not_read_is_said(read: list[str], tmp_path: Path) -> None:
+    said: list[str] = []
+    first = night(small(tmp_path), said=said)
+    assert not [line for line in said if "unchanged" in line]
     read.clear()
     other_date(tmp_path)
-    second = night(small(tmp_path), 1)
-    assert second.reused and second.bundle == first.bundle and not read
-
-
-@pytest.mark.slow
-def test_what_is_not_read_again_is_said(tmp_path: Path) -> None:
-    night(small(tmp_path), said=(said := []))
-    assert not [line for line in said if "unchanged" in line]
-    changed_run(tmp_path, 3)
-    night(small(tmp_path), 1, said)
+    same = night(small(tmp_path), 1)
+    assert same.reused and same.bundle == first.bundle and not read
+    shorter(tmp_path)
+    second = found_in(night(small(tmp_path), 2, said))
+    assert read == ["new.run"]
     assert [line for line in said if "unchanged" in line] == [
         "pull judgments: unchanged since 2026-11-21, 100 judgments not read again",
         "pull old: unchanged since 2026-11-21, 100 results not read again",
     ]
     rows = rows_of(small(tmp_path), "select name, read from input where ordinal = 2")
     assert dict(rows) == {"judgments.qrels": FIRST.isoformat(), "old": FIRST.isoformat(), "new": None}
-    third = night(small(tmp_path, metrics=["ndcg@5"]), 2)
-    dates = {row["name"]: row["read"][:10] for row in bundles.read_bundle(third.bundle).inputs}
-    assert dates == {"judgments.qrels": "2026-11-21", "old": "2026-11-21", "new": "2026-11-22"}
+    read.clear()
+    assert found_in(night(small(tmp_path), 3, force=True)) == second
+    assert set(read) == set(FILES), "anew"
+    read.clear()
+    other_judgments(tmp_path)
+    fourth = found_in(night(small(tmp_path), 4))
+    assert read == ["judgments.qrels"] and fourth != second
+    assert found_in(night(small(tmp_path), 5, force=True)) == fourth
+
+
+def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[str, bool]:
+    """Which rankings a night reduces; what it knows of them is remembered."""
+    with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
+        (folder / inputs.PULLED).mkdir()
+        steps.pull_judgments(evaluation, folder)
+        for system in evaluation.systems:
+            steps.pull_ranking(evaluation, system.name, folder)
+        path = folder / inputs.PULLED / "judgments.parquet"
+        judgments = inputs.pulled_from(path, JUDGMENT, evaluation.judgments_source, evaluation)
+        rankings = inputs.rankings_from(evaluation, folder, judgments, None, anew)
+        inputs.remember(evaluation, folder)
+    return {name: pulled.reduced is not None for name, pulled in rankings.items()}
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rankings that are reduced anew."""
+    found: list[str] = []
+    reduce = inputs.reduce_pulled
+
+    def noting(pulled: Pulled, *arguments: Any) -> Any:
+        found.append(Path(pulled.origin).name)
+        return reduce(pulled, *arguments)
+
+    monkeypatch.setattr(inputs, "reduce_pulled", noting)
+    return found
+
+
+def test_only_what_changed_is_reduced_anew(looked_at: list[str], tmp_path: Path) -> None:
+    assert reduced_in(small(tmp_path), 0) == {"old": True, "new": True}
+    nights: list[tuple[Callable[[], Any], dict[str, Any], list[str]]] = [
+        (lambda: None, {}, []),
+        (lambda: shorter(tmp_path), {}, ["new.run"]),
+        (lambda: other_judgments(tmp_path), {}, ["old.run", "new.run"]),
+        (lambda: None, {"metrics": ["ndcg@3"]}, ["old.run", "new.run"]),
+    ]
+    for number, (change, options, expected) in enumerate(nights, start=1):
+        looked_at.clear()
+        change()
+        assert reduced_in(small(tmp_path, **options), number) == {"old": True, "new": True}
+        assert looked_at == expected
+    looked_at.clear()
+    reduced_in(small(tmp_path), 5, anew=True)
+    assert looked_at == ["old.run", "new.run"]
+
+
+def test_the_same_rows_in_another_order_are_looked_at_again(looked_at: list[str], tmp_path: Path) -> None:
+    """Their digest is the same, and what is to be said of them is not."""
+    lines = [f"q{query},d{place},{9 - place}\n" for query in range(3) for place in range(4)]
+    systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.csv"}]
+    small(tmp_path)
+    found = []
+    for number, rows in enumerate((lines, lines[::-1])):
+        (tmp_path / "inputs" / "new.csv").write_text("query_id,doc_id,score\n" + "".join(rows))
+        found.append(reduced_in(small(tmp_path, systems=systems), number)["new"])
+    assert found == [True, False] and looked_at == ["old.run", "new.csv", "new.csv"]
 
 
 def test_how_a_file_is_read_is_a_part_of_what_is_known(read: list[str], tmp_path: Path) -> None:
