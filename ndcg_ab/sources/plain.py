@@ -16,16 +16,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.plain_parquet import reduce_batch, row_batches
 from ndcg_ab.sources.plain_text import SLICE, reduce_slice, slices
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
 from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
 
+igzip: Any
+isal_zlib: Any
 try:
     from isal import igzip, isal_zlib
 except ImportError:  # there is no wheel for this machine
@@ -66,6 +67,8 @@ def reduce(
 def reduce_parquet(path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None) -> Reduced | None:
     if is_gzipped(path):
         return None
+    from ndcg_ab.sources.plain_parquet import reduce_batch, row_batches
+
     try:
         with row_batches(path, columns) as batches:
             return joined(worked(lambda each: reduce_batch(each, columns, wanted), batches, threads))
