@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.plain_text import SLICE, reduce_slice, slices
+from ndcg_ab.sources.plain_text import SLICE, reduce_slice, reduce_span, slices, spans
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
 from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
 
@@ -59,6 +59,9 @@ def reduce(
         if file_format != "trec" or columns:
             return None
         with opened(path) as file:
+            if not is_gzipped(path) and hasattr(os, "preadv"):
+                place = file.fileno()
+                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads))
             return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads))
     except UNREADABLE:
         return None
