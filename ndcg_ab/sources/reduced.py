@@ -33,6 +33,7 @@ ANSWER = pa.schema(
     [("query_id", pa.string()), ("returned", pa.int64()), ("lowest_rank", pa.int64()), ("highest_rank", pa.int64())]
     + [("has_plain_ranks", pa.bool_()), ("lowest_score", pa.float64()), ("highest_score", pa.float64())]
 )
+KNOWN_RANK = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("rank", pa.int64())])
 
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
@@ -53,11 +54,15 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True)
 class Reduced:
-    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows."""
+    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows.
+
+    ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
+    """
 
     rows: pa.Table
     answers: pa.Table
     count: int
+    ranks: pa.Table | None = None
 
     def answers_of_copies(self) -> pa.Table:
         """What the answers of a ranking and of its copy have in common, in whatever order their queries stand."""
