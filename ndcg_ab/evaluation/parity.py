@@ -7,10 +7,10 @@ from itertools import pairwise, product
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
+from ndcg_ab.evaluation.by_system import coded
 from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_core.measures.metric import Metric
@@ -48,7 +48,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     highest = engine.rows("highest_grade")[0][0]
     ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
-    for several in in_batches(engine, systems):  # not all at a time: their results may be millions
+    for several in in_batches(engine, systems, sample):  # not all at a time: their results may be millions
         results = dict(results_of(engine, several, sample, metrics))
         for system_id, query_id in product(several, sample):
             is_missing = (system_id, query_id) in failed
@@ -66,9 +66,10 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     return len(sample)
 
 
-def in_batches(engine: Engine, systems: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The systems, as many at a time as have some `BATCH` results together, but one at least."""
-    size = max(1, BATCH * len(systems) // max(1, engine.count("ranking")))
+def in_batches(engine: Engine, systems: Sequence[str], sample: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The systems, as many at a time as return some `BATCH` results for the sample together, but one at least."""
+    returned = engine.each("answered_query", ("returned",), where={"query_id": sample})
+    size = max(1, BATCH * len(systems) // max(1, sum(count for (count,) in returned)))
     for start in range(0, len(systems), size):
         yield systems[start : start + size]
 
@@ -97,13 +98,6 @@ def results_of(
         system, query = divmod(int(codes[start]), len(query_ids))
         results = [Result(*row) for row in zip(*(column.to_pylist() for column in own.columns), strict=True)]
         yield (system_ids[system], query_ids[query]), results
-
-
-def coded(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """A number for every id, and the ids that the numbers stand for."""
-    whole = ids.unify_dictionaries().combine_chunks()
-    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
 
 
 def reachable(results: pa.Table, places: int) -> pa.Array:
