@@ -60,6 +60,8 @@ def _visible(value: Any) -> Any:
     kind = type(value)
     if kind is str:
         return visible(value) if WRITTEN_OUT.search(value) else value
+    if value is None or kind is float or kind is int or kind is bool:  # most of what stands in a record
+        return value
     if isinstance(value, PurePath):
         shown = _visible(str(value))
         return value if shown == str(value) else kind(shown)

@@ -3,40 +3,56 @@
 -- reads:  discount, gain, graded_doc, metric
 -- params: -
 -- The local ideal reorders the system's own top k, the recall ideal its top recall_depth.
-with own_doc as (
+-- Documents are ordered once for all metrics that differ in their discount alone. places: 0 where all are looked at.
+with look as (
+    select distinct
+        rank_rule,
+        gain_rule,
+        coalesce(own_depth, 0) as places,
+    from metric
+    where ideal in ('local', 'recall')
+),
+
+own_doc as (
     select
         graded_doc.system_id,
         graded_doc.query_id,
-        metric.metric_id,
-        metric.discount_rule,
+        look.rank_rule,
+        look.gain_rule,
+        look.places,
         gain.gain,
         row_number() over (
-            partition by graded_doc.system_id, graded_doc.query_id, metric.metric_id
+            partition by graded_doc.system_id, graded_doc.query_id, look.rank_rule, look.gain_rule, look.places
             order by gain.gain desc, graded_doc.rank asc
         ) as rank,
     from graded_doc
     inner join gain on graded_doc.grade = gain.grade
-    inner join metric
+    inner join look
         on
-            gain.gain_rule = metric.gain_rule
-            and graded_doc.rank_rule = metric.rank_rule
-            and metric.ideal in ('local', 'recall')
-            and graded_doc.rank <= coalesce(metric.own_depth, graded_doc.rank)
+            gain.gain_rule = look.gain_rule
+            and graded_doc.rank_rule = look.rank_rule
+            and (look.places = 0 or graded_doc.rank <= look.places)
     where gain.gain > 0
 )
 
 select
     own_doc.system_id,
     own_doc.query_id,
-    own_doc.metric_id,
+    metric.metric_id,
     own_doc.rank,
     sum(own_doc.gain * discount.discount) over (
-        partition by own_doc.system_id, own_doc.query_id, own_doc.metric_id
+        partition by own_doc.system_id, own_doc.query_id, metric.metric_id
         order by own_doc.rank
         rows between unbounded preceding and current row
     ) as dcg,
 from own_doc
+inner join metric
+    on
+        own_doc.rank_rule = metric.rank_rule
+        and own_doc.gain_rule = metric.gain_rule
+        and own_doc.places = coalesce(metric.own_depth, 0)
+        and metric.ideal in ('local', 'recall')
 inner join discount
     on
-        own_doc.discount_rule = discount.discount_rule
+        metric.discount_rule = discount.discount_rule
         and own_doc.rank = discount.rank

@@ -19,7 +19,9 @@ with neighbour as (
             order by rank
         ) as score_below,
     from ranked_doc
-    where rank_rule = $rank_rule
+    where
+        rank_rule = $rank_rule
+        and rank <= cast($cutoff as bigint) + 1
 )
 
 select

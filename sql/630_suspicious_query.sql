@@ -1,13 +1,15 @@
 -- suspicious_query: where the ranking's own ranks are not seen to agree with the order of its scores.
 -- grain:  one row per (system_id, query_id)
--- reads:  answered_query, ranked_doc
+-- reads:  answered_query, pulled_answer, ranked_doc
 -- params: cutoff, rank_rule
 -- A quick look, to spare nearly all queries the whole one: when every rank is there once, and the top k by score bear
--- the first k of them in order, the two agree.
+-- the first k of them in order, the two agree. first_rank: the first place where they are not seen to.
+-- Rankings that were reduced while they were read are left out: in them scores fall where ranks rise.
 select
     ranked_doc.system_id,
     ranked_doc.query_id,
     max(answered_query.returned) as returned,
+    min(ranked_doc.rank) as first_rank,
 from ranked_doc
 inner join answered_query
     on
@@ -17,16 +19,14 @@ where
     ranked_doc.rank_rule = $rank_rule
     and ranked_doc.rank <= $cutoff
     and answered_query.lowest_rank is not null
+    and ranked_doc.system_id not in (select reduced.system_id, from pulled_answer as reduced)
+    and case
+        when
+            answered_query.has_plain_ranks
+            and ranked_doc.rank_given - answered_query.lowest_rank + 1 = ranked_doc.rank
+            then false
+        else true
+    end
 group by
     ranked_doc.system_id,
     ranked_doc.query_id
-having
-    max(
-        case
-            when
-                answered_query.has_plain_ranks
-                and ranked_doc.rank_given - answered_query.lowest_rank + 1 = ranked_doc.rank
-                then 0
-            else 1
-        end
-    ) = 1

@@ -2,8 +2,8 @@
 -- grain:  one row per (system_id, query_id)
 -- reads:  contending_result
 -- params: cutoff
--- places: how many of the top k places differ. Documents with equal scores may stand in any order, and so may
--- documents with equal ranks. Rankings without scores, or without ranks, cannot disagree.
+-- places: how many of the top k places differ. first_place: the first of them. Documents with equal scores may stand in
+-- any order, and so may documents with equal ranks. Rankings without scores, or without ranks, cannot disagree.
 with placed as (
     select
         system_id,
@@ -24,6 +24,7 @@ select
     placed.system_id,
     placed.query_id,
     count(*) as places,
+    min(placed.rank) as first_place,
 from placed
 inner join placed as own_place
     on

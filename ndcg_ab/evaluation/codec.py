@@ -28,6 +28,7 @@ SCHEMA = 1
 # What is written beside the fields, for readers, and made again from the fields when it is read: field -> it follows.
 COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}}
 COLUMN_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what stands in a record
 
 
 @cache
@@ -37,6 +38,8 @@ def hints(record: type) -> dict[str, Any]:
 
 def encode(value: Any) -> Any:
     """A record, or what stands in one, ready for JSON."""
+    if value is None or type(value) in PLAIN:
+        return value
     if isinstance(value, Metric):
         return {"name": value.name, "hash": value.hash, "definition": value.definition}
     if isinstance(value, BaseModel):

@@ -2,9 +2,11 @@
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.by_system import by_system, rows_of
 from ndcg_ab.evaluation.examples import MOST
 from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
@@ -50,61 +52,102 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     Each is about one metric, and what it says does not depend on the others. weights: of the queries, where the means
     are weighted.
     """
-    groups: dict[tuple[int, str, bool, bool], list[Metric]] = defaultdict(list)
+    groups: dict[Look, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
         if metric.ties != "given":
             is_condensed = metric.unjudged == "condense"
-            groups[deepest_cutoff([metric]), rank_rule(metric), is_condensed, looks_beyond(metric)].append(metric)
-    found = [finding for group in groups.values() for finding in check_group(engine, group, weights)]
-    places = [name for (name,) in engine.rows("system", ("system_id",), order="place")]
-    return sorted(found, key=lambda finding: places.index(finding.system or ""))
+            look = Look(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            groups[look].append(metric)
+    found: dict[Look, list[Finding]] = {}
+    for rule in dict.fromkeys(look.rule for look in groups):
+        looks = [look for look in groups if look.rule == rule]
+        ranks = own_ranks(engine, looks)
+        found |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
+    places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
+    return sorted(
+        (finding for look in groups for finding in found[look]), key=lambda finding: places[finding.system or ""]
+    )
 
 
-def check_group(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None) -> list[Finding]:
+class Look(NamedTuple):
+    """What metrics have in common that order results alike and look at the same places."""
+
+    rule: str
+    cutoff: int
+    is_condensed: bool
+    beyond: bool
+
+    @property
+    def reach(self) -> int:
+        """Judged documents may stand anywhere in the ranking that a condensed one is made from."""
+        return EVERYTHING - 1 if self.is_condensed else self.cutoff
+
+
+class OwnRanks(NamedTuple):
+    """The first places, by one rule of order, at which a ranking's own ranks are seen to show another order.
+
+    suspicious: (system, query) -> where its ranks are not seen to agree with its scores.  disagreeing: system -> query
+    -> where they show another score.
+    """
+
+    suspicious: Mapping[tuple[str, str], int]
+    disagreeing: Mapping[str, Mapping[str, int]]
+
+    def within(self, reach: int) -> bool:
+        """Whether ranks disagree down to a place."""
+        return any(place <= reach for queries in self.disagreeing.values() for place in queries.values())
+
+
+def own_ranks(engine: Engine, looks: Sequence[Look]) -> OwnRanks:
+    """Looked at once, as deep as any metric does: further down there is nothing that changes what stands above."""
+    reach = max(look.reach for look in looks)
+    engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
+    columns = ("system_id", "query_id", "first_rank")
+    suspicious = {(system, query): place for system, query, place in engine.each("suspicious_query", columns)}
+    disagreeing: dict[str, dict[str, int]] = defaultdict(dict)
+    if suspicious:  # else spares a look at every result
+        beyond = any(look.beyond for look in looks)
+        engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
+        engine.build("disagreeing_query", cutoff=reach)
+        columns = ("system_id", "query_id", "first_place")
+        for system, query, place in engine.each("disagreeing_query", columns, order="query_id"):
+            disagreeing[system][query] = place
+    return OwnRanks(suspicious, disagreeing)
+
+
+def check_group(
+    engine: Engine, look: Look, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
+) -> list[Finding]:
     """The findings of metrics that order results alike and look at the same places."""
-    first = metrics[0]
-    cutoff, rule = deepest_cutoff([first]), rank_rule(first)
-    engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
-    # Judged documents may stand anywhere in the ranking that a condensed one is made from.
-    reach = EVERYTHING - 1 if first.unjudged == "condense" else cutoff
-    engine.build("suspicious_query", cutoff=reach, rank_rule=rule)
-    tied = {(row[0], row[1]): row[2] for row in engine.rows("tied_query", ("system_id", "query_id", "places"))}
-    suspicious = engine.count("suspicious_query")
-    if not tied and not suspicious:  # spares a look at every result
+    engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
+    tied = by_system(engine, "tied_query", ("query_id", "places"))
+    disagree = ranks.within(look.reach)
+    if not tied and not disagree:
         return []
-    engine.build("contending_result", cutoff=EVERYTHING - 1 if looks_beyond(first) else cutoff)
-    engine.build("disagreeing_query", cutoff=reach)
-    disagreeing = engine.count("disagreeing_query")
-    if not tied and not disagreeing:
-        return []
-    engine.build("own_order", places=EVERYTHING if looks_beyond(first) else cutoff)
-    engine.build("sensitive_doc", everything=looks_beyond(first))
+    if disagree:
+        engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
+    engine.build("sensitive_doc", everything=look.beyond)
     too_many = engine.count("sensitive_doc") > BOUNDED
     judged = judgments_of(engine, weights, with_grades=not too_many)
+    columns = ("query_id", "doc_id", "score", "rank_given")
+    sensitive = {} if too_many else by_system(engine, "sensitive_doc", columns)
+    values = [by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics]
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
-        mine = {} if too_many else tied_answers(engine, system_id)
-        places = {query: count for (name, query), count in tied.items() if name == system_id}
-        for metric in metrics:
-            known = values_of(engine, metric, system_id)
-            if disagreeing:
-                found += rank_finding(engine, metric, system_id, known, judged)
+        mine = tied_answers(rows_of(sensitive, system_id))
+        places = dict(rows_of(tied, system_id))
+        for metric, every in zip(metrics, values, strict=True):
+            known = dict(rows_of(every, system_id))
+            found += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
             if places:
                 found.append(tie_finding(metric, system_id, known, mine, judged, places))
     return found
 
 
-def values_of(engine: Engine, metric: Metric, system_id: str) -> dict[str, float]:
-    """query_id -> value."""
-    which = {"metric_id": metric.hash, "system_id": system_id}
-    return dict(engine.each("query_score", ("query_id", "value"), where=which))
-
-
-def tied_answers(engine: Engine, system_id: str) -> dict[str, list[Result]]:
+def tied_answers(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Result]]:
     """query_id -> a system's results where equal scores decide their order."""
     found: dict[str, list[Result]] = defaultdict(list)
-    columns = ("query_id", "doc_id", "score", "rank_given")
-    for query_id, *row in engine.each("sensitive_doc", columns, where={"system_id": system_id}):
+    for query_id, *row in rows:
         found[query_id].append(Result(*row))
     return found
 
@@ -119,23 +162,34 @@ def judgments_of(engine: Engine, weights: Mapping[str, float] | None, *, with_gr
 
 
 def rank_finding(
-    engine: Engine, metric: Metric, system_id: str, known: Mapping[str, float], judged: _Judged
+    engine: Engine,
+    metric: Metric,
+    system_id: str,
+    known: Mapping[str, float],
+    judged: _Judged,
+    ranks: OwnRanks,
+    reach: int,
 ) -> list[Finding]:
-    """Says where the ranks that came with the scores order the results in another way.
+    """Says where the ranks that came with the scores order the results in another way, down to the place `reach`.
 
     Ordered by ranks is every query whose ranks are not seen to be those of its scores: where scores are tied or ranks
     repeated, too, because the metric that the advice names orders all of them so.
     """
-    mine = {"system_id": system_id}
-    queries = engine.read("disagreeing_query", ("query_id",), where=mine, order="query_id")["query_id"]
+    queries = [
+        query
+        for query, place in ranks.disagreeing.get(system_id, {}).items()
+        if place <= reach and ranks.suspicious[system_id, query] <= reach
+    ]
     if not queries:
         return []
     by_rank = dataclasses.replace(metric, ties="given")
     moved = dict(known)
-    for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=mine):
+    where = {"system_id": system_id}
+    for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
         value = value_of(by_rank, grades, all_grades, judged.highest)
-        moved.update((query, value) for query in alike if query in known)
-    first = queries[:MOST].to_pylist()
+        seen = (query for query in alike if query in known and ranks.suspicious[system_id, query] <= reach)
+        moved.update((query, value) for query in seen)
+    first = queries[:MOST]
     here, there = judged.mean(known), judged.mean(moved)
     message = (
         f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"

@@ -3,7 +3,8 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, product
+from itertools import pairwise, product, starmap
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
+from ndcg_ab.evaluation.by_system import coded
 from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_core.measures.metric import Metric
@@ -48,7 +50,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     highest = engine.rows("highest_grade")[0][0]
     ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
-    for several in in_batches(engine, systems):  # not all at a time: their results may be millions
+    for several in in_batches(engine, systems, sample):  # not all at a time: their results may be millions
         results = dict(results_of(engine, several, sample, metrics))
         for system_id, query_id in product(several, sample):
             is_missing = (system_id, query_id) in failed
@@ -66,9 +68,10 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     return len(sample)
 
 
-def in_batches(engine: Engine, systems: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The systems, as many at a time as have some `BATCH` results together, but one at least."""
-    size = max(1, BATCH * len(systems) // max(1, engine.count("ranking")))
+def in_batches(engine: Engine, systems: Sequence[str], sample: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The systems, as many at a time as return some `BATCH` results for the sample together, but one at least."""
+    returned = engine.each("answered_query", ("returned",), where={"query_id": sample})
+    size = max(1, BATCH * len(systems) // max(1, sum(count for (count,) in returned)))
     for start in range(0, len(systems), size):
         yield systems[start : start + size]
 
@@ -90,39 +93,43 @@ def results_of(
     codes = codes[order]
     table = rows.select(["doc_id", "score", "rank_given"]).combine_chunks().take(pa.array(order))
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    keys = keys_of(table)
+    kept = np.ones(len(codes), dtype=bool)
+    for start, end in pairwise(edges if places is not None and len(codes) else ()):
+        if places is not None and end - start > places:
+            kept[start:end] = reachable([values[start:end] for values in keys], places)
+    columns = (column.to_pylist() for column in table.filter(pa.array(kept)).columns)
+    results = list(starmap(Result, zip(*columns, strict=True)))
+    ends = [0, *np.cumsum(kept).tolist()]
     for start, end in pairwise(edges if len(codes) else ()):
-        own = table.slice(start, end - start)
-        if places is not None and own.num_rows > places:
-            own = own.filter(reachable(own, places))
         system, query = divmod(int(codes[start]), len(query_ids))
-        results = [Result(*row) for row in zip(*(column.to_pylist() for column in own.columns), strict=True)]
-        yield (system_ids[system], query_ids[query]), results
+        yield (system_ids[system], query_ids[query]), results[ends[start] : ends[end]]
 
 
-def coded(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
-    """A number for every id, and the ids that the numbers stand for."""
-    whole = ids.unify_dictionaries().combine_chunks()
-    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    return encoded.indices.to_numpy().astype(np.int32), encoded.dictionary.to_pylist()
+def keys_of(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
+    """What may order the results, higher first: the scores as 32-bit floats, the ranks with the sign reversed.
+
+    Not a number where there is none.
+    """
+    scores, ranks = (results[name].cast(pa.float64()).to_numpy() for name in ("score", "rank_given"))
+    with np.errstate(over="ignore"):
+        return [scores.astype(np.float32), -ranks]
 
 
-def reachable(results: pa.Table, places: int) -> pa.Array:
+def reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
     """Which results of a query can stand in its first places: by score, or by the rank that they came with.
 
-    Scores are compared as 32-bit floats, so that whatever ties with the last place in any precision is among them.
+    keys: of the query's results.  Scores are compared as 32-bit floats, so that whatever ties with the last place in
+    any precision is among them.
     """
-    found = np.zeros(results.num_rows, dtype=bool)
-    for name, sign in (("score", 1.0), ("rank_given", -1.0)):
-        column = results[name]
-        if column.null_count == 0:
-            values = sign * column.cast(pa.float64()).to_numpy()
-            if name == "score":
-                with np.errstate(over="ignore"):
-                    values = values.astype(np.float32)
+    found = np.zeros(len(keys[0]), dtype=bool)
+    for values in keys:
+        missing = np.isnan(values)
+        if not missing.any():
             found |= values >= np.partition(values, -places)[-places]
-        elif column.null_count < len(column):  # only some have one, which the core refuses
+        elif not missing.all():  # only some have one, which the core refuses
             found |= True
-    return pa.array(found)
+    return found
 
 
 def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:

@@ -110,14 +110,18 @@ def score_all(
     when_read: WhenRead = lambda read: None,
     *,
     whole: bool = True,
+    summed_up: bool = True,
 ) -> tuple[list[Finding], int]:
-    """Everything before the tests: the data check's findings, and how many queries were computed twice."""
+    """Everything before the tests: the data check's findings, and how many queries were computed twice.
+
+    summed_up: as for `score`.
+    """
     read = pull_all(evaluation, say, engine.memory, whole=whole)
     when_read(read)
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
     say("scoring")
-    score(engine, evaluation.metric_list)
+    score(engine, evaluation.metric_list, summed_up=summed_up)
     say("recomputing a sample")
     parity_queries = verify(engine, evaluation.metric_list)
     say("testing the differences")
@@ -178,14 +182,14 @@ def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, s
     return queries.records if getattr(source, "attributes", ()) else {}
 
 
-def score(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """Ranks, grades and scores every metric at once."""
+def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
+    """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
     refuse_missing_gains(engine, metrics)
     engine.build("dcg_by_rank", "own_ideal_by_rank")
     engine.release("graded_doc")
-    engine.build("query_score", "coverage")
+    engine.build("query_score", *["coverage"] * summed_up)
     engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
-    engine.build("system_summary", "paired_difference")
+    engine.build("paired_difference", *["system_summary"] * summed_up)
 
 
 def conclude(

@@ -12,26 +12,43 @@ from ndcg_ab.evaluation.parity import sample_queries
 from ndcg_ab.evaluation.unmatched_ids import FIRST_QUERIES
 from ndcg_ab.sources import Pulled, Wanted
 from ndcg_ab.sources.reduced import KNOWN_RANK, NotPlainError, Reduced, reduce_rows, starts_of
-from ndcg_ab.sources.spilled import Spilled
+from ndcg_ab.sources.spilled import Spilled, of_queries
 from ndcg_core.measures.metric import Metric
 
-LOOKED_AT = FIRST_QUERIES + 100  # judged queries kept whole: some of the first may not be answered
+LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
 
 
 def wanted_of(metrics: Sequence[Metric], judgments: Pulled) -> Wanted | None:
     """What the metrics and the checks look at, if that is not everything.
 
-    The parity check and the look for ids that never meet take whole queries.
+    The parity check takes whole queries, the look for ids that never meet takes a number for each.
     """
-    if any(looks_beyond(metric) or metric.depth is None for metric in metrics):
+    if judgments.elsewhere or any(looks_beyond(metric) or metric.depth is None for metric in metrics):
         return None
     judged = sorted(judgments.query_ids)
     # One place more than any metric counts shows whether the last one is tied.
-    return Wanted(depth_of(metrics) + 1, frozenset([*judged[:LOOKED_AT], *sample_queries(judged)]))
+    return Wanted(
+        depth_of(metrics) + 1, frozenset(sample_queries(judged)), judged_documents(judgments, judged[:LOOKED_AT])
+    )
+
+
+def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
+    """query_id -> the documents that have a judgment."""
+    rows = of_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
+    rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
+    rows = rows.combine_chunks()
+    if not rows.num_rows:
+        return {}
+    ids, documents = rows["query_id"].chunk(0), rows["doc_id"].chunk(0)
+    starts = starts_of(ids).tolist()
+    return {
+        ids[start].as_py(): documents.slice(start, end - start)
+        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True)
+    }
 
 
 def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
-    """Whether the first judged queries that it answers, of which every row is looked at, are among those kept whole."""
+    """Whether the first judged queries that it answers, in which `met_query` counts, are among those looked at."""
     judged = sorted(judgments.query_ids)
     if len(judged) <= LOOKED_AT:
         return True
@@ -44,7 +61,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric]) 
     None where everything must be looked at, or not all of it is in memory.
     """
     wanted = wanted_of(metrics, judgments)
-    if wanted is None or pulled.elsewhere or judgments.elsewhere or isinstance(pulled.table, Spilled):
+    if wanted is None or pulled.elsewhere or isinstance(pulled.table, Spilled):
         return None
     table = pulled.table.combine_chunks()
     nulls = {name: table[name].null_count for name in ("score", "rank")}

@@ -58,7 +58,7 @@ def grid(
 
 def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
-    findings, _ = pipeline.score_all(evaluation, engine, say, whole=False)
+    findings, _ = pipeline.score_all(evaluation, engine, say, whole=False, summed_up=False)
     columns = paired_columns(engine, evaluation)
     found: dict[tuple[str, str], Comparison] = {}
     families = {

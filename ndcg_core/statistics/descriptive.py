@@ -203,7 +203,9 @@ def _signed_rank_p_value(values: NDArray[np.float64]) -> float:
     magnitudes = np.rint(np.abs(differing) * _DECIMALS)
     order = np.argsort(magnitudes)
     rising = magnitudes[order]
-    before, through = np.searchsorted(rising, rising), np.searchsorted(rising, rising, side="right")
+    edges = np.flatnonzero(rising[1:] != rising[:-1]) + 1
+    firsts, ends = np.append(0, edges), np.append(edges, len(rising))
+    before, through = np.repeat(firsts, ends - firsts), np.repeat(ends, ends - firsts)
     n, ties = len(values), len(values) - len(differing)
     doubled_ranks = before + through + (2 * ties + 1)
     doubled = int(doubled_ranks[differing[order] > 0].sum())

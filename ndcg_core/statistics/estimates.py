@@ -1,7 +1,7 @@
 """Estimates of one comparison from its paired differences: mean, interval, t test, equivalence, detectable effect.
 
 All of them treat the differences of n queries as a sample of one variable (paired analysis) and use Student's t
-distribution with n - 1 degrees of freedom. Sums are taken with `math.fsum`: they do not depend on the order.
+distribution with n - 1 degrees of freedom. Sums are exact ones, rounded once: they do not depend on the order.
 With weights the mean is a ratio, sum(w d) / sum(w), its standard error comes from the residuals w (d - mean), and
 the degrees of freedom from the effective number of queries: what is said of plain differences then holds for
 `Moments` of weighted ones.
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
+from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.flips import TIE_TOLERANCE
 
 Differences = Sequence[float] | NDArray[np.float64]
@@ -89,15 +90,15 @@ def moments(differences: Differences, weights: Differences | None = None) -> Mom
     share = relative_weights(weights, n)
     if np.ptp(share) == 0:
         return Moments(n, mean_difference(values), standard_deviation(values), n - 1)
-    mean = math.fsum((share * values).tolist()) / n
+    mean = exact_sum(share * values) / n
     freedom = max(1.0, effective_number(share) - 1)
     if np.ptp(values) <= TIE_TOLERANCE:
         return Moments(n, mean, 0.0, freedom)
-    second = math.fsum(np.square(share).tolist())
+    second = exact_sum(np.square(share))
     # B as a sum of what is not negative: where one query has nearly all the weight, the terms above cancel.
     others = np.maximum(second - np.square(share), 0) / n**2
-    unbiased = math.fsum((np.square(share) * (np.square(1 - share / n) + others)).tolist())
-    squares = math.fsum(np.square(share * (values - mean)).tolist())
+    unbiased = exact_sum(np.square(share) * (np.square(1 - share / n) + others))
+    squares = exact_sum(np.square(share * (values - mean)))
     return Moments(n, mean, math.sqrt(squares * second / (n * unbiased)), freedom)
 
 
@@ -111,20 +112,20 @@ def relative_weights(weights: Differences, n: int) -> NDArray[np.float64]:
         place = int(np.argmax(wrong))
         raise ValueError(f"weights[{place}] == {values[place]}, must be above 0 and finite")
     values = np.ldexp(values, -int(np.frexp(values.max())[1]))  # so that the sum of large weights is no infinity
-    shares: NDArray[np.float64] = values / (math.fsum(values.tolist()) / n)
+    shares: NDArray[np.float64] = values / (exact_sum(values) / n)
     return shares
 
 
 def effective_number(weights: Differences) -> float:
     """How many equally weighted queries would settle as much: (sum w)^2 / sum w^2, in [1, n]. (Kish 1965.)"""
     share = relative_weights(weights, len(weights))
-    return len(share) ** 2 / math.fsum(np.square(share).tolist())
+    return len(share) ** 2 / exact_sum(np.square(share))
 
 
 def mean_difference(differences: Differences) -> float:
     """Mean of n >= 1 differences, in their unit; the exact sum, rounded once, divided by n. ValueError for n = 0."""
     values = _checked(differences, at_least=1)
-    return math.fsum(values.tolist()) / len(values)
+    return exact_sum(values) / len(values)
 
 
 def standard_deviation(differences: Differences) -> float:
@@ -137,7 +138,7 @@ def standard_deviation(differences: Differences) -> float:
     if np.ptp(values) <= TIE_TOLERANCE:
         return 0.0
     squares = np.square(values - mean_difference(values))
-    return math.sqrt(math.fsum(squares.tolist()) / (len(values) - 1))
+    return math.sqrt(exact_sum(squares) / (len(values) - 1))
 
 
 def t_interval(differences: Differences, level: float = 0.95) -> Interval:

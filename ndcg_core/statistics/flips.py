@@ -33,7 +33,7 @@ COLUMNS = 512
 _BLOCK = 256  # flips drawn together: four words of 64 bits for each row
 _TILE = 4_096  # rows multiplied together: bounds the memory of a worker to some 10 MB
 _FINEST = 40  # no quantum is finer than 2^-40: below lies the noise of floating-point scores
-_EXACT = 51  # a sum of magnitudes below 2^51 quanta leaves room for "total - 2 * chosen" within 2^53
+EXACT = 51  # a sum of magnitudes below 2^51 quanta leaves room for "total - 2 * chosen" within 2^53
 
 # The limit on BLAS threads is the process's own; two calls that overlap would restore each other's limit.
 _blas_limit = threading.Lock()
@@ -80,13 +80,17 @@ def standardised(table: FloatArray, differing: IntArray) -> Family:
 
 
 def _quantise(column: FloatArray, differing: int) -> None:
-    """Round a column, in place, to whole numbers of a quantum 2^-q so coarse that every sum of them is exact.
+    """Round a column, in place, to whole numbers of its quantum."""
+    np.rint(np.ldexp(column, fineness(column, differing)), out=column)
+
+
+def fineness(column: FloatArray, differing: int) -> int:
+    """q: a column's quantum is 2^-q, so coarse that every sum of whole numbers of it is exact.
 
     Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
     number of rows does not enter, only that of differing ones: rows that only other columns need change nothing.
     """
-    q = min(_FINEST, math.floor(_EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
-    np.rint(np.ldexp(column, q), out=column)
+    return min(_FINEST, math.floor(EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
 
 
 def together(families: Sequence[Family]) -> tuple[Family, list[slice]]:

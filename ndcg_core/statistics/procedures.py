@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ndcg_core.statistics.differences_of_two import p_values_of_two
 from ndcg_core.statistics.estimates import Moments, simultaneous_interval, t_test_of
 from ndcg_core.statistics.flips import ENUMERABLE
 from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
@@ -32,9 +33,39 @@ def _own_p_values(
     for own_ids in {pairs.query_ids for pairs in paired} - {done}:
         numbers = [number for number, pairs in enumerate(paired) if pairs.query_ids == own_ids]
         own = [paired[number] for number in numbers]
-        rows = table(own, [pairs.flippable for pairs in own], own_ids)
-        p_values[numbers] = sign_flip_p_values(rows, resamples=resamples, seed=seed, workers=workers)
+        told = p_values_of_two(
+            [pairs.flippable for pairs in own], made_of_two(own), resamples=resamples, seed=seed, workers=workers
+        )
+        for place, p_value in told.items():
+            p_values[numbers[place]] = p_value
+        rest = [place for place in range(len(own)) if place not in told]
+        rows = table([own[place] for place in rest], [own[place].flippable for place in rest], own_ids)
+        p_values[[numbers[place] for place in rest]] = sign_flip_p_values(
+            rows, resamples=resamples, seed=seed, workers=workers
+        )
     return p_values
+
+
+def made_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
+    """Number -> the numbers of two columns of which it is the difference: two candidates', each from the same baseline.
+
+    That is the baseline of the first column of its metric and slice.
+    """
+    known: dict[tuple[str, str | None, str | None], dict[str, int]] = {}
+    roots: dict[tuple[str, str | None, str | None], str] = {}
+    for number, pairs in enumerate(paired):
+        column = pairs.column
+        part = (column.metric, column.attribute, column.slice)
+        if column.baseline == roots.setdefault(part, column.baseline):
+            known.setdefault(part, {})[column.candidate] = number
+    found = {}
+    for number, pairs in enumerate(paired):
+        column = pairs.column
+        part = (column.metric, column.attribute, column.slice)
+        later, earlier = known[part].get(column.candidate), known[part].get(column.baseline)
+        if column.baseline != roots[part] and later is not None and earlier is not None:
+            found[number] = (later, earlier)
+    return found
 
 
 def max_t(
