@@ -380,5 +380,6 @@ def finished(performed: steps.Performed, trouble: str | None) -> Finished:
         comparisons_so_far=bundle.comparisons_so_far,
         reused=performed.reused,
         unobserved=trouble,
+        inputs=bundle.inputs,
         **performed.published,
     )

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
@@ -18,23 +17,22 @@ from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
-from ndcg_ab.evaluation import given_scores, loading, pipeline
+from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.codec import decode, encode
-from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.gates import check_gates
-from ndcg_ab.evaluation.outcome import Finding, Input, Outcome
+from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, Queries, pull, pull_queries, source_of
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
-from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.scores import PULLED as SCORES
-from ndcg_ab.sources.spilled import FEW, Keep, Spilled
+from ndcg_ab.sources.spilled import Keep
+
+from .inputs import PULLED, Place, kept, pulled_from, rankings_from, read_kept, remember, unless_known
 
 Inputs = list[dict[str, Any]]
-PULLED = "pulled"  # the folder of what was pulled, inside the working folder
 OUTCOME = "outcome.json"
 
 
@@ -45,12 +43,14 @@ class Step:
     name: what people see of it; ``{name}`` in it stands for the system.  work: what it does.
     outside: whether it talks to the outside world: then it is tried again when it fails, and given up after a time.
     most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    told: what there is to say of its result; None: nothing.
     """
 
     name: str
     work: Callable[..., Any]
     outside: bool = False
     most_retries: int | None = None
+    told: Callable[[Any], str | None] = lambda found: None
 
     def shown(self, *arguments: Any) -> str:
         """``pull bm25``: the name of this step with these arguments."""
@@ -75,9 +75,15 @@ class Performed:
 # ---- what the steps do
 
 
-def pull_judgments(evaluation: Evaluation, folder: Path) -> dict[str, Any]:
-    pulled = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
-    return kept(pulled, evaluation.judgments_source.shown, "judgments", folder / PULLED / "judgments.parquet")
+def pull_judgments(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    source = evaluation.judgments_source
+    return unless_known(
+        evaluation,
+        Place(source, JUDGMENT, source.shown, "judgments", folder / PULLED / "judgments.parquet"),
+        lambda: pull(source, JUDGMENT, evaluation.directory),
+        anew,
+    )
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
@@ -88,23 +94,28 @@ def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
     return [kept(pulled, evaluation.queries.source.shown, "queries", folder / PULLED / "queries.parquet")]
 
 
-def pull_ranking(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
-    place, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
+def pull_ranking(evaluation: Evaluation, name: str, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
-    source, path = system.source, folder / PULLED / f"ranking{place}.parquet"
-    with memory_of(evaluation, folder) as memory:
+    source, path = system.source, folder / PULLED / f"ranking{at}.parquet"
+
+    def read() -> Pulled:
         pulled = pull(
             source,
             RANKING,
             evaluation.directory,
             queries.texts,
             attributes=pipeline.attributes_for(source, queries),
-            folder=folder / PULLED / f"answers{place}",
+            folder=folder / PULLED / f"answers{at}",
             keep=None if memory.limit is None else Keep(path, memory),
         )
         if pulled.documents is not None:
-            papq.write_table(pulled.documents, folder / PULLED / f"documents{place}.parquet", compression="zstd")
-        return kept(pulled, name, "ranking", path, system.version)
+            papq.write_table(pulled.documents, folder / PULLED / f"documents{at}.parquet", compression="zstd")
+        return pulled
+
+    with memory_of(evaluation, folder) as memory:
+        return unless_known(evaluation, Place(source, RANKING, name, "ranking", path, system.version), read, anew)
 
 
 def pull_scores(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
@@ -134,22 +145,15 @@ def scores_from(evaluation: Evaluation, folder: Path) -> list[Pulled]:
     ]
 
 
-def load_and_check(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
+def load_and_check(evaluation: Evaluation, folder: Path, anew: bool = False) -> list[dict[str, Any]]:
+    """anew: look at rankings again that have not changed."""
     if evaluation.scores:
         return load_scores(evaluation, folder)
     judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
     with opened(evaluation, folder) as engine:
-        rankings = {
-            system.name: Pulled(
-                ranking_from(folder / PULLED / f"ranking{place}.parquet", engine.memory),
-                RANKING,
-                source_of(system.source, evaluation.directory),
-                documents_from(folder / PULLED / f"documents{place}.parquet"),
-            )
-            for place, system in enumerate(evaluation.systems)
-        }
-        loading.load(engine, judgments, queries_from(evaluation, folder), rankings, evaluation)
-        found: list[dict[str, Any]] = encode(check(engine, judgments, rankings, evaluation))
+        rankings = rankings_from(evaluation, folder, judgments, engine.memory, anew)
+        read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings)
+        found: list[dict[str, Any]] = encode(pipeline.load_and_check(engine, read, evaluation))
         return found
 
 
@@ -204,9 +208,21 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
     return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
 
 
-PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True)
+def unchanged(found: Mapping[str, Any]) -> str | None:
+    """Since when an input is known that was not read again."""
+    if found["read"] is None:
+        return None
+    return f"unchanged since {found['read'][:10]}, {results_text(found['rows'], found['kind'])} not read again"
+
+
+def results_text(rows: int, kind: str) -> str:
+    word = "result" if kind == "ranking" else "judgment"
+    return f"{rows:,} {word}{'s' * (rows != 1)}"
+
+
+PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
-PULL_RANKING = Step("pull {name}", pull_ranking, outside=True)
+PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
 PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
 FIND_SAME = Step("look for an evaluation of the same inputs", bundles.find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
@@ -250,11 +266,13 @@ def plain(step: Step, *arguments: Any) -> Any:
 
 
 def announced(say: Callable[[str], None], call: Call = plain, done: Callable[[], None] = lambda: None) -> Call:
-    """The same call; `say` is told what begins, `done` that it ended."""
+    """The same call; `say` is told what begins and what there is to say of its result, `done` that it ended."""
 
     def announcing(step: Step, *arguments: Any) -> Any:
         say(step.shown(*arguments))
         found = call(step, *arguments)
+        if told := step.told(found):
+            say(f"{step.shown(*arguments)}: {told}")
         done()
         return found
 
@@ -271,7 +289,7 @@ def perform(
 ) -> Performed:
     """The whole run.
 
-    call: how a step is called; see `plain`.  force: compute anew what an earlier evaluation has already.
+    call: how a step is called; see `plain`.  force: read and compute anew what an earlier evaluation has already.
     at: the moment that it stands for, and that its dates are of; by default now.  when_kept: told the bundle as soon
     as it is safe, before anything else can fail.
     """
@@ -284,18 +302,19 @@ def perform(
             inputs = [*scores, *call(PULL_QUERIES, evaluation, folder)]
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
-            judgments = call(PULL_JUDGMENTS, evaluation, folder)
+            judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
             queries = call(PULL_QUERIES, evaluation, folder)
-            rankings = [call(PULL_RANKING, evaluation, system.name, folder) for system in evaluation.systems]
+            rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
             inputs = [judgments, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs)
         if same is None:
-            findings = call(LOAD_AND_CHECK, evaluation, folder)
+            findings = call(LOAD_AND_CHECK, evaluation, folder, force)
             parity_queries = None
             if not evaluation.scores:
                 call(SCORE, evaluation, folder)
                 parity_queries = call(VERIFY, evaluation, folder)
             extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries)
+            remember(evaluation, folder)
             bundle = call(KEEP, evaluation, folder, inputs, extremes)
         else:
             bundle = same
@@ -319,41 +338,11 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 # ---- what was pulled, on disk
 
 
-def kept(pulled: Pulled, name: str, kind: str, path: Path, version: str | None = None) -> dict[str, Any]:
-    """Puts a pulled table on disk, where it is not there yet; what is known about it, for the bundle."""
-    if not isinstance(pulled.table, Spilled):
-        papq.write_table(pulled.table, path, compression="zstd")
-    found: dict[str, Any] = encode(Input(name, kind, version, pulled.origin, pulled.count, pulled.digest))
-    return found
-
-
-def pulled_from(path: Path, layout: Layout, source: Any, evaluation: Evaluation) -> Pulled:
-    return Pulled(read_kept(path, layout), layout, source_of(source, evaluation.directory))
-
-
-def read_kept(path: Path, layout: Layout) -> pa.Table:
-    """The table in the types of its layout, with what its source noticed."""
-    remarks = papq.read_schema(path).metadata
-    return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)
-
-
-def ranking_from(path: Path, memory: Memory | None) -> Any:
-    """The same of a ranking, which stays in its file where memory is limited and it is large."""
-    if memory is not None and memory.limit is not None and papq.read_metadata(path).num_rows > FEW:
-        return Spilled(path, memory)
-    return read_kept(path, RANKING)
-
-
 def memory_of(evaluation: Evaluation, folder: Path) -> Memory:
     """What pulling may use; what does not fit goes beside what is pulled, where no other folder is named."""
     spill = evaluation.spill_folder or folder / PULLED / "spill"
     limit = evaluation.resources.memory_limit
     return Memory(limit, spill, has_folder=limit is not None)
-
-
-def documents_from(path: Path) -> pa.Table | None:
-    """Titles and addresses that came along with a ranking."""
-    return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
 
 
 def queries_from(evaluation: Evaluation, folder: Path) -> Queries:

@@ -23,9 +23,10 @@ from typing import Any
 import ndcg_ab.tracking
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows import steps
-from ndcg_ab.history import bundles, database
+from ndcg_ab.history import bundles, database, known_inputs
 from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.report import bundle_files
+from ndcg_ab.sources.content import digest_of_file
 from ndcg_ab.tracking.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
 
@@ -142,7 +143,13 @@ def counted(evaluation: Evaluation, errors: Path) -> Counter[str]:
         f"{evaluation.name}/{keys[ordinal - 1]}" != key for key, ordinal, _ in whole["ordinals"]
     )
     found["not in the tracker"] += len(set(keys) ^ {path.name for path in (output / TRACKED).iterdir()})
-    known = {database.HISTORY, ".publishing"}
+    known = {database.HISTORY, ".publishing", known_inputs.INPUTS}
+    for entry in (parent / known_inputs.INPUTS).iterdir():
+        about = json.loads((entry / known_inputs.ENTRY).read_text())["known"]
+        tables = about.get("tables") or {Path(known_inputs.TABLE).stem: about["table"]}
+        found["known inputs that are not whole"] += any(
+            digest_of_file(entry / f"{name}.parquet") != digest for name, digest in tables.items()
+        )
     found["left over"] += sum(path.name not in folders | known for path in parent.iterdir())
     found["left over"] += sum(path.name not in (evaluation.name, TRACKED, SAID) for path in output.iterdir())
     if errors.exists():

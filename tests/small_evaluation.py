@@ -11,7 +11,7 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows import steps
-from ndcg_ab.history import bundles, database
+from ndcg_ab.history import bundles, database, known_inputs
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.stores import made_once
@@ -111,7 +111,7 @@ def state(evaluation: Evaluation) -> dict[str, Any]:
         query_set = past.rows("evaluation", ("query_set",), order="query_set desc")[0][0]
         found["so_far"] = database.comparisons_so_far(past, query_set)
     for folder in sorted(parent.iterdir()):
-        if folder.is_dir():
+        if folder.is_dir() and folder.name != known_inputs.INPUTS:
             found["bundles"][folder.name] = sorted(path.name for path in folder.iterdir())
     for name in found["bundles"]:
         if not name.startswith("."):

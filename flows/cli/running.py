@@ -108,7 +108,7 @@ def check(
 def run(
     config: ConfigFile,
     force: Annotated[
-        bool, typer.Option("--force", help="Compute anew, even with the inputs and configuration of before.")
+        bool, typer.Option("--force", help="Read and compute anew, even with the inputs and configuration of before.")
     ] = False,
     at: At = None,
     settings: Settings = None,

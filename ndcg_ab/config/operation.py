@@ -14,6 +14,7 @@ from ndcg_ab.config.references import SecretText
 from ndcg_ab.memory import too_little
 
 CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
+SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
 
 
@@ -102,6 +103,11 @@ class Retention(Model):
     )
     query_scores: int | None = Field(
         None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    )
+    inputs: str = Field(
+        "20GB",
+        pattern=SIZE,
+        description="Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.",
     )
 
 

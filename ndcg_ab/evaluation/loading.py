@@ -13,7 +13,7 @@ from ndcg_ab.evaluation.given_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.reduced import ANSWER
+from ndcg_ab.sources.reduced import ANSWER, KNOWN_RANK
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import Spilled, file_of
 
@@ -33,6 +33,7 @@ def load(
     engine.put("pulled_attribute", queries.attribute_table())
     put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
+    engine.put("pulled_known_rank", known_rank_table(rankings))
     engine.put("pulled_failed_query", failed_table(rankings))
     engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
@@ -58,14 +59,23 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
-    schema = pa.schema([("system_id", pa.string()), *ANSWER])
-    tables = [schema.empty_table()]
-    for name, pulled in rankings.items():
-        if pulled.reduced:
-            answers = pulled.reduced.answers
-            names = one_text(name, answers.num_rows).cast(pa.string())
-            tables.append(pa.table([names, *answers.columns], schema=schema))
-    return pa.concat_tables(tables)
+    return by_system(ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced})
+
+
+def known_rank_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """The ranks of relevant documents in reduced rankings, where they are known."""
+    known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
+    return by_system(KNOWN_RANK, {name: ranks for name, ranks in known.items() if ranks is not None})
+
+
+def by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Tables of one schema under each other, with the system's name in every row."""
+    schema = pa.schema([("system_id", pa.string()), *schema])
+    found = [schema.empty_table()]
+    for name, table in tables.items():
+        names = one_text(name, table.num_rows).cast(pa.string())
+        found.append(pa.table([names, *table.columns], schema=schema))
+    return pa.concat_tables(found)
 
 
 def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:

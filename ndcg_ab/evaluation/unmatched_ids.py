@@ -65,7 +65,7 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
     An error where another spelling makes them meet, and where not one of many results is judged; a warning where not
     one of a few is.  Raises WholeNeededError where that cannot be told of reduced rankings.
     """
-    rare = [name for name, met in count_met(engine, FIRST_QUERIES).items() if met.met < FEW_MEET * met.could]
+    rare = [name for name, met in count_met(engine, FIRST_QUERIES).items() if is_rare(met)]
     if not rare:
         return []
     if any(pulled.reduced for pulled in rankings.values()):
@@ -74,7 +74,7 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
     found = []
     for name in rare:
         met = everywhere[name]
-        if met.met >= FEW_MEET * met.could:
+        if not is_rare(met):
             continue
         own, judged = sampled(engine, name, rankings[name], judgments)
         spelling = other_spelling(own, judged)
@@ -99,6 +99,11 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
         examples = examples_of(rankings[name], places[:MOST])
         found.append(Finding(code, CODES[code].severity, message, met.returned, name, examples=examples))
     return found
+
+
+def is_rare(met: Met) -> bool:
+    """Whether so few results are judged that another spelling is looked for."""
+    return met.met < FEW_MEET * met.could
 
 
 def count_met(engine: Engine, queries: int) -> dict[str, Met]:

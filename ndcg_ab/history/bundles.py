@@ -117,7 +117,7 @@ class Bundle:
 class Finished:
     """A finished run: its bundle, where MLflow has it, or why logging is pending.
 
-    reused: an earlier evaluation with the same inputs and configuration stands for it.
+    reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
     unobserved: why Prefect has no record of it, where it has none.
     """
 
@@ -132,6 +132,7 @@ class Finished:
     delivered: int
     pending: str | None
     unobserved: str | None
+    inputs: tuple[dict[str, Any], ...] = ()
 
 
 @contextlib.contextmanager

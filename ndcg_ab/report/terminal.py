@@ -213,6 +213,8 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False) 
             "same inputs and configuration as an earlier evaluation: its result stands",
             highlight=False,
         )
+    elif known := [f"{row['name']} ({row['read'][:10]})" for row in finished.inputs if row.get("read")]:
+        console.print(f"not read again, as unchanged since: {', '.join(known)}", highlight=False, markup=False)
     if finished.delivered:
         console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
     places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,11 @@ def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
 def with_failed(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
+
+
+def failed_of(table: Any) -> tuple[str, ...]:
+    """The queries that a table's place failed on."""
+    return tuple(json.loads((table.schema.metadata or {}).get(FAILED, b"[]")))
 
 
 def staying(table: pa.Table, place: Elsewhere) -> pa.Table:
@@ -171,7 +176,7 @@ class Pulled:
     @property
     def failed(self) -> tuple[str, ...]:
         """The queries that the source failed on: they are missing, not empty."""
-        return tuple(json.loads((self.table.schema.metadata or {}).get(FAILED, b"[]")))
+        return failed_of(self.table)
 
     @property
     def digest(self) -> str:
@@ -193,17 +198,24 @@ class Pulled:
 
 
 class ReducedPull(Pulled):
-    """A ranking that was reduced while it was read: what most ask for is known, and the table is read when it is not.
+    """A ranking that was reduced: what most ask for is known, and the table is read, by `read`, when it is not.
 
-    Nothing was noticed about such a ranking, and no query failed.
+    What its source noticed stands in the metadata of its rows, as in those of a whole table.
     """
 
-    def __init__(self, reduced: Reduced, layout: Layout, source: Source, keep: Keep | None = None) -> None:
-        self.__dict__.update(found=reduced, layout=layout, source=source, documents=None, keep=keep)
+    def __init__(
+        self,
+        reduced: Reduced,
+        layout: Layout,
+        source: Source,
+        read: Callable[[], Any],
+        documents: pa.Table | None = None,
+    ) -> None:
+        self.__dict__.update(found=reduced, layout=layout, source=source, documents=documents, read=read)
 
     @functools.cached_property
     def table(self) -> Any:
-        return self.source.answer(self.layout, Asked({}, keep=self.__dict__["keep"])).table
+        return self.__dict__["read"]()
 
     @property
     def reduced(self) -> Reduced:
@@ -215,7 +227,7 @@ class ReducedPull(Pulled):
         return None
 
     def whole(self) -> Pulled:
-        return Pulled(self.table, self.layout, self.source)
+        return Pulled(self.table, self.layout, self.source, self.documents)
 
     @property
     def count(self) -> int:
@@ -231,11 +243,11 @@ class ReducedPull(Pulled):
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        return ()
+        return remarks_of(self.reduced.rows)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        return ()
+        return failed_of(self.reduced.rows)
 
 
 def in_words(places: list[int], word: str) -> str:

@@ -16,16 +16,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.plain_parquet import reduce_batch, row_batches
-from ndcg_ab.sources.plain_text import SLICE, reduce_slice, slices
+from ndcg_ab.sources.plain_text import SLICE, reduce_slice, reduce_span, slices, spans
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
 from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
 
+igzip: Any
+isal_zlib: Any
 try:
     from isal import igzip, isal_zlib
 except ImportError:  # there is no wheel for this machine
@@ -36,6 +37,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
     *((isal_zlib.error,) if isal_zlib else ()),
 )
 Slice = TypeVar("Slice")
+Made = TypeVar("Made")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at
 
 
@@ -58,6 +60,9 @@ def reduce(
         if file_format != "trec" or columns:
             return None
         with opened(path) as file:
+            if not is_gzipped(path) and hasattr(os, "preadv"):
+                place = file.fileno()
+                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads))
             return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads))
     except UNREADABLE:
         return None
@@ -66,9 +71,12 @@ def reduce(
 def reduce_parquet(path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None) -> Reduced | None:
     if is_gzipped(path):
         return None
+    from ndcg_ab.sources.plain_parquet import Groups, put_together, reduce_group
+
     try:
-        with row_batches(path, columns) as batches:
-            return joined(worked(lambda each: reduce_batch(each, columns, wanted), batches, threads))
+        groups = Groups(path, columns)
+        found = worked(lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads)
+        return joined(put_together(found, wanted))
     except Exception:  # a broken file makes the library raise nearly anything
         return None
 
@@ -82,14 +90,14 @@ def opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(Unpacked(path, igzip.IGzipFile), BLOCK))
 
 
-def worked(work: Callable[[Slice], Reduced], given: Iterable[Slice], threads: int | None) -> Iterator[Reduced]:
+def worked(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:
     """What threads make of each slice, in order; a few slices are there at a time."""
     workers = threads or processors()
     if workers == 1:
         yield from map(work, given)
         return
     with ThreadPoolExecutor(workers) as pool:
-        begun: deque[Future[Reduced]] = deque()
+        begun: deque[Future[Made]] = deque()
         try:
             for each in given:
                 begun.append(pool.submit(work, each))

@@ -1,63 +1,96 @@
-"""Plain Parquet: batches of whole queries, held to the rules that the careful path has for tables."""
+"""Plain Parquet: row groups, each held to the rules that the careful path has for tables, and what joins them."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as papq
 
 from ndcg_ab.sources.columns import breaks_a_rule, typed
-from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted, reduce_rows
+from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted, reduce_rows, starts_of
 from ndcg_ab.sources.schema import RANKING
 
 BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
 
 
-@contextmanager
-def row_batches(path: Path, columns: dict[str, str]) -> Iterator[Iterator[pa.Table]]:
-    """The file in tables of whole queries, as long as each one's rows stand together."""
-    with papq.ParquetFile(path) as file:
-        chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
-        if "score" not in chosen:
+class Groups:
+    """The row groups of a file, each of which a thread reads by itself; NotPlainError where there are no scores."""
+
+    def __init__(self, path: Path, columns: dict[str, str]) -> None:
+        self.path = path
+        self.here = threading.local()
+        with papq.ParquetFile(path) as file:
+            self.chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
+            self.count = file.metadata.num_row_groups
+        if "score" not in self.chosen:
             raise NotPlainError
-        yield whole_queries(file.iter_batches(BATCH, columns=list(chosen.values())), chosen["query_id"])
+
+    def rankings(self, place: int) -> Iterator[pa.Table]:
+        """The rows of a group in pieces, held to the rules that the careful path has for tables."""
+        if not hasattr(self.here, "file"):
+            self.here.file = papq.ParquetFile(self.path, pre_buffer=False)
+        columns = list(self.chosen.values())
+        for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
+            ranking = typed(pa.Table.from_batches([batch]), RANKING, self.chosen, "").combine_chunks()
+            if breaks_a_rule(ranking, spaces=False) or ranking["score"].null_count:
+                raise NotPlainError
+            if ranking.num_rows:
+                yield ranking
 
 
-def whole_queries(batches: Iterator[pa.RecordBatch], query_id: str) -> Iterator[pa.Table]:
-    rest: pa.Table | None = None
-    for batch in batches:
-        table = pa.Table.from_batches([batch])
-        if rest is not None and rest.num_rows:
-            table = pa.concat_tables([rest, table]).combine_chunks()
-        if not table.num_rows:
+class Group(NamedTuple):
+    """What is kept of a group, but for the rows at its ends, whose queries may go on in others.
+
+    first: its first query, or all rows where the group has no more.  last: its last query, or None.
+    """
+
+    first: list[pa.Table]
+    between: list[Reduced]
+    last: list[pa.Table] | None
+
+
+def reduce_group(rankings: Iterable[pa.Table], wanted: Wanted) -> Group:
+    """NotPlainError where a query between the first and the last is not plain."""
+    first: list[pa.Table] | None = None
+    between: list[Reduced] = []
+    waiting: list[pa.Table] = []  # a query that may go on, and others that ended with a piece
+    for ranking in rankings:
+        starts = starts_of(ranking["query_id"].chunk(0)).tolist()
+        waiting.append(ranking.slice(0, starts[1] if len(starts) > 1 else None))
+        refuse_many(waiting)
+        if len(starts) == 1:
             continue
-        cut = last_query(table[query_id])
-        if cut:
-            yield table.slice(0, cut)
-        rest = table.slice(cut)
-        if rest.num_rows > MOST_ROWS:
-            raise NotPlainError
-    if rest is not None and rest.num_rows:
-        yield rest
+        if first is None:
+            first = waiting
+        else:
+            between.append(reduced(waiting, wanted))
+        if starts[1] < starts[-1]:
+            between.append(reduced([ranking.slice(starts[1], starts[-1] - starts[1])], wanted))
+        waiting = [ranking.slice(starts[-1])]
+    return Group(waiting, [], None) if first is None else Group(first, between, waiting)
 
 
-def last_query(query_ids: pa.ChunkedArray) -> int:
-    """Where the rows of the last query begin."""
-    ids = query_ids.combine_chunks() if query_ids.num_chunks > 1 else query_ids.chunk(0)
-    if ids.null_count:
+def put_together(groups: Iterable[Group], wanted: Wanted) -> Iterator[Reduced]:
+    """What is kept of all groups, in order; NotPlainError where a query at the end of one is not plain."""
+    waiting: list[pa.Table] = []
+    for group in groups:
+        waiting += group.first
+        refuse_many(waiting)
+        if group.last is not None:
+            yield reduced(waiting, wanted)
+            yield from group.between
+            waiting = group.last
+    if waiting:
+        yield reduced(waiting, wanted)
+
+
+def reduced(rankings: list[pa.Table], wanted: Wanted) -> Reduced:
+    return reduce_rows(pa.concat_tables(rankings).combine_chunks(), wanted)
+
+
+def refuse_many(rankings: list[pa.Table]) -> None:
+    if sum(ranking.num_rows for ranking in rankings) > MOST_ROWS:
         raise NotPlainError
-    differs = np.flatnonzero(pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False))
-    return int(differs[-1]) + 1 if len(differs) else 0
-
-
-def reduce_batch(table: pa.Table, columns: dict[str, str], wanted: Wanted) -> Reduced:
-    """A batch's rows that are kept, and its answers; NotPlainError where it breaks a rule."""
-    chosen = RANKING.check_columns("", table.column_names, columns)
-    ranking = typed(table, RANKING, chosen, "").combine_chunks()
-    if breaks_a_rule(ranking, spaces=False) or ranking["score"].null_count:
-        raise NotPlainError
-    return reduce_rows(ranking, wanted)

@@ -4,6 +4,8 @@ A slice is plain where its bytes below 33 are five delimiters and a line end for
 line has the file's tag, it is UTF-8, and no query begins with "#".
 """
 
+import os
+import threading
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -21,6 +23,7 @@ LARGEST_QUERY = 1 << 26  # bytes of one query's rows
 WINDOW = 1 << 16
 FIELDS = 6
 FIRST_SIGN = 33  # bytes below it are white space or control characters
+LONGEST_TAG = 256  # bytes, with the delimiter before it and the end of the line
 NAMES = ["query_id", "unused", "doc_id", "rank", "score", "tag"]
 TYPES = {"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64(), "rank": pa.float64()}
 
@@ -31,8 +34,67 @@ class Form:
     def __init__(self, first_line: bytes) -> None:
         self.delimiter = b"\t" if b"\t" in first_line and b" " not in first_line.strip() else b" "
         self.end = self.delimiter + first_line.rpartition(self.delimiter)[2]
-        if len(self.end) < 3:
+        if not 3 <= len(self.end) <= LONGEST_TAG:
             raise NotPlainError
+
+
+def spans(file: int, size: int = SLICE) -> Iterator[tuple[Form, int, int]]:
+    """Where texts of whole queries begin and end in an open file, as long as each one's rows stand together.
+
+    Those who work at them read them: here only what stands around a cut is looked at.
+    """
+    whole = os.fstat(file).st_size
+    first = os.pread(file, LONGEST_LINE, 0)
+    end_of_first = first.find(b"\n") + 1
+    if not end_of_first and len(first) < whole:
+        raise NotPlainError
+    form = Form(first[:end_of_first] if end_of_first else first + b"\n")
+    start = 0
+    while start < whole:
+        end = start + size
+        while end < whole and (cut := cut_before(file, start, end, form.delimiter)) == start:
+            end += size
+            if end - start > LARGEST_QUERY:
+                raise NotPlainError
+        yield form, start, cut if end < whole else whole
+        start = cut if end < whole else whole
+
+
+def cut_before(file: int, start: int, end: int, delimiter: bytes) -> int:
+    """Where the query begins of which the last whole line before `end` is; `start` where it goes back to that."""
+    window = WINDOW
+    while True:
+        low = max(start, end - window)
+        text = os.pread(file, end - low, low)
+        line = 0 if low == start else text.find(b"\n") + 1
+        if found := last_query(text[line:], len(text) - line, delimiter):
+            return low + line + found
+        if low == start:
+            return start
+        window *= 4
+
+
+class Held(threading.local):
+    """Room that a thread reads each of its slices into: new memory costs more time than reading does."""
+
+    room = bytearray()
+
+
+HELD = Held()
+
+
+def reduce_span(file: int, form: Form, start: int, end: int, wanted: Wanted) -> Reduced:
+    """What is kept of a slice of an open file."""
+    length = end - start
+    if len(HELD.room) <= length:
+        HELD.room = bytearray(length + (length >> 2) + 1)
+    text = HELD.room
+    if os.preadv(file, [memoryview(text)[:length]], start) != length:
+        raise NotPlainError
+    if text[length - 1] != ord("\n"):
+        text[length] = ord("\n")
+        length += 1
+    return reduce_slice(form, text, length, wanted)
 
 
 def slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[Form, bytes, int]]:
@@ -80,14 +142,14 @@ def last_query(text: bytes, length: int, delimiter: bytes) -> int:
         window *= 4
 
 
-def reduce_slice(form: Form, text: bytes, length: int, wanted: Wanted) -> Reduced:
+def reduce_slice(form: Form, text: bytes | bytearray, length: int, wanted: Wanted) -> Reduced:
     """A slice's rows that are kept, and its answers; NotPlainError where it is not plain."""
     table = parsed(form, text, length)
     refuse_other_bytes(form, text, length, table["query_id"].chunk(0))
     return reduce_rows(table, wanted)
 
 
-def parsed(form: Form, text: bytes, length: int) -> pa.Table:
+def parsed(form: Form, text: bytes | bytearray, length: int) -> pa.Table:
     """The columns of a ranking, by the reader and in the types of the careful path.
 
     The reader would take a byte order mark off every slice.
@@ -107,17 +169,19 @@ def parsed(form: Form, text: bytes, length: int) -> pa.Table:
         raise NotPlainError from None
 
 
-def refuse_other_bytes(form: Form, text: bytes, length: int, query_ids: pa.Array) -> None:
+def refuse_other_bytes(form: Form, text: bytes | bytearray, length: int, query_ids: pa.Array) -> None:
     """What the reader does not see: other tags, empty fields, white space in fields, other ends of lines, comments.
 
-    The reader found five delimiters in each line, so that one further byte below 33 for each of them is its end.
+    The reader found five delimiters in each line, so that one further byte below 33 for each of them is its end: each
+    a line feed, and before it the tag.
     """
     count = len(query_ids)
     signs = np.frombuffer(text, dtype=np.uint8, count=length)
     is_end = signs < FIRST_SIGN
     if np.count_nonzero(is_end) != FIELDS * count or is_end[0] or (is_end[1:] & is_end[:-1]).any():
         raise NotPlainError
-    if text.count(form.end, 0, length) != count:
+    ends = np.flatnonzero(signs == ord("\n"))
+    if len(ends) != count or not all_end_with(form.end, signs, ends):
         raise NotPlainError
     if (first_signs(query_ids) == ord("#")).any():
         raise NotPlainError
@@ -126,6 +190,21 @@ def refuse_other_bytes(form: Form, text: bytes, length: int, query_ids: pa.Array
             str(memoryview(text)[:length], "utf-8")
         except UnicodeDecodeError:
             raise NotPlainError from None
+
+
+def all_end_with(end: bytes, signs: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> bool:
+    """Whether the same bytes lead to each of the places, eight looked at together."""
+    eights: npt.NDArray[np.uint64] = np.ndarray((len(signs) - 7,), dtype="<u8", buffer=signs, strides=(1,))
+    if ends[0] < max(len(end), 8) - 1:
+        return False
+    if len(end) < 8:
+        unread = np.uint64(8 * (8 - len(end)))
+        return bool((eights[ends - 7] >> unread == np.uint64(int.from_bytes(end, "little"))).all())
+    for at in {*range(0, len(end) - 7, 8), len(end) - 8}:
+        wanted = np.uint64(int.from_bytes(end[at : at + 8], "little"))
+        if not (eights[ends - (len(end) - 1) + at] == wanted).all():
+            return False
+    return True
 
 
 def first_signs(texts: pa.Array) -> npt.NDArray[np.uint8]:

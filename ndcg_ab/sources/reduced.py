@@ -7,13 +7,13 @@ them, and of some queries all rows.  Nothing that is left out can stand in a pla
 - what ties with the last place in 64 or in 32 bits, or lies 1e-6 of it below, as `sensitive_doc` looks, is among them;
 - how many documents a query has, and the ends of its ranks and scores, stand in `answers`, which `answered_query` takes
   as they are; `odd_answer`, `returned`, `finding` and all that asks for depths read those;
-- the parity check and `met_query` look at whole queries, which are kept whole;
+- the parity check looks at whole queries, which are kept whole; for `met_query` judged documents are counted;
 - a document that comes twice, rows that rise, a value that is no number: such a file is never reduced;
 - who asks for anything else (`Pulled.table`) has the file read whole.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -31,8 +31,14 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 MASKS = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)
 ANSWER = pa.schema(
     [("query_id", pa.string()), ("returned", pa.int64()), ("lowest_rank", pa.int64()), ("highest_rank", pa.int64())]
-    + [("has_plain_ranks", pa.bool_()), ("lowest_score", pa.float64()), ("highest_score", pa.float64())]
+    + [
+        ("has_plain_ranks", pa.bool_()),
+        ("lowest_score", pa.float64()),
+        ("highest_score", pa.float64()),
+        ("met", pa.int64()),
+    ]
 )
+KNOWN_RANK = pa.schema([("query_id", pa.string()), ("doc_id", pa.string()), ("rank", pa.int64())])
 
 Whole = npt.NDArray[np.int64]
 Real = npt.NDArray[np.float64]
@@ -45,19 +51,27 @@ class NotPlainError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """What is kept. depth: of every query so many rows. whole: the queries of which every row is kept."""
+    """What is kept. depth: of every query so many rows. whole: the queries of which every row is kept.
+
+    judged: of the queries in which judged documents are counted at any depth, their ids.
+    """
 
     depth: int
     whole: frozenset[str]
+    judged: Mapping[str, pa.Array] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class Reduced:
-    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows."""
+    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows.
+
+    ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
+    """
 
     rows: pa.Table
     answers: pa.Table
     count: int
+    ranks: pa.Table | None = None
 
     def answers_of_copies(self) -> pa.Table:
         """What the answers of a ranking and of its copy have in common, in whatever order their queries stand."""
@@ -80,9 +94,13 @@ def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
     refuse_twice(doc_ids, np.repeat(np.arange(len(starts), dtype=np.uint64), lengths))
     heads = query_ids.take(pa.array(starts))
     kept = np.minimum(lengths, wanted.depth)
+    met: list[int | None] = [None] * len(heads)
     for place, query_id in enumerate(heads.to_pylist()):
         if query_id in wanted.whole:
             kept[place] = lengths[place]
+        if query_id in wanted.judged:
+            own = doc_ids.slice(starts[place], lengths[place])
+            met[place] = pc.sum(pc.is_in(own, value_set=wanted.judged[query_id])).as_py()
     for place in tied(scores, starts, lengths, kept):
         kept[place] += ties_below(scores[starts[place] : lasts[place] + 1], int(kept[place]))
     places = np.repeat(starts - np.cumsum(kept) + kept, kept) + np.arange(kept.sum())
@@ -91,12 +109,12 @@ def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
         ranks = rank.to_numpy()
         refuse_other_ranks(ranks, starts)
         low, high, is_plain = ranks[starts].astype(np.int64), ranks[lasts].astype(np.int64), np.ones(len(starts), bool)
-    answers = [heads, lengths, low, high, is_plain, scores[lasts], scores[starts]]
+    answers = [heads, lengths, low, high, is_plain, scores[lasts], scores[starts], met]
     rows = table.take(pa.array(places)).cast(RANKING.schema)
     return Reduced(rows, table_of(answers, ANSWER), len(scores))
 
 
-def table_of(columns: Sequence[pa.Array | npt.NDArray[Any] | None], schema: pa.Schema) -> pa.Table:
+def table_of(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
     """A table of columns; None stands for one without values, which is not the first."""
     count = len(cast(pa.Array, columns[0]))
     arrays = [

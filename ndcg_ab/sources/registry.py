@@ -89,7 +89,7 @@ def pull(
     """
     source = source_of(described, directory)
     if wanted and (reduced := source.reduce(layout, wanted, threads)):
-        return ReducedPull(reduced, layout, source, keep)
+        return ReducedPull(reduced, layout, source, lambda: source.answer(layout, Asked({}, keep=keep)).table)
     found = source.answer(layout, Asked(queries or {}, attributes or {}, folder, keep))
     table = found.table
     if keep is not None and not isinstance(table, Spilled):

@@ -52,6 +52,10 @@ class Store(ABC):
     def has(self, name: str) -> bool:
         raise NotImplementedError
 
+    def mark(self, name: str) -> str | None:
+        """What the store calls this content of an object; None where it has no name for it."""
+        raise NotImplementedError
+
     def below(self, name: str) -> list[str]:
         """The objects whose path begins with a folder's."""
         raise NotImplementedError
@@ -103,6 +107,11 @@ class Objects(Store):
 
         with self.meaning():
             return bool(self.system.get_file_info(name).type == fs.FileType.File)
+
+    def mark(self, name: str) -> str | None:
+        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
+            etag, *others, generation, size = mark_of(stream.metadata())
+        return repr((etag, *others, generation, size)) if etag or generation else None
 
     def below(self, name: str) -> list[str]:
         from pyarrow import fs

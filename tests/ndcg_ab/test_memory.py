@@ -35,7 +35,7 @@ def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path) -> None:
         assert engine.connection.execute(asked).fetchall()[0][1] == 1
 
 
-@pytest.mark.parametrize("limit", ["599MB", "0.5GB", "1%"])
+@pytest.mark.parametrize("limit", ["799MB", "0.5GB", "1%"])
 def test_a_limit_that_is_too_small_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}.__getitem__)
     with pytest.raises(InputError, match=rf"'{limit}'.* is too little .* must be {LEAST // 10**6}MB or more"):
@@ -95,7 +95,7 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
 
 
 def test_a_full_spill_folder_is_a_sentence(tmp_path: Path) -> None:
-    with DuckDBEngine(memory_limit="600MB", spill=tmp_path, threads=1) as engine:
+    with DuckDBEngine(memory_limit="800MB", spill=tmp_path, threads=1) as engine:
         engine.connection.execute("set memory_limit = '20MB'")
         engine.connection.execute("set max_temp_directory_size = '1MB'")
         with pytest.raises(InputError, match=rf"{tmp_path}: there is no room .*--spill"):

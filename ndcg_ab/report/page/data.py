@@ -94,6 +94,7 @@ def gather(
         engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
         missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
+        missed = with_known_ranks(engine, missed)
     shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
     known, trouble = None if outcome.is_given else came_along(engine, shown), None
     if documents:
@@ -114,6 +115,21 @@ def gather(
         documents=known,
         trouble=trouble,
     )
+
+
+def with_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
+    """The same rows; in rankings of which only the first results are here, documents have the ranks that are known."""
+    try:
+        known = engine.read("known_rank")
+    except SqlError:  # a bundle of a version that has every ranking whole
+        return missed
+    if known.num_rows == 0:
+        return missed
+    ranks = {tuple(row[:3]): row[3] for row in zip(*(column.to_pylist() for column in known.columns), strict=True)}
+    columns = (missed[name].to_pylist() for name in ("system_id", "query_id", "doc_id", "rank"))
+    found = [ranks.get((system, query, doc), rank) for system, query, doc, rank in zip(*columns, strict=True)]
+    place = missed.schema.get_field_index("rank")
+    return missed.set_column(place, missed.schema.field(place), pa.array(found, missed.schema.field(place).type))
 
 
 def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:
@@ -140,7 +156,7 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
 
     def counted(pulled: Pulled) -> dict[str, Any]:
         count = pulled.count
-        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None}
+        return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None, "read": None}
 
     def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:
         origin = f"{kind_of(source.given.data)} in memory" if source.given else source.origin

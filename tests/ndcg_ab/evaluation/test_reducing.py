@@ -70,8 +70,8 @@ def test_a_ranking_that_answers_few_of_the_first_judged_queries_is_read_whole(
 def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reducing, "LOOKED_AT", 2)
     asked = []
-    pull = files.File.pull
-    monkeypatch.setattr(files.File, "pull", lambda self, *rest: asked.append(self.origin) or pull(self, *rest))
+    answer = files.File.answer
+    monkeypatch.setattr(files.File, "answer", lambda self, *rest: asked.append(self.origin) or answer(self, *rest))
     given = evaluation(tmp_path, spelt="x{}")
     found = []
     for whole in (False, True):

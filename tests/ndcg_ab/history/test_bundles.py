@@ -70,7 +70,7 @@ def test_two_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     assert sorted(ordinals(folders)) == [1, 2]
     assert rows_of(small(tmp_path), "select ordinal from evaluation order by ordinal") == [(1,), (2,)]
     assert sorted(path.name for path in (tmp_path / "out" / "small").glob("*")) == sorted(
-        [*(folder.name for folder in folders), "history.duckdb"]
+        [*(folder.name for folder in folders), "history.duckdb", "inputs"]
     )
 
 

@@ -62,6 +62,7 @@ def test_the_first_rows_are_kept_and_all_rows_of_the_queries_that_are_wanted(
         "has_plain_ranks": True,
         "lowest_score": 2.5,
         "highest_score": 9.5,
+        "met": None,
     }
 
 
@@ -272,6 +273,17 @@ def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None 
     path = folder / "system.parquet"
     papq.write_table(table, path, row_group_size=10)
     return reduce(path, "parquet", columns or {}, WANTED, threads=2)
+
+
+def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
+    """Documents that were not returned do not count, nor do queries that nobody asks about."""
+    path = written(tmp_path, plain_lines())
+    own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
+    wanted = Wanted(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
+    found = reduce(path, "trec", {}, wanted, threads=2, size=100)
+    assert found is not None
+    assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
+    assert found.answers["met"].null_count == QUERIES - 1
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.flows.steps import kept, pulled_from
+from ndcg_ab.flows.inputs import kept, pulled_from
 from ndcg_ab.sources import RANKING, Pulled, source_of
 from ndcg_ab.sources.base import Remark, with_remarks
 from tests.small_evaluation import small
