@@ -1,6 +1,6 @@
 -- near_document: unjudged results near the top that could be a judged document of the query, spelt otherwise.
 -- grain:  one row per (system_id, query_id, doc_id, judged_id)
--- reads:  graded_doc, judgment
+-- reads:  judgment, ranked_doc
 -- params: places, affixed, rank_rule
 -- kind:   query
 -- A wide net, drawn tight by `ndcg_ab.evaluation.near_ids`: ids that agree without case, zeros, quotes and spaces in
@@ -9,14 +9,18 @@
 -- the system returned as well are other documents.
 with top_doc as (
     select
-        system_id,
-        query_id,
-        doc_id,
-        is_judged,
-    from graded_doc
+        ranked_doc.system_id,
+        ranked_doc.query_id,
+        ranked_doc.doc_id,
+        judgment.doc_id is not null as is_judged,
+    from ranked_doc
+    left join judgment
+        on
+            ranked_doc.query_id = judgment.query_id
+            and ranked_doc.doc_id = judgment.doc_id
     where
-        rank_rule = $rank_rule
-        and rank <= $places
+        ranked_doc.rank_rule = $rank_rule
+        and ranked_doc.rank <= $places
 ),
 
 unjudged_doc as (

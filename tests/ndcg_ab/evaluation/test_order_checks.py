@@ -223,6 +223,30 @@ def test_findings_depend_on_no_order_and_no_depth(metrics: list[str]) -> None:
     assert "ndcg@1 lies between 0.5000 and 1.0000" in found.message
 
 
+@pytest.mark.parametrize("rule", ["ndcg{}@{}", "ndcg{}@{}; ties=average"])
+def test_what_several_cutoffs_tell_together_each_tells_alone(rule: str) -> None:
+    """Ranks disagree at the first, the fourth and the sixth place, and in a query whose scores are tied."""
+    draw = random.Random(9)
+    judgments = {f"q{number}": {name: float(draw.randrange(3)) for name in "abcdefgh"} for number in range(8)}
+    swapped = {"q0": (1, 2), "q1": (4, 5), "q2": (6, 7), "q3": (4, 5), "q4": (1, 8)}
+    rankings = {}
+    for query in judgments:
+        ranks = list(range(1, 9))
+        one, other = swapped.get(query, (1, 1))
+        ranks[one - 1], ranks[other - 1] = ranks[other - 1], ranks[one - 1]
+        scores = [9.0 - place // 2 if query in ("q3", "q5") else 9.0 - place for place in range(8)]
+        rankings[query] = ranked(*zip(draw.sample("abcdefgh", 8), scores, ranks, strict=True))
+    name, _, choice = rule.partition("; ")
+    metrics = [name.format(f"({choice})" if choice else "", cutoff) for cutoff in (2, 5)]
+    together = outcome_of(judgments, {"new": rankings}, metrics).findings
+    alone = [outcome_of(judgments, {"new": rankings}, [metric]).findings for metric in metrics]
+    codes = ("rank_disagrees", "tied_places")
+    assert [each for each in together if each.code in codes] == [
+        each for findings in alone for each in findings if each.code in codes
+    ]
+    assert {each.count for each in together if each.code == "rank_disagrees"} == {2, 4}
+
+
 def test_ties_that_move_nothing_name_no_range() -> None:
     ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
     (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
