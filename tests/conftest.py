@@ -1,6 +1,8 @@
 """What holds for every test."""
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,11 @@ from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which import as much
 # Nothing in the tests may reach for a server or a store of the developer's own.
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
+UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
 for name in SERVERS:
     os.environ.pop(name, None)
 
@@ -37,15 +41,26 @@ def _nobody_s_servers() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end.
-
-    Tests of servers, browsers, values and drawn examples are not traced for coverage, which would take a third of the
-    time: but for a few lines, what they run, others run, too.
-    """
+    """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end."""
     here = Path(__file__).parent
     for item in items:
         if here / "slow" in item.path.parents:
             item.add_marker("slow")
-        if {here / "slow", here / "sql"} & {*item.path.parents} or is_hypothesis_test(getattr(item, "obj", None)):
-            item.add_marker("no_cover")
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, here / "slow" not in item.path.parents))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """Tests of servers, browsers, values and drawn examples are not traced for coverage, nor are their fixtures.
+
+    It would take a fifth more of their time: but for a few lines, what they run, others run, too.
+    """
+    controller = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    is_drawn = is_hypothesis_test(getattr(item, "obj", None))
+    if controller is None or not (is_drawn or UNTRACED & {*item.path.parents}):
+        return (yield)
+    controller.pause()
+    try:
+        return (yield)
+    finally:
+        controller.resume()

@@ -12,14 +12,21 @@ from pathlib import Path
 
 from tests.servers import free_port
 
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of a Java that lives for seconds
+DAEMONS = {  # in the environment of the scripts that begin one
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_DAEMON_MEMORY": "256m",
+    "SPARK_DAEMON_JAVA_OPTS": LIGHT,
+    "SPARK_LAUNCHER_OPTS": LIGHT,
+}
 # What a few rows need: one task at a time, and plans that are interpreted, since compiling them takes longer.
 CONF = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": LIGHT,
+    "spark.executor.extraJavaOptions": LIGHT,
     "spark.sql.shuffle.partitions": 1,
     "spark.default.parallelism": 1,
     "spark.sql.adaptive.enabled": False,
@@ -46,7 +53,7 @@ def standalone(folder: Path) -> Iterator[str]:
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     worker = ["org.apache.spark.deploy.worker.Worker", address, "--host", "127.0.0.1", "--webui-port", "0"]
     worker += ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work")]
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m"}
+    environment = os.environ | DAEMONS
     with (folder / "spark.log").open("wb") as log, contextlib.ExitStack() as ended:
         for command in (master, worker):
             process = subprocess.Popen([*begin, *command], stdout=log, stderr=log, env=environment)
@@ -67,7 +74,7 @@ def connect(folder: Path) -> Iterator[str]:
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     for key, value in conf.items():
         command += ["--conf", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+    environment = os.environ | DAEMONS
     with (folder / "connect.log").open("wb") as log, contextlib.ExitStack() as ended:
         process = subprocess.Popen([*command, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=folder)
         ended.callback(end, process)

@@ -7,7 +7,6 @@ Of each the text columns are as unfriendly as they can be made there: in other o
 import contextlib
 import importlib
 import json
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -119,38 +118,6 @@ def postgres(tables: Tables, _: Path) -> Iterator[Run]:
             yield run
 
 
-SPARK = {  # no port but on loopback, and no code compiled for tables of a hundred rows
-    "driver.bindAddress": "127.0.0.1",
-    "driver.host": "127.0.0.1",
-    "log.level": "ERROR",
-    "sql.adaptive.enabled": "false",
-    "sql.codegen.factoryMode": "NO_CODEGEN",
-    "sql.codegen.wholeStage": "false",
-    "sql.shuffle.partitions": "1",
-    "ui.enabled": "false",
-    "ui.showConsoleProgress": "false",
-}
-
-
-@contextlib.contextmanager
-def spark(tables: Tables, folder: Path) -> Iterator[Run]:
-    library("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Java is not installed, which Spark needs: apt-get install openjdk-17-jre-headless")
-    sessions = importlib.import_module("pyspark.sql").SparkSession
-    is_ours = sessions.getActiveSession() is None
-    builder = sessions.builder.master("local[1]")
-    for name, value in SPARK.items():
-        builder = builder.config(f"spark.{name}", value)
-    session = builder.getOrCreate()
-    for name in ("judgments", "rankings"):  # each takes a while
-        importlib.import_module("pyarrow.parquet").write_table(tables[name], folder / f"{name}.parquet")
-        session.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
-    yield lambda query: [tuple(row) for row in session.sql(query).collect()]
-    if is_ours:
-        session.stop()
-
-
 WAREHOUSES: dict[str, Callable[[Tables, Path], contextlib.AbstractContextManager[Run]]] = {
     "duckdb": duckdb,
     "postgres": postgres,
@@ -158,7 +125,6 @@ WAREHOUSES: dict[str, Callable[[Tables, Path], contextlib.AbstractContextManager
     "clickhouse": clickhouse,
     "datafusion": datafusion,
     "polars": polars,
-    "spark": spark,
 }
 
 

@@ -9,6 +9,7 @@ from ndcg_ab import __version__
 from . import about, comparing, planning, running, scheduling, starting, writing
 from .ending import Program
 from .mistakes import Command
+from .spared import spare_searches
 from .streams import prepare_streams
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ def main(
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
+    spare_searches()
     prepare_streams()
 
 

@@ -21,22 +21,22 @@ def beside(directory: Path) -> Iterator[None]:
     A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
     configuration); it comes back at the end.
     """
-    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if is_another(name, directory)}
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    others = {top for top in tops if is_another(top, directory)}
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in others}
     sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
     try:
         yield
     finally:
         sys.path.remove(str(directory))
-        tops = {name.partition(".")[0] for name in aside}
-        for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
+        for name in [name for name in sys.modules if name.partition(".")[0] in others]:
             del sys.modules[name]
         sys.modules.update(aside)
 
 
-def is_another(name: str, directory: Path) -> bool:
-    """Whether an imported module, or the package that it is in, has a namesake in `directory`."""
-    top = name.partition(".")[0]
+def is_another(top: str, directory: Path) -> bool:
+    """Whether an imported module that is in no package, or a package, has a namesake in `directory`."""
     if top in sys.stdlib_module_names or top in OURS:
         return False
     here = [directory / top / "__init__.py", directory / f"{top}.py"]

@@ -300,11 +300,12 @@ def check_overlap(lab: Lab) -> None:
     expect("no other gate failed", len(lab.events("ndcg-ab.gate.failed")) == 1)
 
 
-def check_old_deployment(lab: Lab) -> None:
-    print("A deployment that version 0.1.0 made")
-    body = {"name": "older", "flow_id": lab.deployment("same")["flow_id"], "entrypoint": "flows.evaluation.evaluate"}
-    lab.api("/deployments/", body)
-    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "same.yaml")
+def deploy(lab: Lab) -> None:
+    print("Two deployments, beside one that version 0.1.0 made")
+    flow = lab.api("/flows/", {"name": "ndcg-ab"})
+    lab.api("/deployments/", {"name": "older", "flow_id": flow["id"], "entrypoint": "flows.evaluation.evaluate"})
+    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml")
+    print(said.rstrip())
     told = "ndcg-ab/older was deployed by version 0.1.0 and cannot run any more: deploy its configuration again"
     expect("deploy says what to do about it", told in said, said)
     expect("and nothing about others", "ndcg-ab/same was" not in said and "ndcg-ab/worse was" not in said, said)
@@ -352,8 +353,7 @@ def main() -> None:
             said = lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", code=2)
             expect("a pool that is not there: how to make it", "prefect work-pool create local" in said, said)
             lab.command("prefect", "work-pool", "create", "local", "--type", "process")
-            print(lab.command("ndcg_ab.flows.cli.app", "deploy", "worse.yaml", "same.yaml").rstrip())
-            check_old_deployment(lab)
+            deploy(lab)
             with lab.process("prefect", "worker", "start", "--pool", "local"):
                 check_deployment(lab)
                 check_gate(lab)

@@ -43,9 +43,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     """A new environment with the wheel alone; the dependencies are lent by this one, its checkout is not."""
     folder = tmp_path_factory.mktemp("wheel")
     wheel = built(folder)
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     binaries = folder / "venv" / "bin"
-    install = [binaries / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
+    install = [sys.executable, "-m", "pip", "--python", binaries / "python", "install", "--quiet", "--no-deps"]
+    install += ["--no-index", wheel]
     subprocess.run(install, check=True, capture_output=True)
     (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
     lent = [path for path in sys.path if path.endswith("site-packages")]

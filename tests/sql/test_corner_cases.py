@@ -153,7 +153,6 @@ def test_only_unjudged_results() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 def test_100_000_documents_for_one_query() -> None:
     count = 100_000
     judgments = {"q": {f"d{place}": float(place % 5) for place in range(0, count, 2)}}

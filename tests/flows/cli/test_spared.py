@@ -1,8 +1,12 @@
 """What commands over files do not import, because it takes half of a short command's time."""
 
+import gc
 import subprocess
 import sys
 
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
 UNUSED = {
@@ -53,3 +57,13 @@ def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported()
         "print('scipy.special' in sys.modules, distributions.ndtr(0.0))\n"
     )
     assert run(code) == ["True 0.5"]
+
+
+def test_every_command_looks_for_circles_less_often() -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(700, 10, 10)
+        assert CliRunner().invoke(app, ["check", "nowhere.yaml"]).exit_code == 2
+        assert gc.get_threshold() == (50_000, 10, 10)
+    finally:
+        gc.set_threshold(*before)

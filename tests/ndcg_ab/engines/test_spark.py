@@ -21,9 +21,11 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_core.measures.notation import parse
 from tests.places import ROOT
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 from tests.spark_cluster import CONF, connect, missing, standalone
+from tests.warehouse_values import Warehouse, all_tables, assert_equal
 
 pytestmark = [
     pytest.mark.slow,
@@ -255,6 +257,19 @@ def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
     nowhere = evaluation(folder, **on(f"spark://127.0.0.1:{port}", folder))
     with pytest.raises(InputError, match=rf"^spark://127.0.0.1:{port}: Spark cannot be reached: .*refused$"):
         pipeline.pull_all(nowhere, lambda step: None)
+
+
+def test_the_query_for_a_table_on_spark_says_what_the_core_says(both: Both, tmp_path: Path) -> None:
+    """What `ndcg-ab sql` prints; in the session that is there, since beginning one takes longer than the query."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    for name in ("judgments", "rankings"):
+        papq.write_table(all_tables()[name], tmp_path / f"{name}.parquet")
+        session.read.parquet(str(tmp_path / f"{name}.parquet")).createOrReplaceTempView(name)
+    metric = "ndcg(ties=average, ideal=recall, unjudged=condense, no_relevant=one)@3"
+    spark = Warehouse("spark", lambda query: [tuple(row) for row in session.sql(query).collect()])
+    assert_equal(spark.values(parse(metric)), metric)
 
 
 CHECK = """

@@ -133,7 +133,7 @@ ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1,
 
 @pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:
     """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score.
 
