@@ -20,13 +20,11 @@ where
     and ranked_doc.rank <= $cutoff
     and answered_query.lowest_rank is not null
     and ranked_doc.system_id not in (select reduced.system_id, from pulled_answer as reduced)
-    and case
-        when
-            answered_query.has_plain_ranks
-            and ranked_doc.rank_given - answered_query.lowest_rank + 1 = ranked_doc.rank
-            then false
-        else true
-    end
+    and not coalesce(
+        answered_query.has_plain_ranks
+        and ranked_doc.rank_given - answered_query.lowest_rank + 1 = ranked_doc.rank,
+        false
+    )
 group by
     ranked_doc.system_id,
     ranked_doc.query_id
