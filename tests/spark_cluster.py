@@ -15,7 +15,6 @@ from tests.servers import free_port
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of a Java that lives for seconds
 DAEMONS = {  # in the environment of the scripts that begin one
     "SPARK_LOCAL_IP": "127.0.0.1",
-    "SPARK_DAEMON_MEMORY": "256m",
     "SPARK_DAEMON_JAVA_OPTS": LIGHT,
     "SPARK_LAUNCHER_OPTS": LIGHT,
 }
@@ -53,7 +52,7 @@ def standalone(folder: Path) -> Iterator[str]:
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     worker = ["org.apache.spark.deploy.worker.Worker", address, "--host", "127.0.0.1", "--webui-port", "0"]
     worker += ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work")]
-    environment = os.environ | DAEMONS
+    environment = os.environ | DAEMONS | {"SPARK_DAEMON_MEMORY": "256m"}
     with (folder / "spark.log").open("wb") as log, contextlib.ExitStack() as ended:
         for command in (master, worker):
             process = subprocess.Popen([*begin, *command], stdout=log, stderr=log, env=environment)
