@@ -98,8 +98,8 @@ def results_of(
     for start, end in pairwise(edges if places is not None and len(codes) else ()):
         if places is not None and end - start > places:
             kept[start:end] = reachable([values[start:end] for values in keys], places)
-    columns = (column.to_pylist() for column in table.filter(pa.array(kept)).columns)
-    results = list(starmap(Result, zip(*columns, strict=True)))
+    values = (column.to_pylist() for column in table.filter(pa.array(kept)).columns)
+    results = list(starmap(Result, zip(*values, strict=True)))
     ends = [0, *np.cumsum(kept).tolist()]
     for start, end in pairwise(edges if len(codes) else ()):
         system, query = divmod(int(codes[start]), len(query_ids))

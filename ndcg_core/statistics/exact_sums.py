@@ -19,7 +19,7 @@ def exact_sum(values: NDArray[np.float64]) -> float:
     if len(values) < MANY:
         return math.fsum(values.tolist())
     room = (len(values) + 2).bit_length()  # 2^room is above the number of values
-    rest, sums = values, []
+    rest, sums = values, list[float]()
     for _ in range(MOST_CUTS):
         largest = float(np.abs(rest).max())
         if largest == 0:
