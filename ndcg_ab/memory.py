@@ -21,6 +21,7 @@ OURS, SLACK = 350_000_000, 0.1
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 ATTEMPTS = 5
+OURS_THERE = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the spill folder may hold other files, as uv.lock
 USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill folder is named
 
 
@@ -123,7 +124,7 @@ class Memory:
     def _begin(self) -> None:
         """Makes its folder, and clears away those of processes that died."""
         self.spill.mkdir(parents=True, exist_ok=True)
-        for lock in [*self.spill.glob("*.lock"), *self.spill.glob("*.new")]:
+        for lock in [each for each in self.spill.iterdir() if OURS_THERE.fullmatch(each.name)]:
             with contextlib.suppress(OSError), held(lock) as is_free:
                 if is_free:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)

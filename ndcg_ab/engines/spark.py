@@ -7,6 +7,7 @@ views of views of cached tables take Spark longer to think about than to carry o
 import contextlib
 import functools
 import hashlib
+import logging
 import secrets
 import socket
 import tempfile
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -43,6 +45,8 @@ logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
 """
 warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+for each in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # they print the traceback of what is raised
+    PySparkLogger.getLogger(each).setLevel(logging.CRITICAL)
 
 
 class SparkEngine(Engine):
@@ -189,7 +193,7 @@ def refuse_deaf(cluster: Cluster) -> None:
 
 def schema_of(cluster: Cluster, place: Elsewhere) -> pa.Schema:
     """The columns of a table; InputError where there is none."""
-    with saying(place.table):
+    with saying(place.table + (f", where {place.where}" if place.where else "")):
         return frame_of(session_of(cluster), place).limit(0).toArrow().schema
 
 

@@ -35,6 +35,18 @@ def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path) -> None:
         assert engine.connection.execute(asked).fetchall()[0][1] == 1
 
 
+def test_what_others_have_in_the_spill_folder_stays(tmp_path: Path) -> None:
+    for name in ("uv", "notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kept").touch()
+    for name in ("uv.lock", "notes.new", "12-notes.lock"):
+        (tmp_path / name).touch()
+    before = sorted(tmp_path.rglob("*"))
+    with Memory("1GB", tmp_path):
+        pass
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 @pytest.mark.parametrize("limit", ["799MB", "0.5GB", "1%"])
 def test_a_limit_that_is_too_small_is_refused(limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}.__getitem__)

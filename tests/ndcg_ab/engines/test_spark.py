@@ -1,6 +1,7 @@
 """Judgments and rankings that stay on a real Spark, against the same in DuckDB: one master, one worker, one session."""
 
 import dataclasses
+import logging
 import random
 import socket
 import subprocess
@@ -249,6 +250,15 @@ def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) 
     told = "document 'd1' stands 2 times in the ranking of query 'q1' by system twice"
     with pytest.raises(InputError, match=told), pipeline.opened(twice) as engine:
         pipeline.check_only(twice, engine)
+
+
+def test_a_condition_that_spark_refuses_is_named_without_its_traceback(folder: Path, master: str) -> None:
+    from pyspark.logger import PySparkLogger  # as in the module under test: only where there is PySpark
+
+    asked = {"name": "old", "table": "./old", "where": "nothing = 'today'", "columns": {"doc_id": "id"}}
+    with pytest.raises(InputError, match=r"/old, where nothing = 'today': .*`nothing` cannot be resolved"):
+        pipeline.pull_all(evaluation(folder, systems=[asked], **on(master, folder)), lambda step: None)
+    assert not PySparkLogger.getLogger("SQLQueryContextLogger").isEnabledFor(logging.ERROR)
 
 
 def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
