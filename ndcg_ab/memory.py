@@ -5,7 +5,6 @@ import fcntl
 import os
 import re
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import own_temporary
 
 # Measured: a small comparison takes 220 MB; three rankings of 7 million rows some 470 MB beside DuckDB, which takes up
 # to a tenth more than it is allowed, and does not get along with less than 180 MB: with 600 MB allowed they took 667.
@@ -55,7 +55,7 @@ class Memory:
         self.limit = None if limit is None else bytes_of(limit)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
-        self.spill = Path(tempfile.gettempdir()) / USUAL if spill is None else spill.absolute()
+        self.spill = own_temporary(USUAL) if spill is None else spill.absolute()
         self.was_there = self.spill.exists()
         self.folder: Path | None = None
         self._lock: IO[str] | None = None

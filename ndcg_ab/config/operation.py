@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from ndcg_ab.config.references import SecretText
 from ndcg_ab.memory import too_little
 
+MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
 CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
@@ -161,6 +162,8 @@ class Spark(Model):
     def _is_somewhere(self) -> "Spark":
         if (self.master is None) == (self.remote is None):
             raise ValueError("needs either master, as local[4] or spark://host:7077, or remote, as sc://host:15002")
+        if self.master is not None and "$" not in self.master and not re.match(MASTER, self.master):
+            raise ValueError(f"master = {self.master!r}: must be local[4], spark://host:7077, yarn or k8s://…")
         if isinstance(self.remote, str) and "$" not in self.remote and not self.remote.startswith("sc://"):
             raise ValueError(f"remote = {self.remote!r}: must be the address of Spark Connect, as sc://host:15002")
         if self.master is not None and self.scratch is None and not self.master.startswith("local"):

@@ -26,7 +26,9 @@ USUAL = Room()
 def resources_of(room: Room, otherwise: Resources | None = None) -> Resources:
     """What the options say; otherwise: of what they do not say.  InputError names the option."""
     given = {name: value for name, value in vars(room).items() if value is not None}
-    if spill := given.get("spill"):
+    if (spill := given.get("spill")) is not None:
+        if not spill.strip():
+            raise InputError("--spill is empty: it must be a folder")
         given["spill"] = Path(spill).absolute()  # from where the command was given, not beside a configuration
     try:
         return Resources.model_validate((otherwise or Resources()).model_dump() | given)

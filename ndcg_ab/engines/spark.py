@@ -10,10 +10,8 @@ import hashlib
 import logging
 import secrets
 import socket
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +28,7 @@ from ndcg_ab.engines.dialects import for_spark
 from ndcg_ab.engines.elsewhere import Cluster, Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
+from ndcg_ab.files import own_temporary
 
 REACHED = 5.0  # seconds in which a master or a server takes a connection
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
@@ -152,7 +151,7 @@ def begun(cluster: Cluster) -> SparkSession:
     if cluster.remote:
         builder = builder.remote(cluster.remote)
     else:
-        quiet = Path(tempfile.gettempdir()) / "ndcg-ab-log4j2.properties"
+        quiet = own_temporary("ndcg-ab-log4j2.properties")
         quiet.write_text(QUIET)
         settings = {
             "spark.master": cluster.master,
@@ -161,7 +160,7 @@ def begun(cluster: Cluster) -> SparkSession:
             "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
         }
         if str(cluster.master).startswith("local"):
-            settings["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir()) / "ndcg-ab-warehouse")
+            settings["spark.sql.warehouse.dir"] = str(own_temporary("ndcg-ab-warehouse"))
         for key, value in settings.items():
             builder = builder.config(key, value)
     for key, value in cluster.conf.items():

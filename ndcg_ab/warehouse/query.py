@@ -34,12 +34,24 @@ def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: 
         )
     names.refuse_unknown_fields("--judgments-columns", tables.judgments_columns, JUDGMENT_FIELDS)
     names.refuse_unknown_fields("--columns", tables.columns, RANKING_FIELDS)
+    refuse_unread_fields(metric, tables)
     steps, final = list(steps_of(metric, chosen, tables)), score(metric, chosen)
     if mean:
         steps.append(Step("query_score", "one row per (system_id, query_id)", final))
         final = MEAN
     chain = ",\n\n".join(map(str, steps))
     return f"{header(metric, dialect, mean=mean)}with {chain}\n\n{final}\n"
+
+
+def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
+    """A column that is named, and that the query would not read."""
+    unread = {"score": "orders by ranks"} if metric.ties == "given" else {"rank": "orders by scores"}
+    if tables.systems:
+        unread["system_id"] = "has a table for each system"
+    for field in tables.columns:
+        if field in unread:
+            said = f"the query {unread[field]}, and does not read it; leave it out"
+            raise InputError(f"--columns {field}={tables.columns[field]}: {said}")
 
 
 MEAN = """select

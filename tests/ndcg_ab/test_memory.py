@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_ab.config.room import Room, resources_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import LEAST, Memory, bytes_of
@@ -19,6 +20,11 @@ from ndcg_ab.memory import LEAST, Memory, bytes_of
 )
 def test_sizes_are_bytes(size: str, expected: int) -> None:
     assert bytes_of(size) == expected
+
+
+def test_an_empty_folder_is_none() -> None:
+    with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
+        resources_of(Room(spill=""))
 
 
 def test_a_share_is_of_the_machine_s_memory() -> None:

@@ -34,6 +34,8 @@ WRONG = [
     ("--dialect duckdb --system a=t --rankings b", "--rankings, --system: both are given"),
     ("--dialect duckdb --system a=t --system a=u", "--system 'a=u': a is named twice"),
     ("--dialect duckdb --system t", "--system 't': must be NAME=TABLE, such as new=search.ranking_new"),
+    ("--dialect duckdb --columns rank=r", "--columns rank=r: the query orders by scores, and does not read it"),
+    ("--dialect duckdb --system a=t --columns system_id=s", "the query has a table for each system"),
     ("--dialect duckdb --columns url", "--columns 'url': must be FIELD=COLUMN"),
 ]
 

@@ -194,6 +194,7 @@ WRONG = {
     "statistics.resamples = 10: must be 100 or more": with_keys(statistics={"resamples": 10}),
     "resources.threads = 0: must be 1 or more": with_keys(resources={"threads": 0}),
     "engine.spark: needs either master, as local[4] or spark://": with_keys(engine={"spark": {}}),
+    "engine.spark: master = 'lokal': must be local[4]": with_keys(engine={"spark": {"master": "lokal"}}),
     "engine.spark: scratch: missing; it must be": with_keys(engine={"spark": {"master": "spark://head:7077"}}),
     "engine.spark: remote = 'head:15002': must be": with_keys(engine={"spark": {"remote": "head:15002"}}),
     "engine.spark.patience = 0: must be": with_keys(engine={"spark": {"master": "local", "patience": 0}}),
