@@ -15,15 +15,14 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as papq
 from make_rankings import make
+from timing import timed
 
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.files import read_file
@@ -42,19 +41,6 @@ for path in sys.argv[2:]:
     means[path] = sum(values) / len(values)
 print(json.dumps(means))
 """
-
-
-def timed(command: list[str]) -> tuple[float, float, float, str]:
-    """Seconds of wall time and of the cores, peak resident memory in MB, and what it printed."""
-    start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"failed: {' '.join(command[:4])} …")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, printed
 
 
 def packed(directory: Path, file_format: str) -> None:

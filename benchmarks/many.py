@@ -13,9 +13,7 @@ The data are generated (seeded, 2 GB in all); whole processes are timed, start-u
 import argparse
 import os
 import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 from make_rankings import make
+from timing import timed
 
 TEXT = pacsv.WriteOptions(include_header=False, delimiter=" ", quoting_style="none")
 PEER = """
@@ -53,16 +52,6 @@ class Cost(NamedTuple):
     wall: float  # seconds
     cpu: float  # seconds, user and system
     memory: float  # MB, at the peak
-
-
-def timed(command: list[str]) -> Cost:
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"failed: {' '.join(command[:6])} …")
-    return Cost(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def generate(directory: Path, systems: int, queries: int, documents: int, judged: int, seed: int = 7) -> None:
@@ -167,7 +156,7 @@ def main() -> None:
         if options.peer and case.peer:
             commands[f"{name}, peer"] = [sys.executable, "-c", PEER, *case.peer]
         for label, parts in commands.items():
-            costs = [timed(parts) for _ in range(options.rounds)]
+            costs = [Cost(*timed(parts)[:3]) for _ in range(options.rounds)]
             wall, cpu, memory = (statistics.median(each) for each in zip(*costs, strict=True))
             print(f"{label:20} {wall:6.2f} s  {cpu:6.2f} s of CPU  {memory:6.0f} MB", flush=True)
 

@@ -11,12 +11,11 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 from make_rankings import make
+from timing import timed
 
 NIGHT = """
 import sys
@@ -35,16 +34,8 @@ print(steps.perform(evaluation, call, at=datetime.fromisoformat(sys.argv[2]), fo
 def night(config: Path, number: int, *options: str) -> tuple[float, float, float, Path]:
     """Seconds of the clock and of the cores, peak memory in MB, and the bundle."""
     command = [sys.executable, "-c", NIGHT, str(config), f"2026-11-{number:02}T02:00:00+00:00", *options]
-    began = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"the night failed: {' '.join(command[3:])}")
-    wall = time.perf_counter() - began
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, Path(printed.strip())
+    wall, cores, memory, printed = timed(command)
+    return wall, cores, memory, Path(printed.strip())
 
 
 def content(bundle: Path) -> tuple[str, bytes]:

@@ -8,13 +8,12 @@ DuckDB takes to sort 20 million numbers with one thread: it says how fast the ma
 """
 
 import argparse
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import duckdb
+from timing import timed
 
 SYSTEMS = ("old", "new")
 JUDGMENTS = """
@@ -61,17 +60,6 @@ def command(directory: Path, further: list[str]) -> list[str]:
     return made + [*further, *([str(directory / "report.html")] if further else [])]
 
 
-def cost(made: list[str]) -> tuple[float, float, float]:
-    """Seconds of wall time, seconds of all cores, and peak resident memory in MB."""
-    start = time.perf_counter()
-    with subprocess.Popen(made) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"failed: {' '.join(made)}")
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
 def yardstick() -> float:
     """Seconds for a sort of 20 million numbers with one thread."""
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -95,7 +83,7 @@ def main() -> None:
             documents = max(1, round(documents * given.share))
         directory = given.directory / f"{name}-{queries}-{documents}"
         make(directory, queries, documents, judged)
-        wall, cores, memory = cost(command(directory, further))
+        wall, cores, memory, _ = timed(command(directory, further))
         size = sum(file.stat().st_size for file in directory.glob("report.html")) / 1e6
         page = f"  page {size:.1f} MB" if further else ""
         print(f"{name:>14}  {wall:7.1f} s  {cores:7.1f} s of cores  {memory:7.0f} MB{page}", flush=True)
