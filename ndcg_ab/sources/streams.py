@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ LONGEST_LINE = 1 << 20  # bytes
 SMALL = 1 << 26  # bytes that any gzipped file may unpack to
 DENSEST = 100  # times its size that a larger one may unpack to: rankings come to 3 to 20
 DEEPEST = 100  # brackets that a line of JSON may open on the fast way
+NOTICED = 0.02  # seconds in which a thread that reads ahead finds that the text ended
 QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
 
 
@@ -94,18 +96,24 @@ class Handed(io.RawIOBase):
     def __init__(self, stream: Any) -> None:
         self.stream = stream
         self.problem: Exception | None = None
+        self.is_left = False
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if self.problem is not None:
+        if self.problem is not None or self.is_left:
             return b""
         try:
             return bytes(self.stream.read(size))
         except Exception as error:
             self.problem = error
             return b""
+
+    def leave(self) -> None:
+        """The text ends here; threads that read ahead find it out before the program ends, which they would abort."""
+        self.is_left = True
+        time.sleep(NOTICED)
 
 
 @contextmanager
@@ -115,7 +123,11 @@ def handed(stream: Any) -> Iterator[Handed]:
     with stream:
         try:
             yield given
+        except BaseException:
+            given.leave()
+            raise
         finally:
+            given.is_left = True
             if given.problem is not None:
                 raise given.problem
 
