@@ -47,7 +47,7 @@ def load(
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     """All rankings as one table, as far as they were read; those in files are read there."""
-    rows = {name: pulled.reduced.rows if pulled.reduced else pulled.table for name, pulled in rankings.items()}
+    rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, Spilled) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
         engine.put_all("pulled_ranking", [named(name, pulled) for name, pulled in rankings.items()])
@@ -97,7 +97,7 @@ def named(system_id: str, pulled: Pulled) -> pa.Table | Elsewhere:
     """A system's ranking with its name in every row (kept once)."""
     if pulled.elsewhere:
         return pulled.elsewhere.named(system_id)
-    table = pulled.reduced.rows if pulled.reduced else pulled.table
+    table = pulled.at_hand
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
     return pa.table(
         {

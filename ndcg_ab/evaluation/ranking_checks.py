@@ -290,7 +290,7 @@ def look_of(pulled: Pulled, *, scored: bool) -> Hashable:
     first = min(pulled.query_ids)
     if not scored:
         return first
-    rows = of_queries(pulled.reduced.rows if pulled.reduced else pulled.table, [first])
+    rows = of_queries(pulled.at_hand, [first])
     best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
     return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
 
@@ -304,8 +304,6 @@ def is_same(pulled: Pulled, other: Pulled) -> bool:
     if pulled.elsewhere or other.elsewhere:
         return pulled.digest == other.digest
     if pulled.reduced and other.reduced:
-        if not pulled.reduced.answers_of_copies().equals(other.reduced.answers_of_copies()):
-            return False
         columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))
         if not same_rows(pulled.reduced.rows, other.reduced.rows, columns):
             return False

@@ -144,6 +144,11 @@ class Pulled:
         """What was read in the place of the whole table, which is read only if somebody asks for it."""
         return None
 
+    @property
+    def at_hand(self) -> Any:
+        """The rows as far as they were read: of a reduced ranking those that are kept."""
+        return self.reduced.rows if self.reduced else self.table
+
     def whole(self) -> "Pulled":
         """The same with every row."""
         return self

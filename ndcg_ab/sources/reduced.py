@@ -73,11 +73,6 @@ class Reduced:
     count: int
     ranks: pa.Table | None = None
 
-    def answers_of_copies(self) -> pa.Table:
-        """What the answers of a ranking and of its copy have in common, in whatever order their queries stand."""
-        columns = ["query_id", "returned", "lowest_score", "highest_score"]
-        return self.answers.select(columns).sort_by("query_id").combine_chunks()
-
 
 def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
     """Whole queries one after the other, in the columns of a ranking and one piece each: what is kept of them.
