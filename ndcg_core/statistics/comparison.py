@@ -26,135 +26,24 @@ from ndcg_core.statistics.estimates import (
     not_worse_p_value,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, moments_of
+from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
 from ndcg_core.statistics.procedures import false_discovery, max_t, preview
+from ndcg_core.statistics.record import Clusters, Comparison
 from ndcg_core.statistics.verdict import (
     POWER,
     SMALL_SAMPLE,
-    Conclusion,
     Facts,
-    Obstacle,
-    Size,
     Tested,
-    Verdict,
     guardrail_verdict,
     notes,
-    sentence,
-    short,
     verdict,
 )
 
-__all__ = ["Column", "Comparison", "check_guardrails", "compare_family"]
+__all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The result for one candidate, metric, slice and family.
-
-    baseline, candidate: system ids. metric: its name.
-    queries: n >= 0, the queries that both systems are scored on.
-    differing: queries with a win or a loss; wins + losses.
-    wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
-    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
-        query.
-    low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
-        for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
-        [0, 1]; None where not tested.
-    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
-    mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
-        where the differences do not vary.
-    conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
-        underpowered and obstacle as in `ndcg_core.statistics.verdict.Conclusion`; the sentence is `verdict`.
-    notes: what to keep in mind, in words; often empty.
-    family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
-    procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
-    alpha: threshold for p_adjusted, in (0, 1).
-    seed, resamples: of the flips, as asked for; enough to repeat the test.
-    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
-    attribute, slice: the queries' attribute and value, of a slice; else None.
-    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
-    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
-    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
-    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha; None
-        outside max-T families.
-    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
-    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
-    unweighted_difference: the mean difference when every query counts alike; None without weights.
-    descriptive: what describes the differences and decides nothing; None for n < 2.
-    least_queries: comparisons with fewer queries are not tested; >= 2.
-    flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
-
-    Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
-    size or an obstacle that does not exist.
-    """
-
-    baseline: str
-    candidate: str
-    metric: str
-    queries: int
-    differing: int
-    wins: int
-    ties: int
-    losses: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    p_adjusted: float | None
-    mde: float | None
-    conclusion: Verdict
-    notes: tuple[str, ...]
-    family: str
-    family_size: int
-    procedure: str
-    alpha: float
-    seed: int
-    resamples: int
-    exploratory: bool
-    attribute: str | None
-    slice: str | None
-    baseline_mean: float | None
-    smallest_effect: float | None
-    interval_method: str
-    simultaneous_low: float | None
-    simultaneous_high: float | None
-    lower_bound: float | None
-    effective_queries: float | None
-    unweighted_difference: float | None
-    descriptive: Descriptive | None
-    size: Size | None = None
-    underpowered: bool = False
-    obstacle: Obstacle | None = None
-    least_queries: int = 2
-    flippable: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, kind(getattr(self, name)))
-
-    @property
-    def verdict(self) -> str:
-        """The conclusion in words, from the fields (`ndcg_core.statistics.verdict.sentence`; docs/statistics.md)."""
-        return sentence(
-            Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle),
-            queries=self.queries,
-            differing=self.differing if self.flippable is None else self.flippable,
-            least_queries=self.least_queries,
-            mde=self.mde,
-            smallest_effect=self.smallest_effect,
-        )
-
-    @property
-    def short_verdict(self) -> str:
-        """The same in a few words, for a list (`ndcg_core.statistics.verdict.short`)."""
-        conclusion = Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
-        return short(conclusion, mde=self.mde, smallest_effect=self.smallest_effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +179,14 @@ def _comparison(
     between = _interval(pairs, of, settings) if of else None
     facts = _facts(pairs, of, between, test, settings)
     described = _described(pairs, of, settings) if of else None
-    skewed = described is not None and described.skewness is not None and is_skewed(described.skewness, n)
-    mean = of.mean if of else mean_difference(pairs.flippable) if n else None
+    skewed = (
+        described is not None
+        and described.skewness is not None
+        and is_skewed(described.skewness, len(pairs.units.names))
+    )
+    mean = of.mean if of else mean_of(pairs)
     together = test.together if test else None
+    clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
     return Comparison(
         baseline=column.baseline,
@@ -310,7 +204,7 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
+        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of) + _cluster_note(clusters),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -333,7 +227,8 @@ def _comparison(
         underpowered=concluded.underpowered,
         obstacle=concluded.obstacle,
         least_queries=settings.least_queries,
-        flippable=None if facts.differing == wins + losses else facts.differing,
+        flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
+        clusters=clusters,
     )
 
 
@@ -351,6 +246,7 @@ def _facts(
         alpha=settings.alpha,
         resamples=settings.resamples,
         least_queries=settings.least_queries,
+        clusters=len(pairs.units.names) if pairs.is_clustered else None,
     )
 
 
@@ -363,7 +259,7 @@ def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
     if settings.interval_method == "t":
         return interval(of, level)
     return bca_interval(
-        pairs.differences, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.shares
+        pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
     )
 
 
@@ -375,8 +271,28 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
         level=1 - settings.alpha,
         baseline_values=pairs.baseline_values,
         weights=pairs.shares,
+        members=pairs.units.members,
         smallest_effect=pairs.column.smallest_effect,
     )
+
+
+def _clusters(pairs: Paired) -> Clusters | None:
+    if not pairs.is_clustered or not pairs.query_ids:
+        return None
+    count = len(pairs.units.names)
+    sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
+    effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
+    return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
+
+
+def _cluster_note(clusters: Clusters | None) -> tuple[str, ...]:
+    """How many clusters there are and how unequal; nothing where every query is one."""
+    if clusters is None or clusters.largest == 1:
+        return ()
+    if clusters.smallest == clusters.largest:
+        return (f"{clusters.count} clusters of {clusters.largest} queries",)
+    sizes = f"{clusters.count} clusters of {clusters.smallest} to {clusters.largest} queries"
+    return (f"{sizes}, as much as {clusters.effective:.0f} equal ones",)
 
 
 def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:

@@ -44,12 +44,14 @@ class Carrier:
 class Descriptive:
     """What `describe` finds in n >= 2 differences.
 
-    effect_size: d_z = mean / deviation of the `Moments`, without unit; None where the differences do not vary.
+    effect_size: d_z = mean / deviation of the queries' `Moments`, without unit; None where they do not vary.
     changed: share of the queries that differ, in [0, 1].
     relative: mean difference / |mean of the baseline's values|; relative_low, relative_high: its interval (delta
         method, t distribution). None without baseline values and where their mean is 0.
-    p_t, p_wilcoxon, p_sign: two-sided, in [0, 1], of the t test, `wilcoxon` and `sign_test`; the latter two unweighted.
-    skewness: of the differences, or with weights of the residuals: m3 / m2^1.5; None where they do not vary.
+    p_t, p_wilcoxon, p_sign: two-sided, in [0, 1], of the t test, `wilcoxon` and `sign_test`; the latter two know
+        neither weights nor clusters.
+    skewness: of the differences, with weights of the residuals, with clusters of their sums: m3 / m2^1.5; None where
+        they do not vary.
     above, within, below: `ndcg_core.statistics.estimates.chances` with the smallest effect; None without one.
     top_share: share of the sum of (weighted) differences that one query in a hundred (rounded up) carries: those with
         the largest parts of the effect's sign. > 0, can exceed 1; None where the mean is 0.
@@ -81,34 +83,38 @@ def describe(
     level: float = 0.95,
     baseline_values: Differences | None = None,
     weights: Differences | None = None,
+    members: NDArray[np.intp] | None = None,
     smallest_effect: float | None = None,
 ) -> Descriptive:
     """Describes n >= 2 finite differences, rows sorted by query_id, in which every tie is exactly 0.
 
-    of: `moments(differences, weights)`. level: of the relative change's interval, in (0, 1). baseline_values: n of the
-    metric. weights: n numbers > 0. smallest_effect: > 0, in the metric's unit. Raises ValueError for sequences of
-    other lengths than n, wrong weights and settings out of range.
+    of: `moments(differences, weights, members)`. level: of the relative change's interval, in (0, 1). baseline_values:
+    n of the metric. weights: n numbers > 0. members: the number of each query's cluster; None without clusters.
+    smallest_effect: > 0, in the metric's unit. Raises ValueError for sequences of other lengths than n, wrong weights
+    and settings out of range.
     """
     values = np.asarray(differences, dtype=np.float64)
-    if not len(query_ids) == len(values) == of.n:
-        raise ValueError(f"{len(query_ids)} query_ids and {len(values)} differences, must be {of.n} as in the moments")
-    share = None if weights is None else relative_weights(weights, of.n)
+    n, units = len(values), of.n if members is None else len(values)
+    if not len(query_ids) == n == units:
+        raise ValueError(f"{len(query_ids)} query_ids and {n} differences, must be {units} as in the moments")
+    share = None if weights is None else relative_weights(weights, n)
     if share is not None and np.ptp(share) == 0:
         share = None
     wins, losses = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
-    relative, low, high = _relative(values, of, baseline_values, share, level)
+    relative, low, high = _relative(values, of, baseline_values, share, members, level)
+    spread = of if members is None else moments(values, share)
     above, within, below = (None, None, None) if smallest_effect is None else chances(of, smallest_effect)
     top_share, carriers = _carried(query_ids, values, share, of)
     return Descriptive(
-        effect_size=of.mean / of.deviation if of.deviation > 0 else None,
-        changed=(wins + losses) / of.n,
+        effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
+        changed=(wins + losses) / n,
         relative=relative,
         relative_low=low,
         relative_high=high,
         p_t=t_test_of(of).p_value,
         p_wilcoxon=_signed_rank_p_value(values),
         p_sign=sign_test(wins, losses),
-        skewness=_skewness(values if share is None else share * (values - of.mean)) if of.deviation > 0 else None,
+        skewness=_skewness(_parts(values, share, members, of)) if of.deviation > 0 else None,
         above=above,
         within=within,
         below=below,
@@ -154,6 +160,7 @@ def _relative(
     of: Moments,
     baseline_values: Differences | None,
     share: NDArray[np.float64] | None,
+    members: NDArray[np.intp] | None,
     level: float,
 ) -> tuple[float, float, float] | tuple[None, None, None]:
     """Mean difference / size of the baseline's mean and its interval; the error from the residuals d - relative * b."""
@@ -161,15 +168,29 @@ def _relative(
         return None, None, None
     baseline = np.asarray(baseline_values, dtype=np.float64)
     if baseline.shape != values.shape:
-        raise ValueError(f"baseline_values have shape {baseline.shape}, must be one for each of {of.n} differences")
+        raise ValueError(
+            f"baseline_values have shape {baseline.shape}, must be one for each of {len(values)} differences"
+        )
     mean = float((baseline if share is None else share * baseline).mean())
     if abs(mean) <= TIE_TOLERANCE:
         return None, None, None
     if mean < 0:  # so that more is better in the change, too
         baseline, mean = -baseline, -mean
     relative = of.mean / mean
-    deviation = moments(values - relative * baseline, share).deviation / mean
+    deviation = moments(values - relative * baseline, share, members).deviation / mean
     return relative, *interval(of._replace(mean=relative, deviation=deviation), level)
+
+
+def _parts(
+    values: NDArray[np.float64],
+    share: NDArray[np.float64] | None,
+    members: NDArray[np.intp] | None,
+    of: Moments,
+) -> NDArray[np.float64]:
+    """What the mean is the mean of: the differences, with weights the residuals; of a cluster their sum."""
+    if members is not None:
+        return np.bincount(members, (values - of.mean) * (1.0 if share is None else share)).astype(np.float64)
+    return values if share is None else share * (values - of.mean)
 
 
 def _skewness(values: NDArray[np.float64]) -> float:
@@ -188,9 +209,9 @@ def _carried(
     parts = values if share is None else share * values
     toward = np.flatnonzero(parts > 0 if of.mean > 0 else parts < 0)
     order = np.argsort(-np.rint(np.abs(parts[toward]) * _DECIMALS), kind="stable")
-    hundredth = -(-of.n // 100)
+    hundredth = -(-len(values) // 100)
     places = toward[order[: max(CARRIERS, hundredth)]]
-    shares = parts[places] / (of.mean * of.n)
+    shares = parts[places] / (of.mean * len(values))
     rows = (array[:CARRIERS].tolist() for array in (places, values[places], shares))
     carriers = tuple(Carrier(query_ids[place], value, part) for place, value, part in zip(*rows, strict=True))
     return float(shares[:hundredth].sum()), carriers

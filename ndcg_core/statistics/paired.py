@@ -2,13 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates import Differences, Moments, mean_difference, moments, relative_weights
+from ndcg_core.statistics.estimates import (
+    Differences,
+    Moments,
+    cluster_means,
+    mean_difference,
+    moments,
+    relative_weights,
+)
 from ndcg_core.statistics.flips import TIE_TOLERANCE, settle_ties
 
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
@@ -25,6 +32,8 @@ class Column:
         system did not answer is there with its score of 0; one that is excluded for the metric is not there.
     baseline_values: the baseline's n values, for the relative change; None where they are not known.
     weights: n numbers > 0, such as traffic; None where every query counts alike.
+    clusters: n names: queries of one name (a conversation, a user, the variants of a query) are one unit of the test;
+        None where every query is one. Given for every column of a family, or for none.
     attribute, slice: the queries' attribute and its value, where the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
     """
@@ -36,6 +45,7 @@ class Column:
     differences: Differences
     baseline_values: Differences | None = None
     weights: Differences | None = None
+    clusters: Sequence[str] | None = None
     attribute: str | None = None
     slice: str | None = None
     smallest_effect: float | None = None
@@ -46,18 +56,37 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paired:
-    """A column checked: query ids rising, ties exactly 0.
+class Units:
+    """What the tests sample and flip: queries, or clusters of them.
 
-    shares: weights over their mean, or None. flippable: what the test flips: shares * differences.
+    names: of the u units: query ids, or clusters in the order of their smallest query ids. values: differences, of a
+    cluster its (weighted) mean. shares: weights over their mean, of a cluster by the sum of its queries'; None where
+    all units count alike. flippable: what the test flips: shares * differences, of a cluster their sum.
+    members: (n,) the number of each query's unit; None where every query is one.
     """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    shares: FloatArray | None
+    flippable: FloatArray
+    members: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Paired:
+    """A column checked: query ids rising, ties exactly 0. shares: weights over their mean, or None."""
 
     column: Column
     query_ids: QueryIds
     differences: FloatArray
     baseline_values: FloatArray | None
     shares: FloatArray | None
-    flippable: FloatArray
+    units: Units
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether the units are clusters, be they of one query each."""
+        return self.column.clusters is not None
 
 
 def by_query(columns: Sequence[Column]) -> list[Paired]:
@@ -67,7 +96,10 @@ def by_query(columns: Sequence[Column]) -> list[Paired]:
     ids, weights that are not above 0.
     """
     orders: dict[QueryIds, tuple[QueryIds, NDArray[np.intp]]] = {}
+    known: dict[tuple[QueryIds, tuple[str, ...]], tuple[tuple[str, ...], NDArray[np.intp]]] = {}
     paired = []
+    if len({column.clusters is None for column in columns}) > 1:
+        raise ValueError("some columns have clusters and some have none, must be given for all or for none")
     for column in columns:
         differences = _checked(column, "difference", column.differences)
         if column.query_ids not in orders:
@@ -78,25 +110,39 @@ def by_query(columns: Sequence[Column]) -> list[Paired]:
         if column.baseline_values is not None:
             baseline = _checked(column, "baseline value", column.baseline_values)[places]
         shares = _shares(column, places) if column.weights is not None and len(places) else None
-        flippable = differences if shares is None else differences * shares
-        paired.append(Paired(column, rising, differences, baseline, shares, flippable))
+        weighed = differences if shares is None else differences * shares
+        units = Units(rising, differences, shares, weighed)
+        if column.clusters is not None:
+            named = (column.query_ids, tuple(column.clusters))
+            if named not in known:
+                known[named] = _clusters(column, places)
+            units = _of_clusters(*known[named], units)
+        paired.append(Paired(column, rising, differences, baseline, shares, units))
     return paired
 
 
 def flippable_count(pairs: Paired) -> int:
-    """How many queries the test can flip: those with a difference, unless its weight is too near 0."""
-    return int(np.count_nonzero(np.abs(pairs.flippable) > TIE_TOLERANCE))
+    """How many units the test can flip: those with a difference, unless its weight is too near 0."""
+    return int(np.count_nonzero(np.abs(pairs.units.flippable) > TIE_TOLERANCE))
 
 
 def moments_of(pairs: Paired) -> Moments | None:
-    """None of fewer than two queries, and where one has all the weight: the others' would be a rounding error."""
-    if len(pairs.query_ids) < 2:
+    """None of fewer than two units, and where one has all the weight: the others' would be a rounding error."""
+    shares = pairs.units.shares
+    if len(pairs.units.names) < 2:
         return None
-    if pairs.shares is not None:
-        heaviest = float(pairs.shares.max())
-        if math.fsum(pairs.shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
+    if shares is not None:
+        heaviest = float(shares.max())
+        if math.fsum(shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
             return None
-    return moments(pairs.differences, pairs.shares)
+    return moments(pairs.differences, pairs.shares, pairs.units.members)
+
+
+def mean_of(pairs: Paired) -> float | None:
+    """The mean difference over the queries, weighted where there are weights; None without a query."""
+    if not len(pairs.query_ids):
+        return None
+    return mean_difference(pairs.differences if pairs.shares is None else pairs.differences * pairs.shares)
 
 
 def baseline_mean(pairs: Paired) -> float | None:
@@ -106,25 +152,60 @@ def baseline_mean(pairs: Paired) -> float | None:
     return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
-def union(paired: Sequence[Paired]) -> QueryIds:
-    """The query ids of all columns together, rising."""
-    distinct = {pairs.query_ids for pairs in paired}
-    return distinct.pop() if len(distinct) == 1 else tuple(sorted(set().union(*distinct)))
+def union(paired: Sequence[Paired]) -> tuple[str, ...]:
+    """The units of all columns together, in the order of the smallest query id that any column has of them."""
+    distinct = {pairs.units.names: pairs for pairs in paired}
+    if len(distinct) == 1:
+        return next(iter(distinct))
+    first: dict[str, str] = {}
+    for pairs in distinct.values():
+        for unit, query_id in zip(pairs.units.names, _firsts(pairs), strict=True):
+            first[unit] = min(query_id, first.get(unit, query_id))
+    return tuple(sorted(first, key=first.__getitem__))
 
 
-def table(paired: Sequence[Paired], values: Sequence[FloatArray], query_ids: QueryIds) -> FloatArray:
-    """(queries x columns) of the values, one array for each column; 0 where a column does not have the query."""
-    rows = {query_id: row for row, query_id in enumerate(query_ids)}
-    filled = np.zeros((len(query_ids), len(paired)))
-    places: dict[QueryIds, list[int]] = {}
+def _firsts(pairs: Paired) -> Sequence[str]:
+    """The smallest query id of each unit."""
+    if pairs.units.members is None:
+        return pairs.query_ids
+    _, places = np.unique(pairs.units.members, return_index=True)
+    return [pairs.query_ids[place] for place in places.tolist()]
+
+
+def table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
+    """(units x columns) of the values, one array for each column; 0 where a column does not have the unit."""
+    rows = {unit: row for row, unit in enumerate(units)}
+    filled = np.zeros((len(units), len(paired)))
+    places: dict[tuple[str, ...], list[int]] = {}
     for number, (pairs, column) in enumerate(zip(paired, values, strict=True)):
-        if pairs.query_ids == query_ids:
+        names = pairs.units.names
+        if names == units:
             filled[:, number] = column
         else:
-            if pairs.query_ids not in places:
-                places[pairs.query_ids] = [rows[query_id] for query_id in pairs.query_ids]
-            filled[places[pairs.query_ids], number] = column
+            if names not in places:
+                places[names] = [rows[unit] for unit in names]
+            filled[places[names], number] = column
     return filled
+
+
+def _clusters(column: Column, places: NDArray[np.intp]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """The clusters in the order of their smallest query ids, and the number of each query's; queries rising."""
+    assert column.clusters is not None
+    if len(column.clusters) != len(column.query_ids):
+        counts = f"{len(column.clusters)} clusters and {len(column.query_ids)} query ids"
+        raise ValueError(f"{column}: {counts}, must be one for each")
+    numbers: dict[str, int] = {}
+    members = [numbers.setdefault(column.clusters[place], len(numbers)) for place in places.tolist()]
+    return tuple(numbers), np.array(members, dtype=np.intp)
+
+
+def _of_clusters(names: tuple[str, ...], members: NDArray[np.intp], of_queries: Units) -> Units:
+    if len(names) == len(members):
+        return replace(of_queries, names=names)
+    sums = settle_ties(np.bincount(members, of_queries.flippable).astype(np.float64))
+    means, weights = cluster_means(of_queries.values, of_queries.shares, members)
+    shares = relative_weights(weights, len(names)) if np.ptp(weights) > 0 else None
+    return Units(names, means, shares, sums, members)
 
 
 def _rising(column: Column) -> tuple[QueryIds, NDArray[np.intp]]:

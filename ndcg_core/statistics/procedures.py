@@ -26,20 +26,20 @@ def _own_p_values(
     resamples: int,
     workers: int | None,
 ) -> FloatArray:
-    """p_values, those of columns with other queries than `done` from flips of their own rows.
+    """p_values, those of columns with other units than `done` from flips of their own rows.
 
-    Flips belong to row numbers: queries that only other columns have would shift the rows of a column.
+    Flips belong to row numbers: units that only other columns have would shift the rows of a column.
     """
-    for own_ids in {pairs.query_ids for pairs in paired} - {done}:
-        numbers = [number for number, pairs in enumerate(paired) if pairs.query_ids == own_ids]
+    for own_units in {pairs.units.names for pairs in paired} - {done}:
+        numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
         own = [paired[number] for number in numbers]
         told = p_values_of_two(
-            [pairs.flippable for pairs in own], made_of_two(own), resamples=resamples, seed=seed, workers=workers
+            [pairs.units.flippable for pairs in own], made_of_two(own), resamples=resamples, seed=seed, workers=workers
         )
         for place, p_value in told.items():
             p_values[numbers[place]] = p_value
         rest = [place for place in range(len(own)) if place not in told]
-        rows = table([own[place] for place in rest], [own[place].flippable for place in rest], own_ids)
+        rows = table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
         p_values[[numbers[place] for place in rest]] = sign_flip_p_values(
             rows, resamples=resamples, seed=seed, workers=workers
         )
@@ -76,11 +76,11 @@ def max_t(
     workers: int | None,
 ) -> list[list[Tested]]:
     """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
-    query_ids = [union(paired) for paired, _ in families]
+    rows = [union(paired) for paired, _ in families]
     joint = sign_flips(
         [
-            table(paired, [pairs.flippable for pairs in paired], ids)
-            for (paired, _), ids in zip(families, query_ids, strict=True)
+            table(paired, [pairs.units.flippable for pairs in paired], units)
+            for (paired, _), units in zip(families, rows, strict=True)
         ],
         resamples=resamples,
         seed=seed,
@@ -88,18 +88,18 @@ def max_t(
     )
     quantiles = simultaneous_quantiles(
         [
-            table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], ids)
-            for (paired, of), ids in zip(families, query_ids, strict=True)
+            table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+            for (paired, of), units in zip(families, rows, strict=True)
         ],
         level=1 - alpha,
-        shares=[_shares(paired, ids) for (paired, _), ids in zip(families, query_ids, strict=True)],
+        shares=[_shares(paired, units) for (paired, _), units in zip(families, rows, strict=True)],
         resamples=resamples,
         seed=seed,
         workers=workers,
     )
     found = []
-    for (paired, of), ids, flipped, quantile in zip(families, query_ids, joint, quantiles, strict=True):
-        p_values = _own_p_values(paired, np.array(flipped.p_value), ids, seed, resamples, workers)
+    for (paired, of), units, flipped, quantile in zip(families, rows, joint, quantiles, strict=True):
+        p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
         found.append(_tested(flipped, p_values, of, quantile, alpha))
     return found
 
@@ -124,18 +124,19 @@ def _tested(
 def _residuals(pairs: Paired, of: Moments) -> FloatArray:
     if of.deviation == 0:
         return np.zeros(of.n)
-    centred = pairs.differences - of.mean
-    values = centred if pairs.shares is None else centred * pairs.shares
-    # Where one query has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
+    centred = pairs.units.values - of.mean
+    values = centred if pairs.units.shares is None else centred * pairs.units.shares
+    # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
 
-def _shares(paired: Sequence[Paired], query_ids: tuple[str, ...]) -> FloatArray | None:
+def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
     """The weights over their mean as a table; None where no column has any."""
-    if all(pairs.shares is None for pairs in paired):
+    known = [pairs.units for pairs in paired]
+    if all(of.shares is None for of in known):
         return None
-    shares = [np.ones(len(pairs.query_ids)) if pairs.shares is None else pairs.shares for pairs in paired]
-    return table(paired, shares, query_ids)
+    shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in known]
+    return table(paired, shares, units)
 
 
 def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[Tested]:

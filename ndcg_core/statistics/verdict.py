@@ -82,9 +82,11 @@ class Obstacle(StrEnum):
     FEW_QUERIES = "few_queries"
     """Not testable: fewer than `least_queries`."""
     ONE_HEAVY_QUERY = "one_heavy_query"
-    """Not testable: one query has all the weight."""
+    """Not testable: one query (or cluster) has all the weight."""
+    ONE_CLUSTER = "one_cluster"
+    """Not testable: all queries are of one cluster."""
     FEW_DIFFERING = "few_differing"
-    """Not testable: no outcome of so few differing queries could reach alpha."""
+    """Not testable: no outcome of so few differing queries, or clusters, could reach alpha."""
     ZERO_VARIANCE = "zero_variance"
     """Undecided: the differences do not vary, so that no detectable effect can be stated."""
 
@@ -132,7 +134,8 @@ class Tested:
 class Facts:
     """What a verdict is made from.
 
-    queries: count. differing: those that the test can flip. of: moments of the differences, None for fewer than two.
+    queries: count. differing: units that the test can flip: queries, or clusters. clusters: how many there are; None
+    where every query is a unit. of: moments of the differences, None for fewer than two.
     between: the (1 - alpha) interval of the mean. test: None where there are too few queries for one.
     mde: minimal detectable effect, None where nothing varies. smallest_effect: delta, or a guardrail's margin.
     least_queries: fewer are not tested; >= 2.
@@ -148,6 +151,7 @@ class Facts:
     alpha: float
     resamples: int
     least_queries: int = 2
+    clusters: int | None = None
 
 
 def least_differing(alpha: float) -> int:
@@ -194,6 +198,7 @@ def sentence(
     least_queries: int = 2,
     mde: float | None = None,
     smallest_effect: float | None = None,
+    is_clustered: bool = False,
 ) -> str:
     """A conclusion in words, such as ``improved, by more than 0.02``; the same wherever it is shown.
 
@@ -213,9 +218,12 @@ def sentence(
         case Verdict.IDENTICAL:
             return "identical"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
-            return f"not testable ({differing} differing {'query' if differing == 1 else 'queries'})"
+            one, many = ("cluster", "clusters") if is_clustered else ("query", "queries")
+            return f"not testable ({differing} differing {one if differing == 1 else many})"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
-            return "not testable (one query has all the weight)"
+            return f"not testable (one {'cluster' if is_clustered else 'query'} has all the weight)"
+        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
+            return "not testable (all queries are of one cluster)"
         case Verdict.NOT_TESTABLE:
             least = f", fewer than {least_queries}" if least_queries > 2 else ""
             return f"not testable (n = {queries}{least})"
@@ -276,8 +284,10 @@ def readable(effect: float, margin: float | None = None) -> str:
 
 
 def _without_test(facts: Facts) -> Conclusion:
-    is_few = facts.queries < facts.least_queries
-    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES if is_few else Obstacle.ONE_HEAVY_QUERY)
+    if facts.queries < facts.least_queries:
+        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
+    alone = facts.clusters == 1
+    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.ONE_CLUSTER if alone else Obstacle.ONE_HEAVY_QUERY)
 
 
 def _untestable(facts: Facts) -> Conclusion | None:

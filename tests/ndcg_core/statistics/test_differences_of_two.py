@@ -38,7 +38,7 @@ def columns(values: NDArray[np.float64], weights: NDArray[np.float64] | None = N
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_as_from_each_column(name: str, weights: NDArray[np.float64] | None) -> None:
     paired = by_query(columns(SYSTEMS[name], weights))
-    flippable = [pairs.flippable for pairs in paired]
+    flippable = [pairs.units.flippable for pairs in paired]
     told = p_values_of_two(flippable, procedures.made_of_two(paired), **SETTINGS)
     expected = sign_flip_p_values(np.array(flippable).T, **SETTINGS)
     assert told == {number: expected[number] for number in told}

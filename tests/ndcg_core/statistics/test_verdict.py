@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ndcg_core.statistics.comparison import Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.comparison import Clusters, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.descriptive import Carrier, Descriptive
 from ndcg_core.statistics.verdict import Conclusion, Obstacle, Size, Verdict, sentence
 from tests.ndcg_core.statistics.columns import around, column, compare, guard
@@ -181,6 +181,21 @@ TABLE = [  # what stands in the record, what it says
         "not testable (5 differing queries)",
     ),
     (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
+        {"is_clustered": True},
+        "not testable (one cluster has all the weight)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_CLUSTER),
+        {"is_clustered": True},
+        "not testable (all queries are of one cluster)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
+        {"differing": 4, "is_clustered": True},
+        "not testable (4 differing clusters)",
+    ),
+    (
         (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
         {"differing": 1},
         "not testable (1 differing query)",
@@ -201,6 +216,8 @@ def test_the_table_has_every_word() -> None:
 def test_a_record_read_back_says_the_same(conclusion: tuple[Any, ...], numbers: dict[str, Any], words: str) -> None:
     kind, size, underpowered, obstacle = Conclusion(*conclusion)
     known = {"smallest_effect": None, "mde": None, **numbers}
+    if known.pop("is_clustered", False):
+        known["clusters"] = Clusters(8, known.get("differing", 8), 1, 5, 7.5)
     made = {"conclusion": kind, "size": size, "underpowered": underpowered, "obstacle": obstacle}
     record = dataclasses.replace(compare(around(0.1)), **made, **known)
     assert record.verdict == words
@@ -218,7 +235,8 @@ def read_back(record: Comparison) -> Comparison:
     described = content["descriptive"]
     if described:
         described = Descriptive(**described | {"carriers": tuple(Carrier(**row) for row in described["carriers"])})
-    return Comparison(**content | {"notes": tuple(content["notes"]), "descriptive": described})
+    clusters = content["clusters"] and Clusters(**content["clusters"])
+    return Comparison(**content | {"notes": tuple(content["notes"]), "descriptive": described, "clusters": clusters})
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,137 @@
+"""What a comparison of two systems on one metric came to: every number that is kept of it, and its words."""
+
+from dataclasses import dataclass
+
+from ndcg_core.statistics.descriptive import Descriptive
+from ndcg_core.statistics.verdict import Conclusion, Obstacle, Size, Verdict, sentence, short
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The clusters of queries that a comparison's tests flip as wholes.
+
+    count: of clusters, >= 1. differing: those that the test can flip. smallest, largest: queries in one, >= 1.
+    effective: how many clusters of equal weight settle as much, in [1, count].
+    """
+
+    count: int
+    differing: int
+    smallest: int
+    largest: int
+    effective: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result for one candidate, metric, slice and family.
+
+    baseline, candidate: system ids. metric: its name.
+    queries: n >= 0, the queries that both systems are scored on.
+    differing: queries with a win or a loss; wins + losses.
+    wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
+    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
+        query.
+    low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
+        for the family; None for n < 2.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
+        [0, 1]; None where not tested.
+    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
+    mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
+        where the differences do not vary.
+    conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
+        underpowered and obstacle as in `ndcg_core.statistics.verdict.Conclusion`; the sentence is `verdict`.
+    notes: what to keep in mind, in words; often empty.
+    family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
+    procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
+    alpha: threshold for p_adjusted, in (0, 1).
+    seed, resamples: of the flips, as asked for; enough to repeat the test.
+    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
+    attribute, slice: the queries' attribute and value, of a slice; else None.
+    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
+    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
+    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha; None
+        outside max-T families.
+    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
+    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
+    unweighted_difference: the mean difference when every query counts alike; None without weights.
+    descriptive: what describes the differences and decides nothing; None for n < 2.
+    least_queries: comparisons with fewer queries are not tested; >= 2.
+    flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
+    clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
+
+    Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
+    size or an obstacle that does not exist.
+    """
+
+    baseline: str
+    candidate: str
+    metric: str
+    queries: int
+    differing: int
+    wins: int
+    ties: int
+    losses: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    mde: float | None
+    conclusion: Verdict
+    notes: tuple[str, ...]
+    family: str
+    family_size: int
+    procedure: str
+    alpha: float
+    seed: int
+    resamples: int
+    exploratory: bool
+    attribute: str | None
+    slice: str | None
+    baseline_mean: float | None
+    smallest_effect: float | None
+    interval_method: str
+    simultaneous_low: float | None
+    simultaneous_high: float | None
+    lower_bound: float | None
+    effective_queries: float | None
+    unweighted_difference: float | None
+    descriptive: Descriptive | None
+    size: Size | None = None
+    underpowered: bool = False
+    obstacle: Obstacle | None = None
+    least_queries: int = 2
+    flippable: int | None = None
+    clusters: Clusters | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, kind(getattr(self, name)))
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in words, from the fields (`ndcg_core.statistics.verdict.sentence`; docs/statistics.md)."""
+        return sentence(
+            Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle),
+            queries=self.queries,
+            differing=self._flipped,
+            least_queries=self.least_queries,
+            mde=self.mde,
+            smallest_effect=self.smallest_effect,
+            is_clustered=self.clusters is not None,
+        )
+
+    @property
+    def _flipped(self) -> int:
+        """How many units the test can flip."""
+        if self.clusters is not None:
+            return self.clusters.differing
+        return self.differing if self.flippable is None else self.flippable
+
+    @property
+    def short_verdict(self) -> str:
+        """The same in a few words, for a list (`ndcg_core.statistics.verdict.short`)."""
+        conclusion = Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
+        return short(conclusion, mde=self.mde, smallest_effect=self.smallest_effect)
