@@ -253,6 +253,13 @@ CODES: Mapping[str, Code] = {
         "The verdict over all queries and those of all tested slices contradict each other.",
         "Look at the slices before deciding.",
     ),
+    "looks_clustered": Code(
+        "warning",
+        "Query ids come in groups (`106_1`, `106_2`, …) or queries repeat a text: turns of a conversation, variants of"
+        " one query. As units of their own they make p-values too small and intervals too narrow.",
+        "Name what they belong to: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix`"
+        " under `statistics:`); or set the finding to `ignore` where they are independent.",
+    ),
     "one_heavy_query": Code(
         "warning",
         "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",

@@ -1,4 +1,4 @@
--- query: every query that is judged or asked, with its text and weight where they are known.
+-- query: every query that is judged or asked, with its text, weight and cluster where they are known.
 -- grain:  one row per query_id
 -- reads:  judgment, pulled_query
 -- params: -
@@ -16,6 +16,7 @@ asked_query as (
         query_id,
         max(text) as text,
         max(weight) as weight,
+        max(cluster) as cluster,
     from pulled_query
     group by query_id
 )
@@ -24,6 +25,7 @@ select
     coalesce(judged_query.query_id, asked_query.query_id) as query_id,
     asked_query.text,
     asked_query.weight,
+    asked_query.cluster,
     judged_query.query_id is not null as is_judged,
     coalesce(judged_query.judged, 0) as judged,
     asked_query.query_id is not null as is_named,

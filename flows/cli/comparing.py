@@ -13,6 +13,8 @@ from .console import Progress, end_where_a_gate_failed, show, user_errors, write
 from .options import (
     Alpha,
     BaselineName,
+    ClusterColumn,
+    ClusterPrefix,
     Details,
     DocumentsFile,
     Exploratory,
@@ -95,6 +97,9 @@ def compare(
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
+    cluster: ClusterColumn = None,
+    cluster_prefix: ClusterPrefix = None,
+    unclustered: Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")] = False,
     all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Compare every two systems too.")] = False,
     interval: IntervalMethod = None,
     exploratory: Exploratory = None,
@@ -127,6 +132,8 @@ def compare(
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
+        statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}
+        statistics["clustered"] = False if unclustered else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
         plan = dataclasses.replace(plan, findings=finding, strict=strict)

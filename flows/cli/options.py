@@ -109,6 +109,14 @@ SmallestSlice = Annotated[
     int | None,
     of_metrics(metavar="N", help="Do not test slices of fewer queries. (default 25)"),
 ]
+ClusterColumn = Annotated[
+    str | None,
+    of_statistics(metavar="COLUMN", help="Column by which queries belong together: a conversation, a user."),
+]
+ClusterPrefix = Annotated[
+    str | None,
+    of_statistics(metavar="TEXT", help="Or those whose ids agree up to the last TEXT: _ for 106_1."),
+]
 IntervalMethod = Annotated[
     str | None,
     of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),

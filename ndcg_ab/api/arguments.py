@@ -42,7 +42,7 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
         columns = plain.pop(f"{name}_columns", None)
         if plain.get(name) is not None:
             file, held[name] = place_of(name, plain[name])
-            plain[name] = {"file": file, "columns": columns or {}}
+            plain[name] = {"file": file, "columns": dict(columns or {})}
     return held
 
 

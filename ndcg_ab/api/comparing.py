@@ -47,6 +47,9 @@ def compare(
     interval: Literal["t", "bca"] = "t",
     exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
+    cluster: str | None = None,
+    cluster_prefix: str | None = None,
+    clustered: bool | None = None,
     all_pairs: bool = False,
     preview: bool = False,
     gate: Mapping[str, Any] | bool | None = None,
@@ -74,7 +77,9 @@ def compare(
         metric -> difference.
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
-        queries' weights; by default where they have some.
+        queries' weights; by default where they have some.  cluster: the column of queries by which they belong together
+        (a conversation, a user): such queries are one unit of every test; cluster_prefix: or by their ids up to the
+        last of this text, "_" for 106_1.  clustered: False ignores a column `cluster`, which else counts.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.

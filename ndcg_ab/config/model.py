@@ -44,6 +44,16 @@ class Statistics(Model):
     weighted: bool | None = Field(
         None, strict=True, description="Weigh queries; by default where the queries have a weight."
     )
+    clustered: bool | None = Field(
+        None,
+        strict=True,
+        description="Test clusters of queries as wholes; by default where the queries have a cluster.",
+    )
+    cluster_prefix: str | None = Field(
+        None,
+        min_length=1,
+        description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
+    )
     all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
     preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
 
@@ -53,6 +63,14 @@ class Statistics(Model):
             raise ValueError(
                 f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
                 f" {math.ceil(1 / self.alpha)} or more are needed"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_kind_of_cluster(self) -> "Statistics":
+        if self.cluster_prefix is not None and self.clustered is False:
+            raise ValueError(
+                "cluster_prefix names clusters, and clustered = false ignores them: take one of the two out"
             )
         return self
 
@@ -72,7 +90,7 @@ class Slices(Model):
     @classmethod
     def _attributes(cls, value: list[str]) -> list[str]:
         for name in value:
-            if name in ("query_id", "text", "weight"):
+            if name in ("query_id", "text", "weight", "cluster"):
                 raise ValueError(f"{name!r} is no attribute to slice by")
             if value.count(name) > 1:
                 raise ValueError(f"{name!r} is named twice")

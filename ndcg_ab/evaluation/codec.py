@@ -27,6 +27,7 @@ from ndcg_core.statistics.verdict import Obstacle, Size, Verdict
 SCHEMA = 1
 # What is written beside the fields, for readers, and made again from the fields when it is read: field -> it follows.
 COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}}
+FLAT = frozenset(["descriptive"])  # fields whose record's columns go by their own names
 COLUMN_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what stands in a record
 
@@ -100,7 +101,10 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 
 
 def columns(record: type) -> dict[str, pa.DataType]:
-    """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out."""
+    """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out.
+
+    A column of a record inside begins with its field's name: ``clusters_count``.
+    """
     found: dict[str, pa.DataType] = {}
     for field in dataclasses.fields(record):
         kind = hints(record)[field.name]
@@ -110,7 +114,7 @@ def columns(record: type) -> dict[str, pa.DataType]:
             if typing.get_args(kind)[0] is str:
                 found[field.name] = pa.string()
         elif dataclasses.is_dataclass(kind):
-            found |= columns(typing.cast(type, kind))
+            found |= {inner_name(field.name, name): of for name, of in columns(typing.cast(type, kind)).items()}
         elif isinstance(kind, type):
             found[field.name] = pa.string() if issubclass(kind, enum.Enum) else COLUMN_TYPES.get(kind, pa.string())
         for name, before in COMPUTED.get(record, {}).items():
@@ -119,13 +123,18 @@ def columns(record: type) -> dict[str, pa.DataType]:
     return found
 
 
+def inner_name(field: str, name: str) -> str:
+    """The column of a record inside another."""
+    return name if field in FLAT else f"{field}_{name}"
+
+
 def row(record: Any) -> dict[str, Any]:
     """One record as a row of `columns`."""
     found: dict[str, Any] = {}
     for name, value in encode(record).items():
         if isinstance(value, dict):
             known = columns(type(getattr(record, name)))
-            found |= {inner: each for inner, each in value.items() if inner in known}
+            found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
         else:
             found[name] = "; ".join(value) if isinstance(value, list) else value
     return found

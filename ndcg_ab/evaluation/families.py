@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import shown
 from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, queries_text
+from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY
+from ndcg_ab.evaluation.sampling import PLAIN, Sampling
 from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_families
 from ndcg_core.statistics.verdict import Obstacle
 
-Weights = Mapping[str, float] | None
 QueryIds = tuple[str, ...]
 
 
@@ -32,9 +32,9 @@ class Group:
 NOTHING = Group((), np.array([]), np.array([]))
 
 
-def families(engine: Engine, evaluation: Evaluation, weights: Weights) -> list[Comparison]:
+def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
     """Every comparison of the evaluation, the primary family first."""
-    columns = paired_columns(engine, evaluation, weights)
+    columns = paired_columns(engine, evaluation, sampling)
     if not columns:
         return []
     primary = [column for column in columns if column.metric in evaluation.metrics]
@@ -45,10 +45,10 @@ def families(engine: Engine, evaluation: Evaluation, weights: Weights) -> list[C
     found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
     found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
     for attribute in evaluation.slices.by:
-        sliced = slice_columns(engine, evaluation, weights, attribute)
+        sliced = slice_columns(engine, evaluation, sampling, attribute)
         found += compare_columns(sliced, evaluation, slices_by(attribute), exploratory=True)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
-        found += compare_columns(pair_columns(engine, evaluation, weights), evaluation, PAIRS, exploratory=True)
+        found += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
     return found
 
 
@@ -91,37 +91,17 @@ def compare_apart(
     )
 
 
-def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | None:
-    """query_id -> weight, where queries are weighed; InputError where a scored query has none."""
-    wanted = evaluation.statistics.weighted
-    known = engine.rows("query", ("query_id", "weight", "is_judged"), order="query_id")
-    weights = {query_id: weight for query_id, weight, _ in known if weight is not None}
-    if wanted is False or (wanted is None and not weights):
-        return None
-    lacking = engine.rows("unweighed_query", order="query_id")
-    if lacking:
-        count, matched = len(lacking), any(judged and weight is not None for _, weight, judged in known)
-        state = "scored" if evaluation.scores else "judged"
-        ids = "" if matched or not weights else f"; the first of the file's own is {min(weights)!r}"
-        raise InputError(
-            f"queries: {queries_text(count, state)} {'has' if count == 1 else 'have'} no weight"
-            f" (such as {lacking[0][0]!r}{ids}): give every {state} query one, or set statistics.weighted to false"
-            " (compare: --unweighted; in Python: weighted=False)"
-        )
-    return weights
-
-
-def paired_columns(engine: Engine, evaluation: Evaluation, weights: Weights = None) -> list[Column]:
+def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling = PLAIN) -> list[Column]:
     """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
     groups = grouped(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
-        column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), weights)
+        column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
         for metric in evaluation.metric_list
         for candidate in candidates(evaluation)
     ]
 
 
-def slice_columns(engine: Engine, evaluation: Evaluation, weights: Weights, attribute: str) -> list[Column]:
+def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
     """The same slice by slice, on the primary metrics; slices in the order of their values."""
     rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
     groups = grouped(rows, "metric_id", "slice", "candidate")
@@ -132,7 +112,7 @@ def slice_columns(engine: Engine, evaluation: Evaluation, weights: Weights, attr
             candidate,
             metric.name,
             groups.get((metric.hash, part, candidate), NOTHING),
-            weights,
+            sampling,
             (attribute, part),
         )
         for metric in evaluation.primary_metrics
@@ -181,7 +161,7 @@ def column_of(
     candidate: str,
     metric: str,
     group: Group,
-    weights: Weights,
+    sampling: Sampling,
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
@@ -192,14 +172,15 @@ def column_of(
         group.query_ids,
         group.differences,
         group.baseline_values,
-        None if weights is None else np.array([weights[query_id] for query_id in group.query_ids]),
+        sampling.weights_in_order(group.query_ids),
+        sampling.clusters_in_order(group.query_ids),
         attribute=part[0],
         slice=part[1],
         smallest_effect=evaluation.smallest_effect(metric),
     )
 
 
-def pair_columns(engine: Engine, evaluation: Evaluation, weights: Weights) -> list[Column]:
+def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
     """Every two systems on the primary metrics, over the queries that both are scored on.
 
     The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
@@ -215,7 +196,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, weights: Weights) -> li
                 earlier, later = shared(earlier, later), shared(later, earlier)
             values = earlier.differences
             group = Group(earlier.query_ids, later.differences - values, values)
-            columns.append(column_of(evaluation, second, metric.name, group, weights, baseline=first))
+            columns.append(column_of(evaluation, second, metric.name, group, sampling, baseline=first))
     return columns
 
 

@@ -30,7 +30,15 @@ QUERY_SCORE = pa.schema(
 COVERAGE = pa.schema([("system_id", TEXT), ("query_id", TEXT), ("metric_id", TEXT), ("judged", REAL)])
 SCORED_QUERY = pa.schema([("metric_id", TEXT), ("query_id", TEXT), ("is_relevant", TRUTH)])
 QUERY = pa.schema(
-    [("query_id", TEXT), ("text", TEXT), ("weight", REAL), ("is_judged", TRUTH), ("judged", WHOLE), ("is_named", TRUTH)]
+    [
+        ("query_id", TEXT),
+        ("text", TEXT),
+        ("weight", REAL),
+        ("cluster", TEXT),
+        ("is_judged", TRUTH),
+        ("judged", WHOLE),
+        ("is_named", TRUTH),
+    ]
 )
 COARSE, FINE = 2, 4  # decimals: more than the first and at most the second tell of rounded values
 MOST_NAMED = 12  # metrics in a message
@@ -210,6 +218,7 @@ def query_table(scored: Sequence[str], queries: Queries) -> pa.Table:
             "query_id": query_id,
             "text": named.get(query_id, {}).get("text"),
             "weight": named.get(query_id, {}).get("weight"),
+            "cluster": named.get(query_id, {}).get("cluster"),
             "is_judged": query_id in known,
             "judged": 0,
             "is_named": query_id in named,

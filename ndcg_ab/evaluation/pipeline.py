@@ -11,8 +11,9 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
-from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families, weights_of
+from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.loading import load
 from ndcg_ab.evaluation.order_checks import check_order
@@ -20,6 +21,7 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
+from ndcg_ab.evaluation.sampling import sampling_of
 from ndcg_ab.evaluation.score_checks import check_coverage
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
@@ -201,10 +203,12 @@ def conclude(
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
-    weights = weights_of(engine, evaluation)
+    sampling = sampling_of(engine, evaluation)
+    weights = sampling.weights
     systems = summaries(engine, weights)
-    compared = families(engine, evaluation, weights)
+    compared = families(engine, evaluation, sampling)
     noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+    noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
@@ -276,6 +280,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     if evaluation.scores:
         evaluation, findings = take_scores(evaluation, engine, say)
         findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+        findings += check_clusters(engine, evaluation)
         refuse_errors(findings, evaluation)
         findings = settled(findings, evaluation)
         systems = ", ".join(system.name for system in evaluation.systems)
@@ -285,6 +290,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+    findings += check_clusters(engine, evaluation)
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
-from ndcg_ab.report.text import judged_label, ordered, percent, weighted_text
+from ndcg_ab.report.text import clustered_text, judged_label, ordered, percent, weighted_text
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -276,10 +276,11 @@ def listed(texts: Sequence[str]) -> str:
 
 
 def few_of_weight(outcome: Outcome) -> list[str]:
-    """Warns where the queries' weights leave hardly any query that counts."""
+    """Warns where weights leave hardly any query that counts, or there are hardly any clusters."""
     counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
-    told = weighted_text(outcome)
-    return [told] if told and counts and min(counts) < FEW_QUERIES else []
+    clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
+    pairs = ((counts, weighted_text(outcome)), (clusters, clustered_text(outcome)))
+    return [told for numbers, told in pairs if told and numbers and min(numbers) < FEW_QUERIES]
 
 
 def notes(outcome: Outcome) -> list[str]:
@@ -304,8 +305,8 @@ def notes(outcome: Outcome) -> list[str]:
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
-    if (weighting := weighted_text(outcome)) is not None and not few_of_weight(outcome):
-        found.append(weighting)
+    sampled = (weighted_text(outcome), clustered_text(outcome))
+    found += [told for told in sampled if told is not None and told not in few_of_weight(outcome)]
     if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
         found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
     return found

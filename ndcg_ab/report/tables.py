@@ -12,6 +12,7 @@ from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
     change,
+    clustered_text,
     family_text,
     interval,
     judged_label,
@@ -91,8 +92,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     if outcome.comparisons:
         for family in dict.fromkeys(row.family for row in outcome.comparisons):
             dim(console, family_text(outcome, family))
-        if weighting := weighted_text(outcome):
-            dim(console, weighting)
+        for sampled in filter(None, (weighted_text(outcome), clustered_text(outcome))):
+            dim(console, sampled)
         preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
         again = recomputed(outcome, "{} computed again by the Python core, and equal")

@@ -100,6 +100,17 @@ def weighted_text(outcome: Outcome) -> str | None:
     return f"means and differences are weighted by the queries' weights{tail}"
 
 
+def clustered_text(outcome: Outcome) -> str | None:
+    """How many clusters of queries the tests flipped as wholes, and how unequal they are; the fewest of all."""
+    counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
+    if not counts:
+        return None
+    fewest = min(counts, key=lambda row: row.count)
+    sizes = f"{fewest.smallest} to {fewest.largest}" if fewest.smallest < fewest.largest else f"{fewest.largest}"
+    as_much = "" if round(fewest.effective) == fewest.count else f", as much as {fewest.effective:.0f} equal ones"
+    return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
+
+
 def together(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
     if comparison.simultaneous_low is None or comparison.simultaneous_high is None:

@@ -1,4 +1,4 @@
-"""Queries: their texts, what slices them, what they weigh, and what requests name of them."""
+"""Queries: their texts, what slices them, what they weigh, which belong together, and what requests name of them."""
 
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import Layout, query_layout
 
-TEXT_SCHEMA = pa.schema([("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64())])
+TEXT_SCHEMA = pa.schema(
+    [("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64()), ("cluster", pa.string())]
+)
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
@@ -34,7 +36,7 @@ class Queries:
 
     @property
     def records(self) -> dict[str, dict[str, str]]:
-        """query_id -> {column: value}, of every column beside id, text and weight."""
+        """query_id -> {column: value}, of every column beside id, text, weight and cluster."""
         if self.pulled is None:
             return {}
         names = [field.name for field in self.pulled.layout.fields if field.blank is not None]
@@ -82,6 +84,7 @@ def layout_of(evaluation: Evaluation) -> Layout:
         named=[name for source in sources if isinstance(source, HttpSource) for name in source.attributes],
         needs_text=any(source.needs_queries for source in sources),
         needs_weight=bool(evaluation.statistics.weighted),
+        needs_cluster=bool(evaluation.statistics.clustered) and evaluation.statistics.cluster_prefix is None,
     )
 
 
@@ -133,4 +136,4 @@ def distinct(pulled: Pulled) -> pa.Table:
 
 def words_of(name: str) -> str:
     """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
-    return f"{name}s" if name in ("text", "weight") else f"values of {shown(name)}"
+    return f"{name}s" if name in ("text", "weight", "cluster") else f"values of {shown(name)}"

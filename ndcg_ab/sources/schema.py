@@ -183,13 +183,20 @@ NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
 
 
 def query_layout(
-    attributes: Sequence[str], *, named: Sequence[str] = (), needs_text: bool, needs_weight: bool
+    attributes: Sequence[str],
+    *,
+    named: Sequence[str] = (),
+    needs_text: bool,
+    needs_weight: bool,
+    needs_cluster: bool = False,
 ) -> Layout:
-    """Queries: an id, a text, a weight, attributes to slice by, and others that requests name."""
+    """Queries: an id, a text, a weight, a cluster, attributes to slice by, and others that requests name."""
     blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
     texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
     weight = Field("weight", pa.float64(), required=needs_weight)
-    return Layout("query", (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, *texts))
+    cluster = Field("cluster", pa.string(), required=needs_cluster)
+    own = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
+    return Layout("query", (*own, *texts))
 
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)

@@ -204,7 +204,7 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of) + _cluster_note(clusters),
+        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -283,16 +283,6 @@ def _clusters(pairs: Paired) -> Clusters | None:
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
     return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
-
-
-def _cluster_note(clusters: Clusters | None) -> tuple[str, ...]:
-    """How many clusters there are and how unequal; nothing where every query is one."""
-    if clusters is None or clusters.largest == 1:
-        return ()
-    if clusters.smallest == clusters.largest:
-        return (f"{clusters.count} clusters of {clusters.largest} queries",)
-    sizes = f"{clusters.count} clusters of {clusters.smallest} to {clusters.largest} queries"
-    return (f"{sizes}, as much as {clusters.effective:.0f} equal ones",)
 
 
 def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
