@@ -1,0 +1,100 @@
+"""Do tests and intervals hold for queries that belong together, such as the turns of a conversation?
+
+    python benchmarks/simulate_clusters.py [--seed 1] [--repetitions N] [--quick]
+
+The differences of one conversation share a part: the intraclass correlation. Each quantity is measured twice, with the
+conversations as clusters and with every query for itself: what is lost where nobody names the clusters. Prints rows as
+`simulate.py` does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+if __name__ == "__main__":  # so that it can be started by its path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, table
+from ndcg_core.statistics.comparison import Column, Comparison, compare_family
+
+SHARED = 0.3
+"""The part of the variance that the queries of one conversation have in common."""
+TENTHS = 10  # differences are whole tenths, as those of precision@10: many ties
+RESAMPLES = 1_000
+SPREAD = 0.2  # standard deviation of a difference
+
+Sizes = Callable[[Rng, int], np.ndarray]
+
+
+def turns(rng: Rng, clusters: int) -> np.ndarray:
+    """3 to 11 queries, as in CAsT 2021."""
+    return rng.integers(3, 12, clusters)
+
+
+def users(rng: Rng, clusters: int) -> np.ndarray:
+    """A few users ask much: log-normal with sigma 1."""
+    return np.ceil(3 * np.exp(rng.normal(size=clusters))).astype(np.int64)
+
+
+def compared(rng: Rng, sizes: np.ndarray, mean: float) -> tuple[Comparison, Comparison]:
+    """One sample of conversations, with its clusters and without."""
+    members = np.repeat(np.arange(len(sizes)), sizes)
+    shared = rng.normal(0, SPREAD * SHARED**0.5, len(sizes))[members]
+    own = rng.normal(0, SPREAD * (1 - SHARED) ** 0.5, len(members))
+    differences = np.rint(TENTHS * (mean + shared + own) + rng.random(len(members)) - 0.5) / TENTHS
+    ids = tuple(f"{cluster:04d}_{place:04d}" for place, cluster in enumerate(members))
+    plain = Column("old", "new", "precision@10", ids, differences)
+    clustered = Column("old", "new", "precision@10", ids, differences, clusters=tuple(map(str, members)))
+    seed = int(rng.integers(2**32))
+    settings = {"resamples": RESAMPLES, "seed": seed, "workers": 1}
+    return tuple(compare_family([column], **settings)[0] for column in (clustered, plain))  # type: ignore[return-value]
+
+
+def measured(rng: Rng, repetitions: int, clusters: int, sizes: Sizes, promised: bool) -> list[Row]:
+    """Type-I error and coverage with no effect, power with one as large as the MDE of a middling sample."""
+    null = [compared(rng, sizes(rng, clusters), 0.0) for _ in range(repetitions)]
+    effect = float(np.median([row.mde for row, _ in null if row.mde is not None]))
+    found = [compared(rng, sizes(rng, clusters), effect)[0] for _ in range(repetitions)]
+    setting = f"{clusters} clusters, {sizes.__name__}"
+    rows = []
+    for at, name in enumerate(("clusters", "queries alone")):
+        accepted = promised and at == 0
+        wrong = np.mean([(pair[at].p_value or 1.0) <= 0.05 for pair in null])
+        held = np.mean([(pair[at].low or 0.0) <= 0 <= (pair[at].high or 0.0) for pair in null])
+        row = partial(Row, setting=f"{setting}, {name}", repetitions=repetitions)
+        rows.append(row("type-I error, sign-flip", measured=float(wrong), accepted=TYPE_ONE if accepted else None))
+        rows.append(row("coverage of the interval", measured=float(held), accepted=COVERAGE if accepted else None))
+    power = float(np.mean([(row.p_value or 1.0) <= 0.05 for row in found]))
+    accepted_power = (POWER[0] - 0.03, POWER[1] + 0.03) if promised else None
+    return [*rows, Row("power at the MDE", f"{setting}, clusters", repetitions, power, accepted_power)]
+
+
+def rows(seed: int, repetitions: int) -> list[Row]:
+    rng = np.random.default_rng([seed, 2])
+    found: list[Row] = []
+    for clusters in (10, 19, 50):
+        found += measured(rng, repetitions, clusters, turns, True)
+    return found + measured(rng, repetitions, 50, users, False)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repetitions", type=int, default=4_000)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(given)
+    start = time.perf_counter()
+    found = rows(options.seed, 300 if options.quick else options.repetitions)
+    errors = 3 if options.quick else 0
+    print(table(found, errors))
+    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return 0 if all(row.holds(errors) for row in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
