@@ -1,0 +1,135 @@
+"""Queries that belong together: by a column, by their ids, ignored; what is refused, and what is asked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.flows.cli.app import app
+from ndcg_core.statistics.comparison import Column, compare_family
+
+RUNNER = CliRunner()
+TURNS = [f"{conversation}_{turn}" for conversation in range(101, 113) for turn in range(1, 6)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve conversations of five turns; in each the new system is better, worse or neither, on nearly every turn."""
+    rng = np.random.default_rng(4)
+    place = tmp_path_factory.mktemp("clusters")
+    better = dict(zip(range(101, 113), rng.uniform(0, 1, 12), strict=True))
+    runs: dict[str, list[str]] = {"old": [], "new": []}
+    for query in TURNS:
+        wins = rng.random() < better[int(query.split("_")[0])]
+        for name, order in (("old", "ba" if wins else "ab"), ("new", "ab" if wins else "ba")):
+            runs[name] += [f"{query} Q0 {doc} {rank} {9 - rank} t\n" for rank, doc in enumerate(order, start=1)]
+    for name, lines in runs.items():
+        (place / f"{name}.run").write_text("".join(lines))
+    (place / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in TURNS))
+    named = [f"{query}\t{query.split('_')[0]}\ttext of {query}\n" for query in TURNS]
+    (place / "queries.tsv").write_text("query_id\tcluster\ttext\n" + "".join(named))
+    (place / "other.tsv").write_text("query_id\tconversation\ttext\n" + "".join(named))
+    (place / "few.tsv").write_text("query_id\tcluster\ttext\n" + "".join(named[:-2]))
+    return place
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    named = [word for name in ("old", "new") for word in ("--system", f"{name}={folder / name}.run")]
+    given = [option.replace("{}", str(folder)) for option in options]
+    return ["compare", "--judgments", str(folder / "qrels"), *named, "--metric", "rr", *given]
+
+
+def compare(folder: Path, *options: str) -> dict[str, Any]:
+    found = RUNNER.invoke(app, command(folder, "--json", "-", *options))
+    assert found.exit_code == 0, found.output
+    content: dict[str, Any] = json.loads(found.stdout)
+    return content
+
+
+def codes(content: dict[str, Any]) -> set[str]:
+    return {finding["code"] for finding in content["findings"]}
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> dict[str, Any]:
+    return compare(folder)
+
+
+def test_a_column_of_that_name_counts_and_it_is_what_the_core_says(folder: Path, plain: dict[str, Any]) -> None:
+    content = compare(folder, "--queries", "{}/queries.tsv")
+    (row,), (alone,) = content["comparisons"], plain["comparisons"]
+    assert row["clusters"] == {"count": 12, "differing": 12, "smallest": 5, "largest": 5, "effective": 12.0}
+    assert alone["clusters"] is None and row["p_value"] > alone["p_value"]
+    values = ndcg_ab.compare(
+        str(folder / "qrels"), {name: str(folder / f"{name}.run") for name in ("old", "new")}, metrics="rr"
+    ).query_scores.to_pylist()
+    of = {(each["system_id"], each["query_id"]): each["value"] for each in values}
+    differences = [of["new", query] - of["old", query] for query in TURNS]
+    clusters = [query.split("_")[0] for query in TURNS]
+    (expected,) = compare_family([Column("old", "new", "rr", tuple(TURNS), differences, clusters=clusters)])
+    assert (row["p_value"], row["low"], row["high"]) == (expected.p_value, expected.low, expected.high)
+    assert "looks_clustered" not in codes(content)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--queries", "{}/other.tsv", "--cluster", "conversation"),
+        ("--cluster-prefix", "_"),
+    ],
+)
+def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ...]) -> None:
+    assert compare(folder, *options)["comparisons"] == compare(folder, "--queries", "{}/queries.tsv")["comparisons"]
+
+
+def test_python_names_them_too(folder: Path) -> None:
+    expected = compare(folder, "--cluster-prefix", "_")["comparisons"]
+    systems = {name: str(folder / f"{name}.run") for name in ("old", "new")}
+    for named in ({"cluster_prefix": "_"}, {"queries": str(folder / "other.tsv"), "cluster": "conversation"}):
+        found = ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named)  # type: ignore[arg-type]
+        assert found.to_dict()["comparisons"] == expected
+
+
+def test_they_can_be_ignored(folder: Path, plain: dict[str, Any]) -> None:
+    content = compare(folder, "--queries", "{}/queries.tsv", "--unclustered")
+    assert content["comparisons"] == plain["comparisons"]
+    assert "looks_clustered" not in codes(content)
+
+
+def test_the_answer_says_how_many_there_are(folder: Path) -> None:
+    found = RUNNER.invoke(app, command(folder, "--cluster-prefix", "_"))
+    assert "i queries are tested in 12 clusters of 5" in found.stdout
+
+
+def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
+    (found,) = (each for each in plain["findings"] if each["code"] == "looks_clustered")
+    assert found["message"] == (
+        "the ids of 60 of 60 queries come in 12 groups (such as '101_1', '101_2'; --cluster-prefix _ makes them"
+        " clusters): are they independent? If not, the verdicts are too sure"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ("--cluster", "conversation"),
+            "--cluster: names a column of the queries; give their file too, with --queries",
+        ),
+        (("--queries", "{}/other.tsv", "--cluster", "user"), "other.tsv: there is no column 'user' for cluster"),
+        (("--queries", "{}/few.tsv"), "queries: 2 judged queries have no cluster (such as '112_4'): give every judged"),
+        (
+            ("--cluster-prefix", "_", "--unclustered"),
+            "cluster_prefix names clusters, and clustered = false ignores them",
+        ),
+        (("--queries", "{}/queries.tsv", "--slice", "cluster"), "'cluster' is no attribute to slice by"),
+    ],
+)
+def test_what_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
+    found = RUNNER.invoke(app, command(folder, *options))
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert said in found.stderr.replace("\n", " ")
