@@ -12,14 +12,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, table
 
-if __name__ == "__main__":  # so that it can be started by its path
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from benchmarks.simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, table
 from ndcg_core.statistics.comparison import Column, Comparison, compare_family
 
 SHARED = 0.3
@@ -28,20 +25,21 @@ TENTHS = 10  # differences are whole tenths, as those of precision@10: many ties
 RESAMPLES = 1_000
 SPREAD = 0.2  # standard deviation of a difference
 
-Sizes = Callable[[Rng, int], np.ndarray]
+Sizes = Callable[[Rng, int], NDArray[np.int64]]
 
 
-def turns(rng: Rng, clusters: int) -> np.ndarray:
+def turns(rng: Rng, clusters: int) -> NDArray[np.int64]:
     """3 to 11 queries, as in CAsT 2021."""
     return rng.integers(3, 12, clusters)
 
 
-def users(rng: Rng, clusters: int) -> np.ndarray:
+def users(rng: Rng, clusters: int) -> NDArray[np.int64]:
     """A few users ask much: log-normal with sigma 1."""
-    return np.ceil(3 * np.exp(rng.normal(size=clusters))).astype(np.int64)
+    sizes: NDArray[np.int64] = np.ceil(3 * np.exp(rng.normal(size=clusters))).astype(np.int64)
+    return sizes
 
 
-def compared(rng: Rng, sizes: np.ndarray, mean: float) -> tuple[Comparison, Comparison]:
+def compared(rng: Rng, sizes: NDArray[np.int64], mean: float) -> tuple[Comparison, Comparison]:
     """One sample of conversations, with its clusters and without."""
     members = np.repeat(np.arange(len(sizes)), sizes)
     shared = rng.normal(0, SPREAD * SHARED**0.5, len(sizes))[members]
@@ -51,8 +49,11 @@ def compared(rng: Rng, sizes: np.ndarray, mean: float) -> tuple[Comparison, Comp
     plain = Column("old", "new", "precision@10", ids, differences)
     clustered = Column("old", "new", "precision@10", ids, differences, clusters=tuple(map(str, members)))
     seed = int(rng.integers(2**32))
-    settings = {"resamples": RESAMPLES, "seed": seed, "workers": 1}
-    return tuple(compare_family([column], **settings)[0] for column in (clustered, plain))  # type: ignore[return-value]
+
+    def alone(column: Column) -> Comparison:
+        return compare_family([column], resamples=RESAMPLES, seed=seed, workers=1)[0]
+
+    return alone(clustered), alone(plain)
 
 
 def measured(rng: Rng, repetitions: int, clusters: int, sizes: Sizes, promised: bool) -> list[Row]:

@@ -124,7 +124,7 @@ def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
         (("--queries", "{}/few.tsv"), "queries: 2 judged queries have no cluster (such as '112_4'): give every judged"),
         (
             ("--cluster-prefix", "_", "--unclustered"),
-            "cluster_prefix names clusters, and clustered = false ignores them",
+            "cluster_prefix names clusters, and clustered = false",
         ),
         (("--queries", "{}/queries.tsv", "--slice", "cluster"), "'cluster' is no attribute to slice by"),
     ],

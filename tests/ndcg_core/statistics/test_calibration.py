@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulate_clusters
 from scipy.special import ndtri
 
 from benchmarks import simulate
@@ -100,3 +101,11 @@ def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch:
     )
     rows = simulate.margins(world, rng(), 5_000, 200)
     assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]
+
+
+def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:
+    """Conversations of a few turns; of queries alone nothing is asked, and they are far off."""
+    rows = simulate_clusters.rows(SEED, 200)
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    alone = [row.measured for row in rows if "queries alone" in row.setting and "type-I" in row.what]
+    assert min(alone) > 0.15
