@@ -10,6 +10,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +221,7 @@ def vega_runtime() -> str:
     import vl_convert
 
     version, snippet = vegalite_version(), "window.vegaEmbed = vegaEmbed;"
-    about = ["vl-convert", str(vl_convert.__version__), version, snippet]
+    about = ["vl-convert", metadata.version("vl-convert-python"), version, snippet]
     bundle = made_once(about, lambda: str(vl_convert.javascript_bundle(snippet, vl_version=version)))
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")
 
