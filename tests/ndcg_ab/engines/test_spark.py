@@ -137,7 +137,7 @@ def on(master: str, folder: Path) -> dict[str, Any]:
         "engine": {
             "spark": {
                 "master": master,
-                "conf": CONF | with_connect(connect_port()),
+                "conf": CONF | with_connect(connect_port()) | {"spark.sql.warehouse.dir": f"{folder}/warehouse"},
                 "scratch": f"{folder}/scratch",
                 "patience": 400,
             }
