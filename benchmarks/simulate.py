@@ -364,22 +364,22 @@ def measurements() -> list[Measurement]:
     kinds: tuple[Kind, ...] = ("one relevant", "graded")
     found = []
     for kind, queries in product(kinds, (25, 50, 200, 1000)):
-        found.append(Measurement(partial(type_one, kind=kind, queries=queries), 10_000, 1_000))
+        found.append(Measurement(partial(type_one, kind=kind, queries=queries), 10_000, 500))
     for queries in (50, 200):
-        found.append(Measurement(partial(family, queries=queries, equal=9, better=0), 2_000, 100))
-        found.append(Measurement(partial(family, queries=queries, equal=5, better=4), 2_000, 100))
-        found.append(Measurement(partial(family, queries=queries, equal=0, better=1), 2_000, 100))
+        found.append(Measurement(partial(family, queries=queries, equal=9, better=0), 2_000, 50))
+        found.append(Measurement(partial(family, queries=queries, equal=5, better=4), 2_000, 50))
+        found.append(Measurement(partial(family, queries=queries, equal=0, better=1), 2_000, 50))
     for queries in (25, 50, 200):
         for kind in kinds:
-            found.append(Measurement(partial(coverage, kind=kind, queries=queries), 20_000, 2_000))
+            found.append(Measurement(partial(coverage, kind=kind, queries=queries), 20_000, 1_000))
             found.append(Measurement(partial(coverage, kind=kind, queries=queries, bca=True), 2_000, 50))
         found.append(Measurement(partial(coverage, kind="reciprocal rank", queries=queries), 20_000, 500))
     for queries in (50, 200, 1000):
         found.append(Measurement(partial(power, queries=queries, kind=None), 10_000, 500))
         found.append(Measurement(partial(power, queries=queries, kind="graded"), 10_000, 500))
-        found.append(Measurement(partial(margins, queries=queries), 10_000, 1_000))
-    found += [Measurement(partial(weighted_family, queries=queries), 2_000, 100) for queries in (50, 200)]
-    return [*found, Measurement(partial(weighted, queries=200), 10_000, 1_000)]
+        found.append(Measurement(partial(margins, queries=queries), 10_000, 500))
+    found += [Measurement(partial(weighted_family, queries=queries), 2_000, 50) for queries in (50, 200)]
+    return [*found, Measurement(partial(weighted, queries=200), 10_000, 500)]
 
 
 def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:

@@ -16,6 +16,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.evaluation.codec import encode
 from ndcg_ab.evaluation.outcome import Input
+from ndcg_ab.evaluation.parity import sample_size
 from ndcg_ab.evaluation.reducing import reduce_pulled
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.history.database import digest_of
@@ -87,7 +88,7 @@ def rankings_from(
         reduced = None if anew else known_inputs.take_result(evaluation, key)
         if reduced is None:
             whole = Pulled(read(), RANKING, source, documents)
-            reduced = reduce_pulled(whole, judgments, evaluation.metric_list)
+            reduced = reduce_pulled(whole, judgments, evaluation.metric_list, len(evaluation.systems))
             if reduced is None:
                 found[system.name] = whole
                 continue
@@ -98,9 +99,10 @@ def rankings_from(
 
 
 def result_about(evaluation: Evaluation, folder: Path) -> list[Any]:
-    """What a reduced ranking depends on beside its rows: judgments, metrics and the program."""
+    """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
     judgments = content.digest_of_file(folder / PULLED / "judgments.parquet")
-    return [judgments, [metric.hash for metric in evaluation.metric_list], __version__, RESULT]
+    metrics = [metric.hash for metric in evaluation.metric_list]
+    return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]
 
 
 def remember(evaluation: Evaluation, folder: Path) -> None:

@@ -26,8 +26,11 @@ USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill fold
 
 
 def bytes_of(size: str) -> int:
-    """The bytes of ``4GB``, ``512MiB`` or ``50%`` of the machine's memory."""
-    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])(i?)B)", size)
+    """The bytes of ``4GB`` (also ``4G``, ``4gb``), ``512MiB`` or ``50%`` of the machine's memory.
+
+    A unit is of 1000, with an ``i`` of 1024.
+    """
+    found = re.fullmatch(r"([0-9.]+) ?(%|([KMGT])(?:(I?)B)?)", size.upper())
     assert found is not None
     if found[2] == "%":
         return round(float(found[1]) / 100 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

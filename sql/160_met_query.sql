@@ -41,7 +41,9 @@ counted as (
         on
             ranking.query_id = judgment.query_id
             and ranking.doc_id = judgment.doc_id
-    where ranking.system_id not in (select reduced.system_id, from pulled_answer as reduced)
+    where
+        ranking.query_id in (select few.query_id, from looked_at as few)
+        and ranking.system_id not in (select reduced.system_id, from pulled_answer as reduced)
     group by
         ranking.system_id,
         ranking.query_id

@@ -9,29 +9,29 @@
 -- the system returned as well are other documents.
 with top_doc as (
     select
-        ranked_doc.system_id,
-        ranked_doc.query_id,
-        ranked_doc.doc_id,
-        judgment.doc_id is not null as is_judged,
+        query_id,
+        doc_id,
     from ranked_doc
-    left join judgment
-        on
-            ranked_doc.query_id = judgment.query_id
-            and ranked_doc.doc_id = judgment.doc_id
     where
-        ranked_doc.rank_rule = $rank_rule
-        and ranked_doc.rank <= $places
+        rank_rule = $rank_rule
+        and rank <= $places
+    group by
+        query_id,
+        doc_id
 ),
 
 unjudged_doc as (
     select
-        query_id,
-        doc_id,
-        length(doc_id) as doc_length,
-        replace(replace(replace(lower(trim(doc_id)), '0', ''), '"', ''), '''', '') as plain,
+        top_doc.query_id,
+        top_doc.doc_id,
+        length(top_doc.doc_id) as doc_length,
+        replace(replace(replace(lower(trim(top_doc.doc_id)), '0', ''), '"', ''), '''', '') as plain,
     from top_doc
-    where not is_judged
-    group by query_id, doc_id
+    left join judgment
+        on
+            top_doc.query_id = judgment.query_id
+            and top_doc.doc_id = judgment.doc_id
+    where judgment.doc_id is null
 ),
 
 affixed_query as (
@@ -149,6 +149,28 @@ near_pair as (
         on
             judged_end.query_id = affixed_doc.query_id
             and judged_end.ending = affixed_doc.doc_id
+),
+
+judged_near as (
+    select distinct
+        query_id,
+        judged_id,
+    from near_pair
+),
+
+near_judgment as (
+    select
+        ranked_doc.system_id,
+        ranked_doc.query_id,
+        ranked_doc.doc_id,
+    from ranked_doc
+    inner join judged_near
+        on
+            ranked_doc.query_id = judged_near.query_id
+            and ranked_doc.doc_id = judged_near.judged_id
+    where
+        ranked_doc.rank_rule = $rank_rule
+        and ranked_doc.rank <= $places
 )
 
 select
@@ -157,13 +179,16 @@ select
     near_pair.doc_id,
     near_pair.judged_id,
 from near_pair
-inner join top_doc as unjudged
+inner join ranked_doc as unjudged
     on
         near_pair.query_id = unjudged.query_id
         and near_pair.doc_id = unjudged.doc_id
-left join top_doc
+left join near_judgment
     on
-        unjudged.system_id = top_doc.system_id
-        and near_pair.query_id = top_doc.query_id
-        and near_pair.judged_id = top_doc.doc_id
-where top_doc.doc_id is null
+        unjudged.system_id = near_judgment.system_id
+        and near_pair.query_id = near_judgment.query_id
+        and near_pair.judged_id = near_judgment.doc_id
+where
+    unjudged.rank_rule = $rank_rule
+    and unjudged.rank <= $places
+    and near_judgment.doc_id is null

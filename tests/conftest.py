@@ -18,6 +18,9 @@ gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which i
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
+SLOW_UNTRACED = {  # fast tests reach what these slow ones repeat
+    Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/evaluation", "ndcg_ab/warehouse")
+}
 for name in SERVERS:
     os.environ.pop(name, None)
 
@@ -53,11 +56,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
     """Tests of servers, browsers, values and drawn examples are not traced for coverage, nor are their fixtures.
 
-    It would take a fifth more of their time: but for a few lines, what they run, others run, too.
+    Neither are slow ones that repeat what fast ones run. It would take a fifth more of their time: but for a few lines,
+    what they run, others run, too.
     """
     controller = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
     is_drawn = is_hypothesis_test(getattr(item, "obj", None))
-    if controller is None or not (is_drawn or UNTRACED & {*item.path.parents}):
+    untraced = UNTRACED | (SLOW_UNTRACED if item.get_closest_marker("slow") else set())
+    if controller is None or not (is_drawn or untraced & {*item.path.parents}):
         return (yield)
     controller.pause()
     try:

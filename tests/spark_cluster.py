@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests.servers import free_port
 
-LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of a Java that lives for seconds
+# Of a Java that lives for seconds: nothing is compiled twice, and the classes of Spark are taken as they are.
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 DAEMONS = {  # in the environment of the scripts that begin one
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_DAEMON_JAVA_OPTS": LIGHT,
@@ -61,24 +62,13 @@ def standalone(folder: Path) -> Iterator[str]:
         yield address
 
 
-@contextlib.contextmanager
-def connect(folder: Path) -> Iterator[str]:
-    """The address of a server of Spark Connect, which is ended with the block."""
-    import pyspark
-
-    port = free_port()
-    conf = CONF | {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
-    conf |= {"spark.ui.enabled": False, "spark.sql.warehouse.dir": folder / "warehouse"}
-    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]"]
-    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
-    for key, value in conf.items():
-        command += ["--conf", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
-    environment = os.environ | DAEMONS
-    with (folder / "connect.log").open("wb") as log, contextlib.ExitStack() as ended:
-        process = subprocess.Popen([*command, "spark-internal"], stdout=log, stderr=log, env=environment, cwd=folder)
-        ended.callback(end, process)
-        wait_for(port, process, folder / "connect.log")
-        yield f"sc://127.0.0.1:{port}"
+def with_connect(port: int) -> dict[str, object]:
+    """For CONF: the driver of a session is a server of Spark Connect as well, which saves the start of another."""
+    return {
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": port,
+    }
 
 
 def wait_for(port: int, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 60.0) -> None:

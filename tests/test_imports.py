@@ -22,7 +22,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
-    ("memory",),
+    ("made_once", "memory"),
     ("errors", "files", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}

@@ -18,7 +18,9 @@ def sql(
             " snowflake, bigquery, trino, databricks, redshift.",
         ),
     ],
-    metric: Annotated[str, of_metrics(metavar="METRIC", help="The metric.")] = "ndcg@10",
+    metric: Annotated[
+        list[str] | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10)", show_default=False)
+    ] = None,
     judgments: Annotated[str, of_data(metavar="TABLE", help="The table of the judgments.")] = "judgments",
     rankings: Annotated[
         str | None, of_data(metavar="TABLE", help="The table of all systems' rankings. (default rankings)")
@@ -46,10 +48,15 @@ def sql(
         from ndcg_ab.warehouse.query import query_for
         from ndcg_core.measures.notation import parse
 
+        if len(metrics := metric or ["ndcg@10"]) > 1:
+            raise InputError(
+                f"--metric is given {len(metrics)} times ({', '.join(map(shown, metrics))}): one query computes one"
+                " metric; print one for each"
+            )
         judged = parse_columns("--judgments-columns", judgments_columns)
         returned = parse_columns("--columns", columns)
         tables = tables_of(judgments, rankings, tables_of_systems(system or ()), judged, returned)
-        write_or_print(lambda: query_for(parse(metric), dialect, tables, mean=mean), None, to_standard_output=True)
+        write_or_print(lambda: query_for(parse(metrics[0]), dialect, tables, mean=mean), None, to_standard_output=True)
 
 
 def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ndcg_ab.memory import too_little
 MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
 CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
-MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?[KMGT]i?B|([1-9][0-9]?|100) ?%)$"
+MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
 
 
 LONGEST = 255  # characters of an experiment's name

@@ -61,6 +61,13 @@ class Engine(ABC):
         """Parameters for every file that names them, unless `build` or `read` gives its target others."""
         self.settings |= settings
 
+    @abstractmethod
+    def number(self, column: str, texts: Iterable[str]) -> None:
+        """Every text that stands in a column of this name in the pulled tables to come.
+
+        An engine may keep numbers in their place; nothing that is read of it is another for that.
+        """
+
     def put(self, name: str, table: pa.Table) -> None:
         """Takes in an Arrow table; what was made from an earlier one of its name is made anew when it is needed."""
         self._take(name, table)

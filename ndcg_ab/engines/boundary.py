@@ -5,7 +5,7 @@ end, the rows of a few queries, for the page.  Who asks for a table does not see
 """
 
 import atexit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -94,6 +94,9 @@ class BoundaryEngine(Engine):
 
     def complete(self, name: str, column: str, kind: str) -> None:
         self.here.complete(name, column, kind)
+
+    def number(self, column: str, texts: Iterable[str]) -> None:
+        """Texts stay texts."""
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         if self.there is None:

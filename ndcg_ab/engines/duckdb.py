@@ -4,7 +4,7 @@ import contextlib
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -45,6 +45,8 @@ class DuckDBEngine(Engine):
         super().__init__(files)
         self.memory = Memory(memory_limit, spill, has_folder=path is None or spill is not None)
         self.in_memory = path is None
+        self.numbered: dict[str, str] = {}  # column -> the type of its texts
+        self.kinds = 0  # of types that there are
         config = configuration(self.memory, threads)
         try:
             self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
@@ -85,10 +87,30 @@ class DuckDBEngine(Engine):
         hashes.sort()
         return bool((hashes[1:] == hashes[:-1]).any())
 
+    def number(self, column: str, texts: Iterable[str]) -> None:
+        """An enum: one number in the place of a text in every join, window and group; its order is that of the texts.
+
+        A database file keeps texts, which later versions read.
+        """
+        distinct = pa.array(set(texts), pa.string())
+        if not self.in_memory or not len(distinct):
+            return
+        self.kinds += 1
+        self.numbered[column] = f"{column} {self.kinds}"
+        with self._incoming(pa.table({"text": distinct})):
+            select = "select text from incoming order by text"
+            self.connection.execute(f'create type "{self.numbered[column]}" as enum ({select})')
+
     def _take(self, name: str, table: pa.Table) -> None:
         """In place in memory, copied into a database file."""
-        if self.in_memory:
+        if self.in_memory and self.numbered.keys().isdisjoint(table.column_names):
             self.connection.register(name, table)
+            return
+        if self.in_memory:
+            self._clear(name)
+            self.connection.register(f"{name} as text", table)
+            select = self._with_numbers(table.column_names, f'"{name} as text"')
+            self.connection.execute(f'create temp view "{name}" as {select}')
             return
         with self._incoming(table):
             self.connection.execute(f'create or replace table "{name}" as select * from incoming')
@@ -96,6 +118,7 @@ class DuckDBEngine(Engine):
     def put_files(self, name: str, rows: InFiles, *, lasting: bool = True) -> None:
         """Copied into a database file, else where they stand."""
         columns = ", ".join(f'"{theirs}" as "{ours}"' for ours, theirs in rows.columns.items())
+        names = [*rows.columns, *(rows.files[0][1] if rows.files else ())]
         parts = []
         for at, (file, values) in enumerate(rows.files):
             source = f'"{name} {at}"'
@@ -108,8 +131,15 @@ class DuckDBEngine(Engine):
         self._clear(name)
         kind = "table" if lasting and not self.in_memory else "temp view"
         with naming(None, self.memory):
-            self.connection.execute(f'create {kind} "{name}" as {" union all ".join(parts)}')
+            select = self._with_numbers(names, f"({' union all '.join(parts)})")
+            self.connection.execute(f'create {kind} "{name}" as {select}')
         self._forget(name)
+
+    def _with_numbers(self, columns: Iterable[str], source: str) -> str:
+        """A select of columns, with numbers in the place of texts where these are known."""
+        kinds = ((column, self.numbered.get(column)) for column in columns)
+        cast = (f'cast("{column}" as "{kind}") as "{column}"' if kind else f'"{column}"' for column, kind in kinds)
+        return f"select {', '.join(cast)} from {source}"
 
     def use(self, name: str, instead_of: str) -> None:
         """A table that memory may have no room for takes the other's name; it is made anew if it is asked for."""
@@ -121,7 +151,8 @@ class DuckDBEngine(Engine):
 
     def _clear(self, name: str) -> None:
         """Takes away what was put under a name: an Arrow table, a view or a table."""
-        self.connection.unregister(name)
+        for registered in (name, f"{name} as text"):
+            self.connection.unregister(registered)
         kinds = self.connection.execute(
             "select table_type from information_schema.tables where table_name = $name", {"name": name}
         ).fetchall()
@@ -138,7 +169,7 @@ class DuckDBEngine(Engine):
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with naming(file, self.memory):
-            return self.connection.sql(text, params=dict(parameters) or None).to_arrow_table()
+            return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
 
     # ---- a database file that grows: the history, and bundles of earlier versions
 
@@ -232,6 +263,14 @@ def naming(file: SqlFile | None, memory: Memory) -> Iterator[None]:
         if file is None:
             raise
         raise SqlError(f"sql/{file.path.name}: {type(error).__name__}: {error}") from error
+
+
+def as_texts(table: pa.Table) -> pa.Table:
+    """A table with texts in the place of numbers."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table
 
 
 def literal(text: str) -> str:

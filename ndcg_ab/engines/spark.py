@@ -11,7 +11,7 @@ import logging
 import secrets
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -75,6 +75,9 @@ class SparkEngine(Engine):
     def repeats(self, name: str, columns: Sequence[str]) -> bool:
         """Looking it up is as much work as the table of what repeats."""
         return True
+
+    def number(self, column: str, texts: Iterable[str]) -> None:
+        """Texts stay texts."""
 
     def settle(self, queries: Callable[[], Sequence[str]]) -> None:
         """Every row is there, and stays until the end."""

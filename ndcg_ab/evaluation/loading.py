@@ -28,6 +28,12 @@ def load(
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
     if documents := documents_of(evaluation):
         documents.check()
+    engine.number("system_id", rankings)
+    engine.number("query_id", query_ids_of(judgments, queries, rankings))
+    tables = metric_tables(evaluation.metric_list)
+    for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
+        holding = (table[column] for table in tables.values() if column in table.column_names)
+        engine.number(column, (text for texts in holding for text in texts.to_pylist()))
     engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
@@ -38,11 +44,20 @@ def load(
     engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
-    for name, table in metric_tables(evaluation.metric_list).items():
+    for name, table in tables.items():
         engine.put(name, table)
     metrics = evaluation.metric_list
     # One place more than any metric counts shows whether the last one is tied.
     engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+
+
+def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
+    """Every query that anything pulled names; none where some of it stays elsewhere."""
+    pulled = [judgments, *rankings.values()]
+    if any(each.elsewhere for each in pulled):
+        return set()
+    named = queries.text_table()["query_id"].to_pylist()
+    return set(named).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
 
 
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:

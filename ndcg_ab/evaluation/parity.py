@@ -21,11 +21,19 @@ from ndcg_core.measures.score import Placed, Result, arrange, score_query, share
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
 BATCH = 1_000_000  # results that are read together, of several systems
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
+ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
+LEAST = 10  # but so many
 
 
-def sample_queries(query_ids: Sequence[str]) -> list[str]:
-    """The same queries on every run: those with the lowest hash of their id, at most `SAMPLE`."""
-    return sorted(sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())[:SAMPLE])
+def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
+    """The same queries on every run: those with the lowest hash of their id, at most `sample_size`."""
+    by_hash = sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())
+    return sorted(by_hash[: sample_size(systems)])
+
+
+def sample_size(systems: int) -> int:
+    """`SAMPLE` queries of up to 20 systems; of more systems as many as make `ANSWERS` answers, at least `LEAST`."""
+    return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
 
 
 @many_objects()
@@ -35,7 +43,8 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
     """
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
-    sample = sample_queries(judged)
+    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
+    sample = sample_queries(judged, len(systems))
     sampled = {"query_id": sample}
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
@@ -49,7 +58,6 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
     ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
-    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
     for several in in_batches(engine, systems, sample):  # not all at a time: their results may be millions
         results = dict(results_of(engine, several, sample, metrics))
         for system_id, query_id in product(several, sample):

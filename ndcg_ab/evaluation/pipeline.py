@@ -139,7 +139,7 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
     say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     queries = pull_queries(evaluation)
-    wanted = None if whole else wanted_of(evaluation.metric_list, judgments)
+    wanted = None if whole else wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
     rankings = {}
     for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")

@@ -18,8 +18,8 @@ from ndcg_core.measures.metric import Metric
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
 
 
-def wanted_of(metrics: Sequence[Metric], judgments: Pulled) -> Wanted | None:
-    """What the metrics and the checks look at, if that is not everything.
+def wanted_of(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> Wanted | None:
+    """What the metrics and the checks look at, if that is not everything; systems: how many are compared.
 
     The parity check takes whole queries, the look for ids that never meet takes a number for each.
     """
@@ -27,9 +27,8 @@ def wanted_of(metrics: Sequence[Metric], judgments: Pulled) -> Wanted | None:
         return None
     judged = sorted(judgments.query_ids)
     # One place more than any metric counts shows whether the last one is tied.
-    return Wanted(
-        depth_of(metrics) + 1, frozenset(sample_queries(judged)), judged_documents(judgments, judged[:LOOKED_AT])
-    )
+    sample = frozenset(sample_queries(judged, systems))
+    return Wanted(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
@@ -55,12 +54,12 @@ def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
     return len(set(judged[:LOOKED_AT]).intersection(pulled.query_ids)) >= FIRST_QUERIES
 
 
-def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric]) -> Reduced | None:
+def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> Reduced | None:
     """A ranking that was read whole, reduced, with the ranks of relevant documents in the order of the first metric.
 
-    None where everything must be looked at, or not all of it is in memory.
+    systems: how many are compared.  None where everything must be looked at, or not all of it is in memory.
     """
-    wanted = wanted_of(metrics, judgments)
+    wanted = wanted_of(metrics, judgments, systems)
     if wanted is None or pulled.elsewhere or isinstance(pulled.table, Spilled):
         return None
     table = pulled.table.combine_chunks()

@@ -2,7 +2,8 @@
 
 An entry is a folder, named by the key of a content (`ndcg_ab.sources.content`): ``table.parquet`` and ``entry.json``
 with what is known of it.  It is made inside a run's working folder and renamed into its place when all went well, so
-that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is read anew.
+that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is removed and made
+anew, which the run says.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.sources.content import Content, digest_of_file
 from ndcg_ab.sources.reduced import Reduced
+from ndcg_ab.visible import visible
 
 INPUTS = "inputs"
 NEW = "known"  # the folder of new entries, inside that of what was pulled
@@ -74,9 +77,9 @@ def take(evaluation: Evaluation, content: Content, target: Path) -> Known | None
         linked(entry / TABLE, target)
         if digest_of_file(target) != known.table:
             raise ValueError("its table was changed")
-    except DAMAGED:
+    except DAMAGED as error:
         target.unlink(missing_ok=True)
-        remove(entry)
+        remove_damaged(entry, error)
         return None
     touch(entry)
     return known
@@ -127,8 +130,8 @@ def take_result(evaluation: Evaluation, key: str) -> Reduced | None:
                 raise ValueError("it was changed")
             tables[name] = papq.read_table(pa.BufferReader(written))
         reduced = Reduced(**tables, count=int(known["count"]))
-    except DAMAGED:
-        remove(entry)
+    except DAMAGED as error:
+        remove_damaged(entry, error)
         return None
     touch(entry)
     return reduced
@@ -185,6 +188,14 @@ def touch(entry: Path) -> None:
         os.utime(entry / ENTRY)
     except OSError:
         return
+
+
+def remove_damaged(entry: Path, error: Exception) -> None:
+    """Says why something is read anew that was known."""
+    reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
+    said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made anew"
+    print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
+    remove(entry)
 
 
 def remove(entry: Path) -> None:

@@ -250,18 +250,34 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "nothing in it": lambda entry: [path.unlink() for path in entry.iterdir()],
 }
 
+SAID = {
+    "a table cut short": "is damaged (its table was changed): it is removed, and made anew",
+    "a table that is gone": "is damaged (No such file or directory)",
+    "another digest": "is damaged (it was changed)",
+    "no JSON": "is damaged (it holds something else)",
+    "JSON of another kind": "is damaged (it holds something else)",
+    "nothing in it": "is damaged (No such file or directory)",
+}
+
 
 @pytest.mark.parametrize("how", DAMAGE)
-def test_what_is_damaged_is_read_anew(how: str, read: list[str], tmp_path: Path) -> None:
+def test_what_is_damaged_is_read_anew_which_is_said(
+    how: str, read: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     evaluation = small(tmp_path)
     first = pulls(evaluation)
     read.clear()
     for entry in entries(evaluation):
         DAMAGE[how](entry)
     assert pulls(evaluation, 1) == first and set(read) == set(FILES)
+    said = capsys.readouterr().err.splitlines()
+    store = known_inputs.store_of(evaluation)
+    assert all(line.startswith(f"ndcg-ab: {store}/") and SAID[how] in line for line in said)
+    assert len(said) == len(FILES)
     read.clear()
     again = pulls(evaluation, 2)
     assert not read and [row["digest"] for row in again] == [row["digest"] for row in first], "whole again"
+    assert not capsys.readouterr().err
     assert len(entries(evaluation)) == 3
 
 

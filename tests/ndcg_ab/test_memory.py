@@ -16,10 +16,22 @@ from ndcg_ab.memory import LEAST, Memory, bytes_of
 
 @pytest.mark.parametrize(
     ("size", "expected"),
-    [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 GB", 15 * 10**8), ("0.5TB", 5 * 10**11), ("600KB", 600_000)],
+    [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 GB", 15 * 10**8), ("0.5TB", 5 * 10**11), ("600KB", 600_000)]
+    + [("4G", 4 * 10**9), ("4gb", 4 * 10**9), ("1.5 g", 15 * 10**8), ("4GiB", 2**32), ("4gib", 2**32)],
 )
 def test_sizes_are_bytes(size: str, expected: int) -> None:
     assert bytes_of(size) == expected
+
+
+@pytest.mark.parametrize("size", ["4GB", "4 G", "4gb", "4gib", "90%"])
+def test_sizes_are_taken_as_people_write_them(size: str) -> None:
+    assert resources_of(Room(memory_limit=size)).memory_limit == size
+
+
+@pytest.mark.parametrize("size", ["4", "4B", "4i", "G", "-4G", "4 giga", "4G\n"])
+def test_other_sizes_are_refused(size: str) -> None:
+    with pytest.raises(InputError, match="must be a size such as 4GB or 512MiB, or a share such as 50%"):
+        resources_of(Room(memory_limit=size))
 
 
 def test_an_empty_folder_is_none() -> None:

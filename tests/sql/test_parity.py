@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_ab.errors import ParityError
-from ndcg_ab.evaluation.parity import SAMPLE, sample_queries
+from ndcg_ab.evaluation.parity import SAMPLE, sample_queries, sample_size
 from tests.laboratory import in_order, outcome_of, plant
 
 JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}
@@ -48,11 +48,17 @@ def test_a_planted_fault_stops_the_evaluation(
 
 def test_the_sample_is_fixed_and_whole_when_small() -> None:
     many = [f"q{number}" for number in range(1000)]
-    assert sample_queries(many[:SAMPLE]) == sorted(many[:SAMPLE])
-    sample = sample_queries(many)
+    assert sample_queries(many[:SAMPLE], 2) == sorted(many[:SAMPLE])
+    sample = sample_queries(many, 2)
     assert len(sample) == SAMPLE
-    assert sample == sample_queries(list(reversed(many)))
+    assert sample == sample_queries(list(reversed(many)), 2)
     assert set(sample) - set(many[:500]), "it reaches beyond the first queries"
+    assert set(sample_queries(many, 40)) < set(sample)
+
+
+@pytest.mark.parametrize(("systems", "queries"), [(1, 50), (20, 50), (21, 47), (50, 20), (143, 10), (2000, 10)])
+def test_of_many_systems_fewer_queries_are_computed_again(systems: int, queries: int) -> None:
+    assert sample_size(systems) == queries
 
 
 def test_large_values_are_compared_by_their_size() -> None:

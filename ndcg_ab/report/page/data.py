@@ -125,11 +125,11 @@ def with_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
         return missed
     if known.num_rows == 0:
         return missed
-    ranks = {tuple(row[:3]): row[3] for row in zip(*(column.to_pylist() for column in known.columns), strict=True)}
-    columns = (missed[name].to_pylist() for name in ("system_id", "query_id", "doc_id", "rank"))
-    found = [ranks.get((system, query, doc), rank) for system, query, doc, rank in zip(*columns, strict=True)]
-    place = missed.schema.get_field_index("rank")
-    return missed.set_column(place, missed.schema.field(place), pa.array(found, missed.schema.field(place).type))
+    keys, place = ["system_id", "query_id", "doc_id"], missed.schema.get_field_index("rank")
+    asked = missed.select(keys).append_column("row", pa.array(range(len(missed)), pa.int64()))
+    found = asked.join(known.rename_columns([*keys, "known"]), keys, join_type="left outer").sort_by("row")
+    ranks = pc.coalesce(found["known"].cast(missed["rank"].type), missed["rank"])
+    return missed.set_column(place, missed.schema.field(place), ranks)
 
 
 def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:

@@ -4,6 +4,7 @@ On the page the rows come from the page's data and the words are placeholders th
 has both inside.
 """
 
+import contextlib
 import functools
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 def page_figures() -> Mapping[str, Any]:
     """What the page's script draws with: titles, the shared look, and specifications without rows, title and names.
 
-    The same for every page, and a third of a page's time: a process makes it once.
+    The same for every page: a process makes it once.
     """
     import altair as alt
 
     specs = {}
-    for name, chart in CHARTS.items():
-        spec = chart.draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict()
-        specs[name] = {key: part for key, part in spec.items() if key not in ("$schema", "config", "datasets")}
+    with trusting():
+        for name, chart in CHARTS.items():
+            spec = chart.draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict(validate=False)
+            specs[name] = {key: part for key, part in spec.items() if key not in ("$schema", "config", "datasets")}
     titles = {name: chart.title for name, chart in CHARTS.items()}
     return {"specs": specs, "config": config(PAGE), "titles": titles}
 
@@ -46,19 +48,28 @@ def static_figure(chart: Chart, picture: Picture) -> "Figure":
     """With its rows, its title, and its numbers in words for those who cannot see it."""
     import altair as alt
 
-    drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words, PAPER)
     title = picture.words.fill(chart.title)
-    made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
-        **config(PAPER)
-    )
+    with trusting():
+        drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words, PAPER)
+        made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
+            **config(PAPER)
+        )
     return made
+
+
+def trusting() -> contextlib.AbstractContextManager[None]:
+    """Altair draws without holding every part against its schema, which takes longer than drawing; a test does."""
+    from altair.utils.schemapi import debug_mode
+
+    return debug_mode(False)
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
     """PNG or SVG by the name, without a browser; whole or not at all."""
     import vl_convert
 
-    spec, version = figure.to_dict(), vegalite_version()
+    with trusting():
+        spec, version = figure.to_dict(validate=False), vegalite_version()
     with replacing(path) as partial:
         if path.suffix == ".png":
             partial.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2))

@@ -10,6 +10,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
+from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
@@ -215,10 +217,12 @@ def given(part: Any) -> Any:
 
 @functools.cache
 def vega_runtime() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; putting it together takes most of a page's time."""
+    """Vega, Vega-Lite and Vega-Embed as one script; putting it together takes two seconds, so that it is kept."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vegalite_version())
+    version, snippet = vegalite_version(), "window.vegaEmbed = vegaEmbed;"
+    about = ["vl-convert", metadata.version("vl-convert-python"), version, snippet]
+    bundle = made_once(about, lambda: str(vl_convert.javascript_bundle(snippet, vl_version=version)))
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")
 
 

@@ -30,6 +30,10 @@ WRONG = [
     ("--dialect postgre", "did you mean 'postgres'?"),
     ("--dialect sqlite --metric ndcg(preset=trec_eval-9)@10", "score_precision = float32 cannot be said in SQLite"),
     ("--dialect duckdb --metric ndgc@10", "did you mean 'ndcg'"),
+    (
+        "--dialect duckdb --metric ndcg@10 --metric rr",
+        "--metric is given 2 times ('ndcg@10', 'rr'): one query computes one metric; print one for each",
+    ),
     ("--dialect duckdb --judgments a;b", "--judgments 'a;b': must be the name of a table"),
     ("--dialect duckdb --system a=t --rankings b", "--rankings, --system: both are given"),
     ("--dialect duckdb --system a=t --system a=u", "--system 'a=u': a is named twice"),

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -44,6 +45,34 @@ def test_a_transaction_is_whole_or_not_at_all(tmp_path: Path) -> None:
             history.append("night", pa.table({"ordinal": [2]}))
             raise ZeroDivisionError
         assert history.rows("night", ("ordinal",)) == [(1,)]
+
+
+IDS = ["é", "Z", "a", "\uffff", "\U0001f600", "10", "9", " ", "it's"]
+
+
+def test_numbers_in_the_place_of_texts_are_seen_by_nobody(tmp_path: Path) -> None:
+    answers = pa.table({"query_id": IDS, "system_id": ["new"] * len(IDS)})
+    for path in (None, tmp_path / "run.duckdb"):  # which keeps texts
+        with DuckDBEngine(path) as tables:
+            tables.number("query_id", reversed(IDS))
+            tables.put("pulled_failed_query", answers)
+            kinds = dict(tables.connection.execute('select typeof(query_id), 1 from "pulled_failed_query"').fetchall())
+            assert all(kind.startswith("ENUM" if path is None else "VARCHAR") for kind in kinds)
+            found = tables.read("pulled_failed_query", order="query_id")
+            assert found == answers.sort_by("query_id")
+            assert [text.encode() for text in found["query_id"].to_pylist()] == sorted(text.encode() for text in IDS)
+            assert tables.rows("pulled_failed_query", ("query_id",), where={"query_id": ["a", "unknown"]}) == [("a",)]
+
+
+def test_texts_are_numbered_anew_with_what_is_pulled_anew() -> None:
+    with DuckDBEngine() as tables:
+        for ids in (["a", "b"], ["b", "c"]):
+            tables.number("query_id", ids)
+            tables.put("pulled_failed_query", pa.table({"system_id": ["new", "new"], "query_id": ids}))
+            assert tables.rows("pulled_failed_query", ("query_id",), order="query_id") == [(each,) for each in ids]
+        tables.put("pulled_failed_query", pa.table({"system_id": ["new"], "query_id": ["a"]}))
+        with pytest.raises(duckdb.ConversionException, match="Could not convert string 'a'"):
+            tables.rows("pulled_failed_query")
 
 
 HOLDER = """

@@ -96,7 +96,7 @@ def reduced_of(evaluation: Evaluation, which: Iterable[str], read: list[str]) ->
     judgments, rankings = pulled(evaluation)
     for name in which:
         whole = rankings[name]
-        if short := reduce_pulled(whole, judgments, evaluation.metric_list):
+        if short := reduce_pulled(whole, judgments, evaluation.metric_list, 2):
 
             def given(whole: Pulled = whole, name: str = name) -> Any:
                 read.append(name)
@@ -169,8 +169,8 @@ def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
     place, table = RANKING.schema.get_field_index(column), rankings["old"].table
     one = pa.array([None, *table[column].to_pylist()[1:]], RANKING.schema.field(column).type)
     lacking = dataclasses.replace(rankings["old"], table=table.set_column(place, column, one))
-    assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list)
-    assert reduce_pulled(lacking, judgments, evaluation.metric_list) is None
+    assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list, 2)
+    assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
 
 
 def test_copies_are_seen_when_both_are_reduced(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.band import band, row_of
 from ndcg_ab.report.page.charts import CHARTS
+from ndcg_ab.report.page.charts.style import PAGE, Words
 from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
@@ -593,6 +594,16 @@ class TestFigures:
             titles = {str(part.get("title")) for channel, part in channels if channel in ("x", "y")}
             assert any("{metric}" in title or "{baseline}" in title for title in titles), name
             assert name in CHARTS
+
+    def test_are_valid_though_drawing_trusts_them(self, data: PageData) -> None:
+        """With every part held against Vega-Lite's schema they are the same."""
+        import altair as alt
+
+        for name, spec in page_figures()["specs"].items():
+            held = CHARTS[name].draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict()
+            assert {key: held[key] for key in spec} == spec
+        for chart in static_figures(data).values():
+            assert chart.to_dict(validate=True) == chart.to_dict(validate=False)
 
     def test_have_words_for_those_who_cannot_see_them(self, read: Reader) -> None:
         figures = [row for tag, row in read.tags if tag == "figure"]

@@ -80,7 +80,7 @@ def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeyp
 
 def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "simultaneous_quantiles", lambda families, **settings: [1.0] * len(families))
-    rows = simulate.family(world, rng(), 100, queries=50, equal=9, better=0)
+    rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
 
 
@@ -99,7 +99,7 @@ def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch:
     monkeypatch.setattr(
         simulate, "equivalence_p_value", lambda of, margin: 2 * estimates.equivalence_p_value(of, margin)
     )
-    rows = simulate.margins(world, rng(), 5_000, 200)
+    rows = simulate.margins(world, rng(), 2_000, 200)
     assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]
 
 
