@@ -47,7 +47,6 @@ def compare(
     interval: Literal["t", "bca"] = "t",
     exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
-    cluster: str | None = None,
     cluster_prefix: str | None = None,
     clustered: bool | None = None,
     all_pairs: bool = False,
@@ -77,9 +76,9 @@ def compare(
         metric -> difference.
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
-        queries' weights; by default where they have some.  cluster: the column of queries by which they belong together
-        (a conversation, a user): such queries are one unit of every test; cluster_prefix: or by their ids up to the
-        last of this text, "_" for 106_1.  clustered: False ignores a column `cluster`, which else counts.
+        queries' weights; by default where they have some.  clustered: test queries of one cluster (a conversation,
+        a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
+        last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
     alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.

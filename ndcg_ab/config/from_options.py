@@ -247,7 +247,6 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--interval", "interval", "statistics.interval"),
     Option("--exploratory", "exploratory", "statistics.exploratory"),
     Option("--unweighted", "weighted", "statistics.weighted"),
-    Option("--cluster", "cluster", "queries.columns.cluster"),
     Option("--cluster-prefix", "cluster_prefix", "statistics.cluster_prefix"),
     Option("--unclustered", "clustered", "statistics.clustered"),
     Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
@@ -283,8 +282,10 @@ def evaluation_of(
     given = {**vars(files), **vars(plan), **vars(room), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
     given |= {"documents": plan.documents or None}
-    if given.get("cluster") and not plan.queries:
-        raise InputError("--cluster: names a column of the queries; give their file too, with --queries FILE")
+    if cluster := given.get("cluster"):
+        if not plan.queries:
+            raise InputError("--cluster: names a column of the queries; give their file too, with --queries FILE")
+        given["queries"] = {"file": plan.queries, "columns": {"cluster": cluster}}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         value = given.get(option.given)
@@ -309,8 +310,6 @@ def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
 
     None stands for what is not given.
     """
-    if arguments.get("cluster") and arguments.get("queries") is None:
-        raise InputError("cluster: names a column of the queries; give them too, as queries")
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.given)) is not None:
@@ -335,8 +334,6 @@ def put(content: dict[str, Any], key: str, value: Any) -> None:
         for entry in content[first[:-2]]:
             put(entry, rest, value)
     else:
-        if isinstance(content.get(first), str):  # a file that was given by its name alone
-            content[first] = {"file": content[first]}
         put(content.setdefault(first, {}), rest, value)
 
 

@@ -89,7 +89,10 @@ def test_every_way_to_name_them_is_the_same(folder: Path, options: tuple[str, ..
 def test_python_names_them_too(folder: Path) -> None:
     expected = compare(folder, "--cluster-prefix", "_")["comparisons"]
     systems = {name: str(folder / f"{name}.run") for name in ("old", "new")}
-    for named in ({"cluster_prefix": "_"}, {"queries": str(folder / "other.tsv"), "cluster": "conversation"}):
+    for named in (
+        {"cluster_prefix": "_"},
+        {"queries": str(folder / "other.tsv"), "queries_columns": {"cluster": "conversation"}},
+    ):
         found = ndcg_ab.compare(str(folder / "qrels"), systems, metrics="rr", **named)  # type: ignore[arg-type]
         assert found.to_dict()["comparisons"] == expected
 

@@ -46,6 +46,8 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "interval": "t",
         "exploratory": "benjamini-hochberg",
         "weighted": None,
+        "clustered": None,
+        "cluster_prefix": None,
         "all_pairs": False,
         "preview": False,
     }
@@ -68,7 +70,7 @@ secondary_metrics: [recall@5]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
 statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, exploratory: max-t,
-             weighted: true, all_pairs: true, preview: true}
+             weighted: true, cluster_prefix: _, clustered: true, all_pairs: true, preview: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -85,7 +87,14 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert (found.secondary_metrics, found.guardrails) == (["recall@5"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
     tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
-    rest = {"exploratory": "max-t", "weighted": True, "all_pairs": True, "preview": True}
+    rest = {
+        "exploratory": "max-t",
+        "weighted": True,
+        "cluster_prefix": "_",
+        "clustered": True,
+        "all_pairs": True,
+        "preview": True,
+    }
     assert found.statistics.model_dump() == tests | rest
     assert (found.mlflow.tracking_uri, found.mlflow.experiment) == ("http://here", "x")
     assert found.prefect.api_url == "http://there"
