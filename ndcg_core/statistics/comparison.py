@@ -1,8 +1,9 @@
 """A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
 
 The unit is the query. p_value comes from the sign-flip test (`ndcg_core.statistics.sign_flip`, with the sources),
-p_adjusted from step-down max-T or Benjamini-Hochberg over the family; interval, equivalence and minimal detectable
-effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules and words stand in
+p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
+(`ndcg_core.statistics.estimates`); the words of size, equivalence and the minimal detectable effect from what intervals
+need to hold together (`ndcg_core.statistics.simultaneous`); the verdict's rules and words stand in
 `ndcg_core.statistics.verdict`.
 """
 
@@ -18,12 +19,15 @@ from ndcg_core.statistics.descriptive import Descriptive, describe, is_skewed
 from ndcg_core.statistics.estimates import (
     Interval,
     Moments,
+    detectable_effect,
     effective_number,
     interval,
+    interval_reaching,
     lower_bound,
     mean_difference,
     minimal_detectable_effect,
     not_worse_p_value,
+    reach_alone,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
@@ -128,11 +132,11 @@ def compare_families(
         for family, of, numbers in zip(paired, known, testable, strict=True)
     ]
     if procedure == "t-holm":
-        results = [preview(of) for _, of in chosen]
+        results = [preview(of, alpha) for _, of in chosen]
     elif procedure == "max-t":
         results = max_t(chosen, alpha, seed, resamples, workers)
     else:
-        results = [false_discovery(family, seed, resamples, workers) for family, _ in chosen]
+        results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     found = []
     for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
@@ -177,7 +181,7 @@ def _comparison(
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
-    facts = _facts(pairs, of, between, test, settings)
+    facts = _facts(pairs, of, test, 1 if guardrail else size, settings)
     described = _described(pairs, of, settings) if of else None
     skewed = (
         described is not None
@@ -185,7 +189,6 @@ def _comparison(
         and is_skewed(described.skewness, len(pairs.units.names))
     )
     mean = of.mean if of else mean_of(pairs)
-    together = test.together if test else None
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
     return Comparison(
@@ -217,8 +220,8 @@ def _comparison(
         baseline_mean=baseline_mean(pairs),
         smallest_effect=column.smallest_effect,
         interval_method=settings.interval_method,
-        simultaneous_low=together.low if together else None,
-        simultaneous_high=together.high if together else None,
+        simultaneous_low=facts.together.low if facts.together else None,
+        simultaneous_high=facts.together.high if facts.together else None,
         lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
@@ -229,28 +232,41 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
+        mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
     )
 
 
-def _facts(
-    pairs: Paired, of: Moments | None, between: Interval | None, test: Tested | None, settings: _Settings
-) -> Facts:
+def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings) -> Facts:
+    alpha = settings.alpha
     return Facts(
         queries=len(pairs.query_ids),
         differing=flippable_count(pairs) or int(pairs.differences.any()),
         of=of,
-        between=between,
+        together=_reaching(of, test.reaches.wide if test else None),
+        narrow=_reaching(of, test.reaches.narrow if test else None),
         test=test,
-        mde=_detectable(of, settings.alpha) if of and of.deviation > 0 else None,
+        mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
-        alpha=settings.alpha,
+        alpha=alpha,
         resamples=settings.resamples,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
     )
 
 
-def _detectable(of: Moments, alpha: float) -> float:
+def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
+    return None if of is None or reach is None else interval_reaching(of, reach)
+
+
+def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
+    """What a test of a family of this size detects; by Bonferroni where its intervals have no reach."""
+    if test is None or size == 1:
+        return _detectable_alone(of, alpha)
+    reach = test.reaches.wide
+    return detectable_effect(of, reach_alone(of, 1 - alpha, size) if reach is None else reach, POWER)
+
+
+def _detectable_alone(of: Moments, alpha: float) -> float:
     return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
 
 

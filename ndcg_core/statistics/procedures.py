@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndcg_core.statistics.differences_of_two import p_values_of_two
-from ndcg_core.statistics.estimates import Moments, simultaneous_interval, t_test_of
+from ndcg_core.statistics.estimates import Moments, reach_alone, reach_together, t_test_of
 from ndcg_core.statistics.flips import ENUMERABLE
 from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
 from ndcg_core.statistics.paired import FloatArray, Paired, flippable_count, table, union
 from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_flip_p_values, sign_flips
 from ndcg_core.statistics.simultaneous import simultaneous_quantiles
-from ndcg_core.statistics.verdict import Tested
+from ndcg_core.statistics.verdict import Reaches, Tested
 
 
 def _own_p_values(
@@ -86,27 +86,41 @@ def max_t(
         seed=seed,
         workers=workers,
     )
+    # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
+    several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
     quantiles = simultaneous_quantiles(
         [
             table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
-            for (paired, of), units in zip(families, rows, strict=True)
+            for (paired, of), units in ((families[number], rows[number]) for number in several)
         ],
-        level=1 - alpha,
-        shares=[_shares(paired, units) for (paired, _), units in zip(families, rows, strict=True)],
+        levels=_levels(alpha),
+        shares=[_shares(families[number][0], rows[number]) for number in several],
         resamples=resamples,
         seed=seed,
         workers=workers,
     )
+    known = dict(zip(several, quantiles, strict=True))
     found = []
-    for (paired, of), units, flipped, quantile in zip(families, rows, joint, quantiles, strict=True):
+    for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
         p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
-        found.append(_tested(flipped, p_values, of, quantile, alpha))
+        found.append(_tested(flipped, p_values, _reaches(of, alpha, known.get(number))))
     return found
 
 
-def _tested(
-    flipped: SignFlip, p_values: FloatArray, of: Sequence[Moments], quantile: float, alpha: float
-) -> list[Tested]:
+def _levels(alpha: float) -> tuple[float, ...]:
+    """Levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha for equivalence, where that is one."""
+    return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
+
+
+def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
+    """Of every column the reach at every level: from the family's quantiles, else by Bonferroni."""
+    levels = _levels(alpha)
+    if quantiles is None:
+        return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
+    return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
+
+
+def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches]) -> list[Tested]:
     p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
     family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
     return [
@@ -115,9 +129,11 @@ def _tested(
             adjusted,
             f"{'exact ' if exact else ''}sign-flip, {family}",
             flipped.jointly_enumerated,
-            simultaneous_interval(each, quantile, 1 - alpha),
+            reach,
         )
-        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, flipped.enumerated, of, strict=True)
+        for p_value, adjusted, exact, reach in zip(
+            p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
+        )
     ]
 
 
@@ -139,7 +155,9 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     return table(paired, shares, units)
 
 
-def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[Tested]:
+def false_discovery(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
     return [
@@ -148,14 +166,18 @@ def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers
             adjusted,
             f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
             all(exact),
+            reach,
             factor=adjusted / p_value,
         )
-        for p_value, adjusted, is_exact in zip(p_values, benjamini_hochberg(p_values), exact, strict=True)
+        for p_value, adjusted, is_exact, reach in zip(
+            p_values, benjamini_hochberg(p_values), exact, _reaches(of, alpha), strict=True
+        )
     ]
 
 
-def preview(of: Sequence[Moments]) -> list[Tested]:
+def preview(of: Sequence[Moments], alpha: float) -> list[Tested]:
     p_values = [t_test_of(each).p_value for each in of]
     return [
-        Tested(p_value, adjusted, "t, Holm", True) for p_value, adjusted in zip(p_values, holm(p_values), strict=True)
+        Tested(p_value, adjusted, "t, Holm", True, reach)
+        for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
     ]
