@@ -8,7 +8,7 @@ need to hold together (`ndcg_core.statistics.simultaneous`); the verdict's rules
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -32,16 +32,18 @@ from ndcg_core.statistics.estimates import (
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
 from ndcg_core.statistics.procedures import false_discovery, max_t, preview
-from ndcg_core.statistics.record import Clusters, Comparison
+from ndcg_core.statistics.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdict import (
     POWER,
     SMALL_SAMPLE,
     Facts,
     Tested,
+    Verdict,
     guardrail_verdict,
     notes,
     verdict,
 )
+from ndcg_core.statistics.winner import selections
 
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
@@ -138,11 +140,12 @@ def compare_families(
     else:
         results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     found = []
-    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
+    for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
+        best = {} if exploratory else {numbers[at]: each for at, each in selections(own[0], own[1], alpha).items()}
         settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
         rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        found.append(rows)
+        found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
     return found
 
 
@@ -183,12 +186,7 @@ def _comparison(
     between = _interval(pairs, of, settings) if of else None
     facts = _facts(pairs, of, test, 1 if guardrail else size, settings)
     described = _described(pairs, of, settings) if of else None
-    skewed = (
-        described is not None
-        and described.skewness is not None
-        and is_skewed(described.skewness, len(pairs.units.names))
-    )
-    mean = of.mean if of else mean_of(pairs)
+    skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
     return Comparison(
@@ -200,7 +198,7 @@ def _comparison(
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
-        difference=mean,
+        difference=of.mean if of else mean_of(pairs),
         low=between.low if between else None,
         high=between.high if between else None,
         p_value=test.p_value if test else None,
@@ -292,6 +290,11 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
     )
 
 
+def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:
+    skewness = described.skewness if described else None
+    return skewness is not None and is_skewed(skewness, len(pairs.units.names))
+
+
 def _clusters(pairs: Paired) -> Clusters | None:
     if not pairs.is_clustered or not pairs.query_ids:
         return None
@@ -309,6 +312,14 @@ def _cluster_note(clusters: Clusters | None) -> tuple[str, ...]:
         return (f"{clusters.count} clusters of {clusters.largest} queries",)
     sizes = f"{clusters.count} clusters of {clusters.smallest} to {clusters.largest} queries"
     return (f"{sizes}, as much as {clusters.effective:.0f} equal ones",)
+
+
+def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
+    if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
+        return row
+    between = f"[{selection.estimate_low:+.4f}, {selection.estimate_high:+.4f}]"
+    note = f"as the best of {selection.among} candidates {selection.estimate:+.4f} {between}"
+    return replace(row, notes=(*row.notes, note), selection=selection)
 
 
 def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:

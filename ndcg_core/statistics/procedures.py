@@ -12,7 +12,7 @@ from ndcg_core.statistics.differences_of_two import p_values_of_two
 from ndcg_core.statistics.estimates import Moments, reach_alone, reach_together, t_test_of
 from ndcg_core.statistics.flips import ENUMERABLE
 from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
-from ndcg_core.statistics.paired import FloatArray, Paired, flippable_count, table, union
+from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
 from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_flip_p_values, sign_flips
 from ndcg_core.statistics.simultaneous import simultaneous_quantiles
 from ndcg_core.statistics.verdict import Reaches, Tested
@@ -138,10 +138,9 @@ def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches])
 
 
 def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+    values = centred(pairs, of)
     if of.deviation == 0:
-        return np.zeros(of.n)
-    centred = pairs.units.values - of.mean
-    values = centred if pairs.units.shares is None else centred * pairs.units.shares
+        return values
     # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 

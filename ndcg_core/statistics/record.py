@@ -22,6 +22,20 @@ class Clusters:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
+
+    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. estimate_low,
+    estimate_high: its (1 - alpha) interval. (`ndcg_core.statistics.winner`.)
+    """
+
+    among: int
+    estimate: float
+    estimate_low: float
+    estimate_high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result for one candidate, metric, slice and family.
 
@@ -61,6 +75,7 @@ class Comparison:
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
     mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
         before, whose mde it is.
+    selection: of the candidate with the largest difference among several, on a metric that decides; else None.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -107,6 +122,7 @@ class Comparison:
     flippable: int | None = None
     clusters: Clusters | None = None
     mde_alone: float | None = None
+    selection: Selection | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
