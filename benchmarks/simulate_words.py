@@ -1,4 +1,4 @@
-"""Do a verdict's words hold in its family: the MDE, the sizes, equivalence?  Measured on correlated candidates.
+"""Do a verdict's words hold in its family: the MDE, the sizes, the best of several, under skewed differences?
 
     python benchmarks/simulate_words.py [--seed 1] [--repetitions N] [--quick]
 
@@ -18,15 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, rejected, table
 
+from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.estimates import minimal_detectable_effect
+from ndcg_core.statistics.paired import by_query, moments_of
 from ndcg_core.statistics.sign_flip import sign_flip
 from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.winner import selections
 
 RESAMPLES = 1_000
 PILOT = 40
 """Families from which the mean ratio of the family's MDE to that of a comparison alone is taken."""
-CLAIMS, FAMILY_POWER = (0.0, 0.06), (0.77, 0.83)
+CLAIMS, FAMILY_POWER, WISE = (0.0, 0.06), (0.77, 0.83), (0.0, 0.07)
 
 
 def correlated(rng: Rng, queries: int, columns: int) -> FloatArray:
@@ -36,14 +39,19 @@ def correlated(rng: Rng, queries: int, columns: int) -> FloatArray:
     return mixed
 
 
-def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
-    """The columns as candidates of one max-T family."""
+def columns_of(differences: FloatArray, smallest: float | None = None) -> list[Column]:
+    """The columns as candidates on one metric."""
     ids = tuple(f"q{number:05d}" for number in range(len(differences)))
-    columns = [
+    return [
         Column("old", f"new {number:03d}", "ndcg@10", ids, values, smallest_effect=smallest)
         for number, values in enumerate(differences.T)
     ]
-    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, **settings}
+
+
+def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
+    """The columns as candidates of one max-T family."""
+    columns = columns_of(differences, smallest)
+    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, "exploratory": True, **settings}
     return compare_family(columns, **known)  # type: ignore[arg-type]
 
 
@@ -88,6 +96,68 @@ def sizes(rng: Rng, repetitions: int, queries: int, columns: int, errors: float)
     ]
 
 
+def nulls(rng: Rng, kind: str, queries: int, columns: int) -> FloatArray:
+    """(queries x columns) of mean 0, in which 30 % tie: normal, or exponential minus its mean, which is skewed."""
+    draw = rng.standard_normal if kind == "symmetric" else lambda size: rng.exponential(size=size) - 1
+    mixed: FloatArray = (draw((queries, 1)) + draw((queries, columns))) / np.sqrt(2)
+    return mixed * (rng.random((queries, columns)) < 0.7)
+
+
+def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: int) -> list[Row]:
+    """Flips and the studentised bootstrap: any false detection among all columns but the first, and its power there."""
+    shift = np.zeros(columns)
+    shift[0] = 3.4 / np.sqrt(queries)
+    wrong, found, covered = np.zeros(2), np.zeros(2), 0
+    for _ in range(repetitions):
+        differences = nulls(rng, kind, queries, columns) + shift
+        means, seed = differences.mean(axis=0), _seed(rng)
+        boot = bootstrap_max_t(
+            means.tolist(), differences - means, None, levels=(1 - ALPHA,), resamples=RESAMPLES, seed=seed, workers=1
+        )
+        flips = sign_flip(differences, resamples=RESAMPLES, seed=seed, workers=1)
+        wrong += [min(each.p_adjusted[1:]) <= ALPHA for each in (flips, boot)]
+        found += [each.p_adjusted[0] <= ALPHA for each in (flips, boot)]
+        error = np.sqrt(np.square(differences - means).sum(axis=0)) / queries
+        covered += bool((np.abs(means - shift) <= boot.quantiles[0] * error).all())
+    setting = f"n = {queries}, {columns} columns, {kind}, 30 % ties"
+    names = ("sign-flip max-T", "bootstrap max-T")
+    asked = (WISE if kind == "symmetric" else None, WISE)
+    return [
+        *(
+            Row(f"family-wise error, {names[at]}", setting, repetitions, wrong[at] / repetitions, asked[at])
+            for at in (0, 1)
+        ),
+        *(Row(f"power, {names[at]}", setting, repetitions, found[at] / repetitions) for at in (0, 1)),
+        Row("coverage, simultaneous bootstrap intervals", setting, repetitions, covered / repetitions, (0.93, 1.0)),
+    ]
+
+
+def winners(rng: Rng, repetitions: int, queries: int, columns: int, ahead: float) -> list[Row]:
+    """The best-looking of equal candidates, or of some with one ahead by so many errors."""
+    truth = np.zeros(columns)
+    truth[0] = ahead / np.sqrt(queries)
+    held, above, plain = [], [], []
+    for _ in range(repetitions):
+        paired = by_query(columns_of(correlated(rng, queries, columns) + truth))
+        known = [found for pairs in paired if (found := moments_of(pairs)) is not None]
+        for place, chosen in selections(paired, known, ALPHA).items():
+            held.append(chosen.estimate_low <= truth[place] <= chosen.estimate_high)
+            above.append(chosen.estimate > truth[place])
+            plain.append(known[place].mean > truth[place])
+    setting = f"n = {queries}, {columns} candidates, one ahead by {ahead:g} errors"
+    return [
+        Row("coverage, the selected candidate", setting, repetitions, float(np.mean(held)), (0.94, 0.97)),
+        Row(
+            "estimate of the selected candidate above the truth",
+            setting,
+            repetitions,
+            float(np.mean(above)),
+            (0.47, 0.53),
+        ),
+        Row("its mean difference above the truth", setting, repetitions, float(np.mean(plain))),
+    ]
+
+
 class Measurement(NamedTuple):
     """What is measured, how often, and how often in a quick run."""
 
@@ -105,6 +175,11 @@ def measurements() -> list[Measurement]:
     for columns in (1, 45):
         for errors in (2.0, 5.0):
             found.append(Measurement(partial(sizes, queries=100, columns=columns, errors=errors), 1_000, 60))
+    for kind in ("symmetric", "skewed"):
+        for queries in (25, 50, 100):
+            found.append(Measurement(partial(resamplings, kind=kind, queries=queries, columns=45), 1_000, 60))
+    for columns, queries, ahead in ((2, 50, 0.0), (10, 25, 0.0), (10, 50, 0.0), (10, 50, 1.0), (10, 50, 5.0)):
+        found.append(Measurement(partial(winners, queries=queries, columns=columns, ahead=ahead), 2_000, 100))
     return found
 
 

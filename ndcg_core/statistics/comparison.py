@@ -31,7 +31,7 @@ from ndcg_core.statistics.estimates import (
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
-from ndcg_core.statistics.procedures import false_discovery, max_t, preview
+from ndcg_core.statistics.procedures import bootstrapped, false_discovery, max_t, preview, with_second
 from ndcg_core.statistics.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdict import (
     POWER,
@@ -50,6 +50,7 @@ __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_fami
 DEFAULT_ALPHA = 0.05
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
+Resampling = Literal["sign-flip", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,15 @@ def compare_family(
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `ndcg_core.statistics.sign_flip.sign_flip`.
     procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
         for a quick look: the t test with Holm's adjustment, no flips.
+    resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
+        studentised one, which asks for a mean of 0 alone (`ndcg_core.statistics.bootstrap_max_t`).
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
@@ -99,6 +103,7 @@ def compare_family(
         exploratory=exploratory,
         least_queries=least_queries,
         interval_method=interval_method,
+        resampling=resampling,
     )
     return found
 
@@ -114,6 +119,7 @@ def compare_families(
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
 ) -> list[list[Comparison]]:
     """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them."""
     if not 0 < alpha < 1:
@@ -135,8 +141,13 @@ def compare_families(
     ]
     if procedure == "t-holm":
         results = [preview(of, alpha) for _, of in chosen]
+    elif procedure == "max-t" and resampling == "bootstrap":
+        results = [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     elif procedure == "max-t":
         results = max_t(chosen, alpha, seed, resamples, workers)
+        if not exploratory:
+            pairs = zip(chosen, results, strict=True)
+            results = [with_second(*own, tested, alpha, seed, resamples, workers) for own, tested in pairs]
     else:
         results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     found = []
@@ -230,6 +241,7 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
+        second_p_adjusted=test.second if test else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
     )
 

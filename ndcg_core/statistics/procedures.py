@@ -1,13 +1,15 @@
 """How a family's p-values are made: step-down max-T, Benjamini-Hochberg, or t with Holm for a quick look.
 
-Sources: `ndcg_core.statistics.sign_flip` (max-T, the flips), `ndcg_core.statistics.multiplicity` (Benjamini-Hochberg,
-Holm).
+Sources: `ndcg_core.statistics.sign_flip` (max-T, the flips), `ndcg_core.statistics.bootstrap_max_t` (the studentised
+bootstrap), `ndcg_core.statistics.multiplicity` (Benjamini-Hochberg, Holm).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.differences_of_two import p_values_of_two
 from ndcg_core.statistics.estimates import Moments, reach_alone, reach_together, t_test_of
 from ndcg_core.statistics.flips import ENUMERABLE
@@ -15,7 +17,10 @@ from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
 from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
 from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_flip_p_values, sign_flips
 from ndcg_core.statistics.simultaneous import simultaneous_quantiles
-from ndcg_core.statistics.verdict import Reaches, Tested
+from ndcg_core.statistics.verdict import TESTABLE, Reaches, Tested
+
+SECOND_COLUMNS, SECOND_UNITS = 50, 1_000
+"""The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
 
 
 def _own_p_values(
@@ -100,11 +105,70 @@ def max_t(
         workers=workers,
     )
     known = dict(zip(several, quantiles, strict=True))
-    found = []
+    found: list[list[Tested]] = []
     for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
         p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
         found.append(_tested(flipped, p_values, _reaches(of, alpha, known.get(number))))
     return found
+
+
+def bootstrapped(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
+    """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
+    units = union(paired)
+    residuals = table(paired, [centred(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+    shares = _shares(paired, units)
+    if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
+        shares = table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
+    levels = _levels(alpha)
+    found = bootstrap_max_t(
+        [each.mean for each in of],
+        residuals,
+        shares,
+        levels=levels,
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+        least=TESTABLE,
+    )
+    totals = np.full(len(paired), float(len(units))) if shares is None else shares.sum(axis=0)
+    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals if len(units) else totals
+    reaches = _reaches(of, alpha)
+    if len(paired) > 1:
+        reaches = [
+            Reaches(
+                *(_studentised(each, bound, error, level) for bound, level in zip(found.quantiles, levels, strict=True))
+            )
+            for each, error in zip(of, linear.tolist(), strict=True)
+        ]
+    return [
+        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach)
+        for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
+    ]
+
+
+def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
+    """The reach in errors of the moments, from a bound in linearised errors; never below that of one alone."""
+    if of.deviation == 0:
+        return reach_alone(of, level)
+    return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
+
+
+def with_second(
+    family: Sequence[Paired],
+    of: Sequence[Moments],
+    tested: list[Tested],
+    alpha: float,
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> list[Tested]:
+    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`."""
+    if not family or len(family) > SECOND_COLUMNS or len(union(family)) > SECOND_UNITS:
+        return tested
+    other = bootstrapped(family, of, alpha, seed, resamples, workers)
+    return [replace(each, second=row.p_adjusted) for each, row in zip(tested, other, strict=True)]
 
 
 def _levels(alpha: float) -> tuple[float, ...]:

@@ -31,6 +31,7 @@ TOGETHER = {
     "simultaneous_high",
     "mde",
     "selection",
+    "second_p_adjusted",
     "notes",
     *VERDICT,
 }  # what else depends on the family
