@@ -265,7 +265,7 @@ def weighted_family(world: World, rng: Rng, repetitions: int, queries: int) -> l
             Column("old", f"{at}", "ndcg@10", ids, column, weights=weights)
             for at, column in enumerate(differences[rows].T)
         ]
-        found = compare_family(columns, resamples=1_000, seed=_seed(rng), workers=1)
+        found = compare_family(columns, resamples=1_000, seed=_seed(rng), workers=1, exploratory=True)
         bounds = [(row.simultaneous_low or -1, row.simultaneous_high or 1) for row in found]
         together += all(low <= mean <= high for (low, high), mean in zip(bounds, differences.mean(axis=0), strict=True))
     setting = f"n = {queries}, 10 columns, log-normal weights"
@@ -321,7 +321,7 @@ def _compared(differences: FloatArray, seed: int) -> list[Comparison]:
         Column("old", f"new {candidate}", METRICS[metric], _ids(len(differences)), differences[:, candidate, metric])
         for candidate, metric in np.ndindex(differences.shape[1:])
     ]
-    return compare_family(columns, alpha=ALPHA, resamples=FAMILY_RESAMPLES, seed=seed, workers=1)
+    return compare_family(columns, alpha=ALPHA, resamples=FAMILY_RESAMPLES, seed=seed, workers=1, exploratory=True)
 
 
 @cache

@@ -46,6 +46,14 @@ def power(
     power: Annotated[
         float, typer.Option(metavar="P", help="Probability of detecting. (default 0.8)", show_default=False)
     ] = 0.8,
+    comparisons: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Comparisons that will be adjusted together: candidates x metrics. (default 1)",
+            show_default=False,
+        ),
+    ] = 1,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the curve: PNG, SVG or PDF by the name.")
     ] = None,
@@ -57,7 +65,7 @@ def power(
         spare_imports()
         from ndcg_ab.studies.power import asked_of, plans_of, power_json
 
-        asked = asked_of(effect, queries, alpha, power)
+        asked = asked_of(effect, queries, alpha, power, comparisons)
         inputs = [file for file in (scores, weights) if file]
         json_path = json_file(json, inputs)
         drawing = picture_path(picture, inputs) if picture else None

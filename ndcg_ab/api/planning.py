@@ -62,6 +62,7 @@ def power(
     weights: Data | None = None,
     alpha: float = 0.05,
     power: float = 0.8,
+    comparisons: int = 1,
 ) -> PowerResult:
     """How many queries a difference needs, and what a number of queries can show.  As `ndcg-ab power`.
 
@@ -70,6 +71,7 @@ def power(
     baseline, candidates, metrics: choose from the scores; by default the first system, all others, all metrics.
     effects: differences > 0 to detect.  queries: numbers of queries, >= 2.  weights: queries with their weights.
     alpha: of the two-sided test, in (0, 1).  power: probability of detecting, in (alpha, 1).
+    comparisons: how many will be adjusted together (candidates x metrics), >= 1.
     Raises InputError (argument, row, value, rule).
     """
     with as_arguments():
@@ -78,6 +80,7 @@ def power(
             listed_numbers("queries", queries, whole=True),
             checked_number("alpha", alpha),
             checked_number("power", power),
+            checked_number("comparisons", comparisons, whole=True),
         )
         spread = None if deviation is None else checked_number("deviation", deviation)
         chosen = [candidates] if isinstance(candidates, str) else candidates

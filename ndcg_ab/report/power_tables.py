@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.grid import plain_table
-from ndcg_ab.studies.power import ALONE, Asked, Plan, answer, count, figure
+from ndcg_ab.studies.power import Asked, Plan, answer, count, figure
 
 BAR = 40  # characters of the longest bar
 
@@ -20,7 +20,7 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
         if not plan.obstacle:
             print_plan(console, plan)
         console.print(Text.assemble(("→", "bold"), f" {answer(plan, asked)}\n"), highlight=False)
-    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {ALONE}[/]", highlight=False)
+    console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
 
 
 def facts_of(plan: Plan) -> Iterator[str]:

@@ -172,6 +172,8 @@ def print_details(console: Console, outcome: Outcome) -> None:
     weighted = weighted_text(outcome) is not None
     head = ["relative change", "family's interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
     head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
+    in_company = any(row.mde_alone not in (None, row.mde) for row in outcome.main)
+    head += ["MDE alone"] * in_company
     for metric in outcome.metrics:
         described = [(row, row.descriptive) for row in outcome.main if row.metric == metric.name and row.descriptive]
         rows = []
@@ -181,6 +183,7 @@ def print_details(console: Console, outcome: Outcome) -> None:
             cells += [percent(found.within), percent(found.below), probability(found.p_t)]
             cells += [probability(found.p_wilcoxon), probability(found.p_sign), percent(found.top_share)]
             cells += [signed(row.unweighted_difference)] * weighted
+            cells += [plain(row.mde_alone)] * in_company
             rows.append(Row([row.candidate], cells))
         if rows:
             title = title_of(metric.name, "described (these columns decide nothing)")

@@ -32,12 +32,29 @@ ALONE = "for one two-sided comparison alone; each one of a family needs more que
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What is asked of every comparison: effects to detect, > 0; numbers of queries, >= 2; level and power."""
+    """What is asked of every comparison: effects to detect, > 0; numbers of queries, >= 2; level and power.
+
+    comparisons: >= 1, of the family to come, over which p is adjusted. How its candidates will be correlated is not
+    known: each is planned at Bonferroni's alpha / comparisons.
+    """
 
     effects: tuple[float, ...]
     queries: tuple[int, ...]
     alpha: float
     power: float
+    comparisons: int = 1
+
+    @property
+    def level(self) -> float:
+        """Of one comparison of the family."""
+        return self.alpha / self.comparisons
+
+    @property
+    def holds(self) -> str:
+        """What the answers hold for, in words."""
+        if self.comparisons == 1:
+            return ALONE
+        return f"for each of {self.comparisons:,} two-sided comparisons adjusted together, by Bonferroni's bound"
 
 
 class Need(NamedTuple):
@@ -56,7 +73,7 @@ class Plan:
     effective_queries: how many queries of equal weight settle as much as they; None without weights.
     difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: of the
         differences, with n - 1, or that of `estimates.moments` with weights; None for fewer than two queries.
-    mde: what the present queries detect.
+    mde: what the present queries detect, in a family of as many comparisons as were asked for.
     obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
     """
 
@@ -92,7 +109,7 @@ class Plan:
     def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
         """The mean differences that numbers of queries like these detect."""
         assert self.deviation is not None
-        return power_curve(queries, self.deviation, asked.alpha, asked.power, self.freedom)
+        return power_curve(queries, self.deviation, asked.level, asked.power, self.freedom)
 
     def detectable(self, n: int, asked: Asked) -> float:
         """The mean difference that n queries like these detect."""
@@ -103,13 +120,15 @@ class Plan:
         assert self.deviation is not None
         if self.detectable(MOST, asked) > effect:
             return Need(effect, None)
-        return Need(effect, queries_needed(effect, self.deviation, asked.alpha, asked.power, self.freedom))
+        return Need(effect, queries_needed(effect, self.deviation, asked.level, asked.power, self.freedom))
 
 
 # ---- what the options say
 
 
-def asked_of(effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float) -> Asked:
+def asked_of(
+    effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
+) -> Asked:
     """The options in order, each value once; InputError names the option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
@@ -121,7 +140,10 @@ def asked_of(effects: Sequence[float] | None, queries: Sequence[int] | None, alp
         raise InputError(f"--alpha {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
     if not alpha < power < 1:
         raise InputError(f"--power {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
-    return Asked(tuple(dict.fromkeys(effects or EFFECTS)), tuple(sorted(set(queries or QUERIES))), alpha, power)
+    if not 1 <= comparisons <= alpha / LEAST_ALPHA:
+        raise InputError(f"--comparisons {comparisons}: must be a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}")
+    numbers = tuple(sorted(set(queries or QUERIES)))
+    return Asked(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
 
 
 def plans_of(
@@ -276,7 +298,8 @@ def power_json(plans: Sequence[Plan], asked: Asked) -> str:
         "schema": 1,
         "alpha": asked.alpha,
         "power": asked.power,
-        "holds": ALONE,
+        "family": asked.comparisons,
+        "holds": asked.holds,
         "comparisons": [plan_to_dict(plan, asked) for plan in plans],
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,13 +1,14 @@
 """A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
 
 The unit is the query. p_value comes from the sign-flip test (`ndcg_core.statistics.sign_flip`, with the sources),
-p_adjusted from step-down max-T or Benjamini-Hochberg over the family; interval, equivalence and minimal detectable
-effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules and words stand in
+p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
+(`ndcg_core.statistics.estimates`); the words of size, equivalence and the minimal detectable effect from what intervals
+need to hold together (`ndcg_core.statistics.simultaneous`); the verdict's rules and words stand in
 `ndcg_core.statistics.verdict`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -18,32 +19,38 @@ from ndcg_core.statistics.descriptive import Descriptive, describe, is_skewed
 from ndcg_core.statistics.estimates import (
     Interval,
     Moments,
+    detectable_effect,
     effective_number,
     interval,
+    interval_reaching,
     lower_bound,
     mean_difference,
     minimal_detectable_effect,
     not_worse_p_value,
+    reach_alone,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
-from ndcg_core.statistics.procedures import false_discovery, max_t, preview
-from ndcg_core.statistics.record import Clusters, Comparison
+from ndcg_core.statistics.procedures import bootstrapped, false_discovery, max_t, preview, with_second
+from ndcg_core.statistics.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdict import (
     POWER,
     SMALL_SAMPLE,
     Facts,
     Tested,
+    Verdict,
     guardrail_verdict,
     notes,
     verdict,
 )
+from ndcg_core.statistics.winner import selections
 
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
+Resampling = Literal["sign-flip", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +76,15 @@ def compare_family(
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
 ) -> list[Comparison]:
     """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
 
     alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `ndcg_core.statistics.sign_flip.sign_flip`.
     procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
         for a quick look: the t test with Holm's adjustment, no flips.
+    resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
+        studentised one, which asks for a mean of 0 alone (`ndcg_core.statistics.bootstrap_max_t`).
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
@@ -93,6 +103,7 @@ def compare_family(
         exploratory=exploratory,
         least_queries=least_queries,
         interval_method=interval_method,
+        resampling=resampling,
     )
     return found
 
@@ -108,6 +119,7 @@ def compare_families(
     exploratory: bool = False,
     least_queries: int = 2,
     interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
 ) -> list[list[Comparison]]:
     """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them."""
     if not 0 < alpha < 1:
@@ -128,17 +140,23 @@ def compare_families(
         for family, of, numbers in zip(paired, known, testable, strict=True)
     ]
     if procedure == "t-holm":
-        results = [preview(of) for _, of in chosen]
+        results = [preview(of, alpha) for _, of in chosen]
+    elif procedure == "max-t" and resampling == "bootstrap":
+        results = [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     elif procedure == "max-t":
         results = max_t(chosen, alpha, seed, resamples, workers)
+        if not exploratory:
+            pairs = zip(chosen, results, strict=True)
+            results = [with_second(*own, tested, alpha, seed, resamples, workers) for own, tested in pairs]
     else:
-        results = [false_discovery(family, seed, resamples, workers) for family, _ in chosen]
+        results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     found = []
-    for name, family, of, numbers, tested in zip(families, paired, known, testable, results, strict=True):
+    for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
+        best = {} if exploratory else {numbers[at]: each for at, each in selections(own[0], own[1], alpha).items()}
         settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
         rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
-        found.append(rows)
+        found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
     return found
 
 
@@ -177,15 +195,9 @@ def _comparison(
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
-    facts = _facts(pairs, of, between, test, settings)
+    facts = _facts(pairs, of, test, 1 if guardrail else size, settings)
     described = _described(pairs, of, settings) if of else None
-    skewed = (
-        described is not None
-        and described.skewness is not None
-        and is_skewed(described.skewness, len(pairs.units.names))
-    )
-    mean = of.mean if of else mean_of(pairs)
-    together = test.together if test else None
+    skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
     concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
     return Comparison(
@@ -197,7 +209,7 @@ def _comparison(
         wins=wins,
         ties=n - wins - losses,
         losses=losses,
-        difference=mean,
+        difference=of.mean if of else mean_of(pairs),
         low=between.low if between else None,
         high=between.high if between else None,
         p_value=test.p_value if test else None,
@@ -217,8 +229,8 @@ def _comparison(
         baseline_mean=baseline_mean(pairs),
         smallest_effect=column.smallest_effect,
         interval_method=settings.interval_method,
-        simultaneous_low=together.low if together else None,
-        simultaneous_high=together.high if together else None,
+        simultaneous_low=facts.together.low if facts.together else None,
+        simultaneous_high=facts.together.high if facts.together else None,
         lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
@@ -229,28 +241,42 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
+        second_p_adjusted=test.second if test else None,
+        mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
     )
 
 
-def _facts(
-    pairs: Paired, of: Moments | None, between: Interval | None, test: Tested | None, settings: _Settings
-) -> Facts:
+def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings) -> Facts:
+    alpha = settings.alpha
     return Facts(
         queries=len(pairs.query_ids),
         differing=flippable_count(pairs) or int(pairs.differences.any()),
         of=of,
-        between=between,
+        together=_reaching(of, test.reaches.wide if test else None),
+        narrow=_reaching(of, test.reaches.narrow if test else None),
         test=test,
-        mde=_detectable(of, settings.alpha) if of and of.deviation > 0 else None,
+        mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
-        alpha=settings.alpha,
+        alpha=alpha,
         resamples=settings.resamples,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
     )
 
 
-def _detectable(of: Moments, alpha: float) -> float:
+def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
+    return None if of is None or reach is None else interval_reaching(of, reach)
+
+
+def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
+    """What a test of a family of this size detects; by Bonferroni where its intervals have no reach."""
+    if test is None or size == 1:
+        return _detectable_alone(of, alpha)
+    reach = test.reaches.wide
+    return detectable_effect(of, reach_alone(of, 1 - alpha, size) if reach is None else reach, POWER)
+
+
+def _detectable_alone(of: Moments, alpha: float) -> float:
     return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
 
 
@@ -276,6 +302,11 @@ def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
     )
 
 
+def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:
+    skewness = described.skewness if described else None
+    return skewness is not None and is_skewed(skewness, len(pairs.units.names))
+
+
 def _clusters(pairs: Paired) -> Clusters | None:
     if not pairs.is_clustered or not pairs.query_ids:
         return None
@@ -283,6 +314,14 @@ def _clusters(pairs: Paired) -> Clusters | None:
     sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
     effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
     return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
+
+
+def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
+    if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
+        return row
+    between = f"[{selection.estimate_low:+.4f}, {selection.estimate_high:+.4f}]"
+    note = f"as the best of {selection.among} candidates {selection.estimate:+.4f} {between}"
+    return replace(row, notes=(*row.notes, note), selection=selection)
 
 
 def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:

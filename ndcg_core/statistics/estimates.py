@@ -172,9 +172,7 @@ def t_interval(differences: Differences, level: float = 0.95) -> Interval:
 
 def interval(of: Moments, level: float = 0.95) -> Interval:
     """The same from moments; with level = 1 - 2 a, each bound is also a one-sided bound of level 1 - a."""
-    _check_probability("level", level)
-    margin = _t_quantile((1 + level) / 2, of.freedom) * of.error
-    return Interval(of.mean - margin, of.mean + margin)
+    return interval_reaching(of, reach_alone(of, level))
 
 
 def t_test(differences: Differences) -> TTest:
@@ -237,21 +235,43 @@ def lower_bound(of: Moments, alpha: float = 0.05) -> float:
     return of.mean - _t_quantile(1 - alpha, of.freedom) * of.error
 
 
-def simultaneous_interval(of: Moments, quantile: float, level: float) -> Interval | None:
-    """The interval of one mean when those of a family are to hold together; None where n is too small for one.
+def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
+    """How many standard errors an interval reaches to each side: t((1 + level) / 2, freedom), as `interval` has it.
+
+    comparisons: of how many the intervals are to hold together, by Bonferroni's inequality; >= 1.
+    """
+    _check_probability("level", level)
+    return _t_quantile(1 - (1 - level) / (2 * comparisons) if comparisons > 1 else (1 + level) / 2, of.freedom)
+
+
+def reach_together(of: Moments, quantile: float, level: float) -> float | None:
+    """The same when the intervals of a family are to hold together; None where n is too small for one.
 
     quantile: of the centred family (`ndcg_core.statistics.simultaneous.simultaneous_quantile`), in units of sum / norm;
     a sum of n centred values over their norm of c is a t statistic of c * sqrt((n - 1) / (n - c^2)). level: of all
     intervals together, in (0, 1); the interval is never narrower than the one that holds by itself.
     """
-    _check_probability("level", level)
+    alone = reach_alone(of, level)
     if of.deviation == 0:
-        return Interval(of.mean, of.mean)
+        return alone
     if of.n <= quantile**2 * (1 + 1e-9):  # n itself comes out as 5.999… where all residuals have one magnitude
         return None
-    reach = quantile * math.sqrt((of.n - 1) / (of.n - quantile**2))
-    margin = max(reach, _t_quantile((1 + level) / 2, of.freedom)) * of.error
+    return max(quantile * math.sqrt((of.n - 1) / (of.n - quantile**2)), alone)
+
+
+def interval_reaching(of: Moments, reach: float) -> Interval:
+    """mean -/+ reach * error, in the unit of the differences."""
+    margin = reach * of.error
     return Interval(of.mean - margin, of.mean + margin)
+
+
+def detectable_effect(of: Moments, reach: float, power: float = 0.8) -> float:
+    """The mean difference that a test finds with the given power, whose interval reaches so many standard errors.
+
+    (reach + t(power, freedom)) * error: `minimal_detectable_effect` for a test of a family (Bloom 1995).
+    """
+    _check_probability("power", power)
+    return (reach + _t_quantile(power, of.freedom)) * of.deviation / math.sqrt(of.n)
 
 
 def minimal_detectable_effect(

@@ -152,6 +152,14 @@ def baseline_mean(pairs: Paired) -> float | None:
     return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
+def centred(pairs: Paired, of: Moments) -> FloatArray:
+    """(u,) what is left of each unit without the mean, times its share; 0 where nothing varies."""
+    if of.deviation == 0:
+        return np.zeros(len(pairs.units.names))
+    residuals = pairs.units.values - of.mean
+    return residuals if pairs.units.shares is None else residuals * pairs.units.shares
+
+
 def union(paired: Sequence[Paired]) -> tuple[str, ...]:
     """The units of all columns together, in the order of the smallest query id that any column has of them."""
     distinct = {pairs.units.names: pairs for pairs in paired}

@@ -1,21 +1,26 @@
 """How a family's p-values are made: step-down max-T, Benjamini-Hochberg, or t with Holm for a quick look.
 
-Sources: `ndcg_core.statistics.sign_flip` (max-T, the flips), `ndcg_core.statistics.multiplicity` (Benjamini-Hochberg,
-Holm).
+Sources: `ndcg_core.statistics.sign_flip` (max-T, the flips), `ndcg_core.statistics.bootstrap_max_t` (the studentised
+bootstrap), `ndcg_core.statistics.multiplicity` (Benjamini-Hochberg, Holm).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.differences_of_two import p_values_of_two
-from ndcg_core.statistics.estimates import Moments, simultaneous_interval, t_test_of
+from ndcg_core.statistics.estimates import Moments, reach_alone, reach_together, t_test_of
 from ndcg_core.statistics.flips import ENUMERABLE
 from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
-from ndcg_core.statistics.paired import FloatArray, Paired, flippable_count, table, union
+from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
 from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_flip_p_values, sign_flips
 from ndcg_core.statistics.simultaneous import simultaneous_quantiles
-from ndcg_core.statistics.verdict import Tested
+from ndcg_core.statistics.verdict import TESTABLE, Reaches, Tested
+
+SECOND_COLUMNS, SECOND_UNITS = 50, 1_000
+"""The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
 
 
 def _own_p_values(
@@ -86,27 +91,100 @@ def max_t(
         seed=seed,
         workers=workers,
     )
+    # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
+    several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
     quantiles = simultaneous_quantiles(
         [
             table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
-            for (paired, of), units in zip(families, rows, strict=True)
+            for (paired, of), units in ((families[number], rows[number]) for number in several)
         ],
-        level=1 - alpha,
-        shares=[_shares(paired, units) for (paired, _), units in zip(families, rows, strict=True)],
+        levels=_levels(alpha),
+        shares=[_shares(families[number][0], rows[number]) for number in several],
         resamples=resamples,
         seed=seed,
         workers=workers,
     )
-    found = []
-    for (paired, of), units, flipped, quantile in zip(families, rows, joint, quantiles, strict=True):
+    known = dict(zip(several, quantiles, strict=True))
+    found: list[list[Tested]] = []
+    for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
         p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
-        found.append(_tested(flipped, p_values, of, quantile, alpha))
+        found.append(_tested(flipped, p_values, _reaches(of, alpha, known.get(number))))
     return found
 
 
-def _tested(
-    flipped: SignFlip, p_values: FloatArray, of: Sequence[Moments], quantile: float, alpha: float
+def bootstrapped(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
 ) -> list[Tested]:
+    """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
+    units = union(paired)
+    residuals = table(paired, [centred(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+    shares = _shares(paired, units)
+    if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
+        shares = table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
+    levels = _levels(alpha)
+    found = bootstrap_max_t(
+        [each.mean for each in of],
+        residuals,
+        shares,
+        levels=levels,
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+        least=TESTABLE,
+    )
+    totals = np.full(len(paired), float(len(units))) if shares is None else shares.sum(axis=0)
+    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals if len(units) else totals
+    reaches = _reaches(of, alpha)
+    if len(paired) > 1:
+        reaches = [
+            Reaches(
+                *(_studentised(each, bound, error, level) for bound, level in zip(found.quantiles, levels, strict=True))
+            )
+            for each, error in zip(of, linear.tolist(), strict=True)
+        ]
+    return [
+        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach)
+        for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
+    ]
+
+
+def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
+    """The reach in errors of the moments, from a bound in linearised errors; never below that of one alone."""
+    if of.deviation == 0:
+        return reach_alone(of, level)
+    return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
+
+
+def with_second(
+    family: Sequence[Paired],
+    of: Sequence[Moments],
+    tested: list[Tested],
+    alpha: float,
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> list[Tested]:
+    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`."""
+    if not family or len(family) > SECOND_COLUMNS or len(union(family)) > SECOND_UNITS:
+        return tested
+    other = bootstrapped(family, of, alpha, seed, resamples, workers)
+    return [replace(each, second=row.p_adjusted) for each, row in zip(tested, other, strict=True)]
+
+
+def _levels(alpha: float) -> tuple[float, ...]:
+    """Levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha for equivalence, where that is one."""
+    return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
+
+
+def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
+    """Of every column the reach at every level: from the family's quantiles, else by Bonferroni."""
+    levels = _levels(alpha)
+    if quantiles is None:
+        return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
+    return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
+
+
+def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches]) -> list[Tested]:
     p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
     family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
     return [
@@ -115,17 +193,18 @@ def _tested(
             adjusted,
             f"{'exact ' if exact else ''}sign-flip, {family}",
             flipped.jointly_enumerated,
-            simultaneous_interval(each, quantile, 1 - alpha),
+            reach,
         )
-        for p_value, adjusted, exact, each in zip(p_values.tolist(), p_adjusted, flipped.enumerated, of, strict=True)
+        for p_value, adjusted, exact, reach in zip(
+            p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
+        )
     ]
 
 
 def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+    values = centred(pairs, of)
     if of.deviation == 0:
-        return np.zeros(of.n)
-    centred = pairs.units.values - of.mean
-    values = centred if pairs.units.shares is None else centred * pairs.units.shares
+        return values
     # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
     return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
@@ -139,7 +218,9 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     return table(paired, shares, units)
 
 
-def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers: int | None) -> list[Tested]:
+def false_discovery(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
     exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
     return [
@@ -148,14 +229,18 @@ def false_discovery(paired: Sequence[Paired], seed: int, resamples: int, workers
             adjusted,
             f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
             all(exact),
+            reach,
             factor=adjusted / p_value,
         )
-        for p_value, adjusted, is_exact in zip(p_values, benjamini_hochberg(p_values), exact, strict=True)
+        for p_value, adjusted, is_exact, reach in zip(
+            p_values, benjamini_hochberg(p_values), exact, _reaches(of, alpha), strict=True
+        )
     ]
 
 
-def preview(of: Sequence[Moments]) -> list[Tested]:
+def preview(of: Sequence[Moments], alpha: float) -> list[Tested]:
     p_values = [t_test_of(each).p_value for each in of]
     return [
-        Tested(p_value, adjusted, "t, Holm", True) for p_value, adjusted in zip(p_values, holm(p_values), strict=True)
+        Tested(p_value, adjusted, "t, Holm", True, reach)
+        for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
     ]

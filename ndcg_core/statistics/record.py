@@ -22,6 +22,20 @@ class Clusters:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
+
+    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. estimate_low,
+    estimate_high: its (1 - alpha) interval. (`ndcg_core.statistics.winner`.)
+    """
+
+    among: int
+    estimate: float
+    estimate_low: float
+    estimate_high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result for one candidate, metric, slice and family.
 
@@ -36,8 +50,8 @@ class Comparison:
     p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
         [0, 1]; None where not tested.
     p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
-    mde: mean difference, in the metric's unit, > 0, that a t test at alpha finds with 80 % power; None for n < 2 and
-        where the differences do not vary.
+    mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
+        n < 2 and where the differences do not vary.
     conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
         underpowered and obstacle as in `ndcg_core.statistics.verdict.Conclusion`; the sentence is `verdict`.
     notes: what to keep in mind, in words; often empty.
@@ -50,8 +64,8 @@ class Comparison:
     baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
     smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
     interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
-    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha; None
-        outside max-T families.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, where
+        `size` comes from; None of guardrails, where not tested, and where n is too small for them.
     lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
     effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
     unweighted_difference: the mean difference when every query counts alike; None without weights.
@@ -59,6 +73,11 @@ class Comparison:
     least_queries: comparisons with fewer queries are not tested; >= 2.
     flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
+    mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
+        before, whose mde it is.
+    second_p_adjusted: of the studentised bootstrap, in (0, 1], where p_adjusted is that of flips and the family decides
+        and is small; else None.
+    selection: of the candidate with the largest difference among several, on a metric that decides; else None.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -104,6 +123,9 @@ class Comparison:
     least_queries: int = 2
     flippable: int | None = None
     clusters: Clusters | None = None
+    mde_alone: float | None = None
+    selection: Selection | None = None
+    second_p_adjusted: float | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):

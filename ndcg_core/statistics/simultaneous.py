@@ -52,8 +52,8 @@ def simultaneous_quantile(
     Of m flips it is the ceil(level * (m + 1))-th smallest of the largest statistics, infinite where there is no such
     one: so that the observed one, counted as a flip of its own, is among them (Westfall and Young 1993, chapter 2).
     """
-    (found,) = simultaneous_quantiles(
-        [residuals], level=level, shares=[shares], resamples=resamples, seed=seed, workers=workers
+    ((found,),) = simultaneous_quantiles(
+        [residuals], levels=(level,), shares=[shares], resamples=resamples, seed=seed, workers=workers
     )
     return found
 
@@ -61,19 +61,23 @@ def simultaneous_quantile(
 def simultaneous_quantiles(
     families: Sequence[ArrayLike],
     *,
-    level: float,
+    levels: Sequence[float],
     shares: Sequence[ArrayLike | None],
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
     workers: int | None = None,
-) -> list[float]:
-    """`simultaneous_quantile` of every family, bit for bit; the flips are drawn once for those without shares."""
+) -> list[tuple[float, ...]]:
+    """`simultaneous_quantile` of every family at every level, bit for bit.
+
+    The flips are drawn once for all levels, and for all families without shares.
+    """
     check_settings(resamples, seed, workers)
-    if not 0 < level < 1:
-        raise ValueError(f"level == {level}, must lie between 0 and 1")
+    for level in levels:
+        if not 0 < level < 1:
+            raise ValueError(f"level == {level}, must lie between 0 and 1")
     tables = [checked(residuals) for residuals in families]
     made = [standardised(table, np.count_nonzero(table, axis=0)) for table in tables]
-    found = {number: 0.0 for number, family in enumerate(made) if not len(family.order)}
+    found = {number: (0.0,) * len(levels) for number, family in enumerate(made) if not len(family.order)}
     alike = [
         number
         for number, family in enumerate(made)
@@ -90,9 +94,10 @@ def simultaneous_quantiles(
         else:
             work = partial(_largest_t_in_blocks, _weighed(joined, checked(own)), joined, bits, flips)
         largest = np.sort(np.concatenate(over_blocks(work, flips, workers or processors()), axis=1), axis=1)
-        place = math.ceil(level * (flips if len(joined.rows) <= ENUMERABLE else flips + 1))
-        quantiles = largest[:, place - 1].tolist() if place <= flips else [math.inf] * len(group)
-        found |= dict(zip(group, quantiles, strict=True))
+        counted = flips if len(joined.rows) <= ENUMERABLE else flips + 1
+        places = [math.ceil(level * counted) for level in levels]
+        for number, row in zip(group, largest, strict=True):
+            found[number] = tuple(float(row[place - 1]) if place <= flips else math.inf for place in places)
     return [found[number] for number in range(len(made))]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from ndcg_core.statistics.estimates import Interval, Moments, equivalence_p_value, not_worse_p_value
+from ndcg_core.statistics.estimates import Interval, Moments, not_worse_p_value
 
 POWER = 0.8
 """The power at which the minimal detectable effect is stated."""
@@ -29,9 +29,9 @@ class Verdict(StrEnum):
     REGRESSED = "regressed"
     """The same, below 0."""
     EQUIVALENT = "equivalent"
-    """Shown to differ by less than the smallest effect."""
+    """Shown to differ by less than the smallest effect, as all that is said so of the family."""
     UNDECIDED = "undecided"
-    """No detectable difference: what could have been detected is the `mde`."""
+    """No detectable difference: what could have been detected, in this family, is the `mde`."""
     IDENTICAL = "identical"
     """Not one query differs."""
     NOT_TESTABLE = "not_testable"
@@ -71,9 +71,9 @@ class Size(StrEnum):
     """How a difference that is shown compares with the smallest effect, where one is set."""
 
     BY_MORE_THAN = "by_more_than"
-    """The interval lies beyond the smallest effect."""
+    """The simultaneous interval lies beyond the smallest effect."""
     SMALLER_THAN = "smaller_than"
-    """The interval lies within -smallest effect and +smallest effect."""
+    """The simultaneous interval lies within -smallest effect and +smallest effect."""
 
 
 class Obstacle(StrEnum):
@@ -94,7 +94,7 @@ class Obstacle(StrEnum):
 class Conclusion(NamedTuple):
     """A verdict with its qualifiers.
 
-    size: of improved and regressed; None without a smallest effect and where the interval covers it.
+    size: of improved and regressed; None without a smallest effect and where the simultaneous interval covers it.
     underpowered: of undecided, whether the mde is above the smallest effect. obstacle: of not testable and undecided.
     """
 
@@ -113,21 +113,37 @@ _WORDS: dict[Verdict | Size, str] = {
 }
 
 
+class Reaches(NamedTuple):
+    """How many standard errors the intervals reach to each side that hold with all of the family.
+
+    wide: at level 1 - alpha, where sizes and the mde come from; narrow: at 1 - 2 alpha, where equivalence comes from.
+    None where there is no such interval.
+    """
+
+    wide: float | None = None
+    narrow: float | None = None
+
+
+ALONE = Reaches()
+"""Of a test that no other one stands beside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tested:
     """What a procedure made of one comparison.
 
     p_value, p_adjusted, procedure: see `ndcg_core.statistics.comparison.Comparison`. certain: whether p_adjusted has no
-    Monte-Carlo error. together: the interval that holds with all of the family, where there is one.
-    factor: p_adjusted over the share of flips that it comes from.
+    Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
+    that it comes from. second: the bootstrap's p_adjusted, where it was looked at beside the flips.
     """
 
     p_value: float
     p_adjusted: float
     procedure: str
     certain: bool
-    together: Interval | None = None
+    reaches: Reaches = ALONE
     factor: float = 1.0
+    second: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +152,18 @@ class Facts:
 
     queries: count. differing: units that the test can flip: queries, or clusters. clusters: how many there are; None
     where every query is a unit. of: moments of the differences, None for fewer than two.
-    between: the (1 - alpha) interval of the mean. test: None where there are too few queries for one.
-    mde: minimal detectable effect, None where nothing varies. smallest_effect: delta, or a guardrail's margin.
+    together, narrow: the intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha; None
+    where there are none. test: None where there are too few queries for one.
+    mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
+    margin.
     least_queries: fewer are not tested; >= 2.
     """
 
     queries: int
     differing: int
     of: Moments | None
-    between: Interval | None
+    together: Interval | None
+    narrow: Interval | None
     test: Tested | None
     mde: float | None
     smallest_effect: float | None
@@ -163,13 +182,13 @@ def verdict(facts: Facts) -> Conclusion:
     """The first that matches, from top to bottom."""
     if (untestable := _untestable(facts)) is not None:
         return untestable
-    assert facts.of is not None and facts.between is not None and facts.test is not None
+    assert facts.of is not None and facts.test is not None
     margin = facts.smallest_effect
     if facts.test.p_adjusted <= facts.alpha:
         direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
-        return Conclusion(direction, size=_size(facts.between, margin))
+        return Conclusion(direction, size=_size(facts.together, margin))
     # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987).
-    if margin is not None and equivalence_p_value(facts.of, margin) < facts.alpha:
+    if margin is not None and _is_within(facts.narrow, margin):
         return Conclusion(Verdict.EQUIVALENT)
     if facts.mde is None:
         return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)
@@ -269,6 +288,10 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")
+    if facts.differing >= least and (second := facts.test.second) is not None:
+        is_found = second <= facts.alpha
+        if is_found != (facts.test.p_adjusted <= facts.alpha):
+            found.append(f"the studentised bootstrap finds {'a' if is_found else 'no'} difference (p = {second:.4f})")
     return tuple(found)
 
 
@@ -300,12 +323,16 @@ def _untestable(facts: Facts) -> Conclusion | None:
     return None
 
 
-def _size(between: Interval, margin: float | None) -> Size | None:
-    if margin is None:
+def _size(together: Interval | None, margin: float | None) -> Size | None:
+    if margin is None or together is None:
         return None
-    if between.low > margin or between.high < -margin:
+    if together.low > margin or together.high < -margin:
         return Size.BY_MORE_THAN
-    return Size.SMALLER_THAN if -margin < between.low and between.high < margin else None
+    return Size.SMALLER_THAN if _is_within(together, margin) else None
+
+
+def _is_within(interval: Interval | None, margin: float) -> bool:
+    return interval is not None and -margin < interval.low and interval.high < margin
 
 
 def _at_floor(test: Tested, facts: Facts) -> bool:

@@ -114,6 +114,22 @@ def test_the_numbers_of_other_settings() -> None:
         assert row["effect"] == pytest.approx(detectable(row["queries"], 0.2, 0.01, 0.9), rel=1e-9)
 
 
+def test_the_numbers_of_a_family() -> None:
+    (plan,) = plans("--deviation", 0.1, "--comparisons", 8)
+    assert [row["queries"] for row in plan["needed"]] == [
+        needed(row["effect"], 0.1, alpha=0.05 / 8) for row in plan["needed"]
+    ]
+    for row in plan["curve"]:
+        assert row["effect"] == pytest.approx(detectable(row["queries"], 0.1, alpha=0.05 / 8), rel=1e-9)
+    told = "for each of 8 two-sided comparisons adjusted together, by Bonferroni's bound"
+    assert told in " ".join(invoke("--deviation", 0.1, "--comparisons", 8).stdout.split())
+    content = json.loads(invoke("--deviation", 0.1, "--comparisons", 8, "--json", "-").stdout)
+    assert (content["family"], content["holds"]) == (8, told)
+    found = invoke("--deviation", 0.1, "--comparisons", 0)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert "--comparisons 0: must be a whole number from 1 to 50,000,000,000" in " ".join(found.stderr.split())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.txt"])
 def test_the_numbers_of_a_file(tmp_path: Path, name: str) -> None:
@@ -143,7 +159,7 @@ def test_what_compare_writes_can_be_planned_with(collection: Collection, tmp_pat
     found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / name)])
     assert found.exit_code == 0, found.output
     compared = {
-        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde")]
+        (row["candidate"], row["metric"]): [row[key] for key in ("queries", "differing", "difference", "mde_alone")]
         for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]
     }
     planned = {
@@ -216,7 +232,8 @@ def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
     found = RUNNER.invoke(app, [*command, "--per-query", str(tmp_path / "s.csv")])
     assert found.exit_code == 0, found.output
     names = ("candidate", "metric", "queries", "differing", "difference", "mde", "effective_queries")
-    compared = [[row[name] for name in names] for row in json.loads((tmp_path / "c.json").read_text())["comparisons"]]
+    rows = json.loads((tmp_path / "c.json").read_text())["comparisons"]
+    compared = [[row["mde_alone" if name == "mde" else name] for name in names] for row in rows]
     planned = plans("--scores", tmp_path / "s.csv", "--weights", f"{data}/queries.tsv")
     assert [[row[name] for name in names] for row in planned] == compared
     assert len(compared) == 3
@@ -386,7 +403,7 @@ def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
     found = invoke("--scores", scores, "--json", tmp_path / "p.json", "--quiet")
     assert (found.exit_code, found.output) == (0, "")
     content = json.loads((tmp_path / "p.json").read_text())
-    assert set(content) == {"schema", "alpha", "power", "holds", "comparisons"}
+    assert set(content) == {"schema", "alpha", "power", "family", "holds", "comparisons"}
     assert (content["schema"], content["alpha"], content["power"]) == (1, 0.05, 0.8)
     assert len(content["comparisons"]) == 4
     fields = "baseline candidate metric queries unpaired differing difference deviation mde needed curve obstacle"

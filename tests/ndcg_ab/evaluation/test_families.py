@@ -26,7 +26,15 @@ LANGUAGES = ["en"] * 30 + ["de"] * 24 + ["fr"] * 6
 WEIGHTS = {query: 1 + place % 7 for place, query in enumerate(QUERIES)}
 FAMILY = {"family", "family_size", "procedure", "p_adjusted", "exploratory", "attribute", "slice"}
 VERDICT = {"verdict", "conclusion", "size", "underpowered", "obstacle", "least_queries"}
-TOGETHER = {"simultaneous_low", "simultaneous_high", "notes", *VERDICT}  # what else depends on the family
+TOGETHER = {
+    "simultaneous_low",
+    "simultaneous_high",
+    "mde",
+    "selection",
+    "second_p_adjusted",
+    "notes",
+    *VERDICT,
+}  # what else depends on the family
 
 
 def write(folder: Path, orders: Mapping[str, Sequence[str]], queries: Sequence[str] = QUERIES) -> Path:

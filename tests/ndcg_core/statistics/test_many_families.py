@@ -25,12 +25,14 @@ def test_together_and_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "COLUMNS", most)
     assert sign_flip.sign_flips(tables(), **SETTINGS) == [sign_flip.sign_flip(table, **SETTINGS) for table in tables()]
     shares = [None, np.linspace(0.5, 1.5, 60)[:, np.newaxis] * [1.0, 1.0], *[None] * 5]
-    found = simultaneous.simultaneous_quantiles(tables(), level=0.9, shares=shares, **SETTINGS)
+    levels = (0.9, 0.8)
+    found = simultaneous.simultaneous_quantiles(tables(), levels=levels, shares=shares, **SETTINGS)
     assert found == [
-        simultaneous.simultaneous_quantile(table, level=0.9, shares=share, **SETTINGS)
+        tuple(simultaneous.simultaneous_quantile(table, level=level, shares=share, **SETTINGS) for level in levels)
         for table, share in zip(tables(), shares, strict=True)
     ]
     assert len(set(found)) > 4
+    assert all(wide > narrow or wide == 0 for wide, narrow in found)
 
 
 def test_a_family_is_adjusted_by_its_own_columns() -> None:
@@ -46,6 +48,8 @@ def test_flips_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flips, "drawn_bits", lambda seed, rows, block: drawn.append(block) or real(seed, rows, block))
     sign_flip.sign_flips(tables()[:2], **SETTINGS)
     assert sorted(drawn) == [0, 1, 2]
+    simultaneous.simultaneous_quantiles(tables()[:2], levels=(0.9, 0.8), shares=[None, None], **SETTINGS)
+    assert sorted(drawn) == [0, 0, 1, 1, 2, 2], "once for both levels"
 
 
 def test_comparisons_of_families_are_those_of_each() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 from ndcg_core.statistics.bootstrap import bca_interval
 from ndcg_core.statistics.comparison import compare_family
-from tests.ndcg_core.statistics.columns import column, compare, family
+from tests.ndcg_core.statistics.columns import around, column, compare, family
 
 # ---- families
 
@@ -42,7 +42,7 @@ def test_a_preview_is_the_t_test_with_holm() -> None:
     assert [row.p_value for row in found] == pytest.approx(raw)
     raised = np.maximum.accumulate([min(1.0, raw[number] * (5 - place)) for place, number in enumerate(rising)])
     assert [found[number].p_adjusted for number in rising] == pytest.approx(raised)
-    assert {(row.procedure, row.simultaneous_low) for row in found} == {("t, Holm", None)}
+    assert {row.procedure for row in found} == {"t, Holm"}
 
 
 def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
@@ -52,8 +52,24 @@ def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
     assert [row.p_value for row in found] == raw
     assert [row.p_adjusted for row in found] == pytest.approx(stats.false_discovery_control(raw))
     assert found[-1].procedure == f"exact {found[1].procedure}" == "exact sign-flip, Benjamini-Hochberg"
-    kept = {(row.family, row.family_size, row.exploratory, row.simultaneous_low) for row in found}
-    assert kept == {("slices", 7, True, None)}
+    assert {(row.family, row.family_size, row.exploratory) for row in found} == {("slices", 7, True)}
+
+
+@pytest.mark.parametrize("procedure", ["benjamini-hochberg", "t-holm"])
+def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni(procedure: Any) -> None:
+    columns = [column(around(0.03), 0.06, "a"), *(column(around(0.0), 0.06, name) for name in "bcde")]
+    found = compare_family(columns, procedure=procedure)
+    reach = stats.t.ppf(1 - 0.05 / 10, 25)  # five comparisons
+    assert (found[0].simultaneous_low, found[0].simultaneous_high) == pytest.approx(
+        (0.03 - reach * 0.02, 0.03 + reach * 0.02)
+    )
+    assert found[0].mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
+    assert found[0].mde_alone == pytest.approx(0.05831, abs=1e-5)
+    assert "MDE = 0.073 at 80 % power), underpowered for 0.06" in found[0].verdict
+    assert found[1].verdict == "equivalent within ±0.06"  # reaches t(1 - .1/10, 25) * .02 = .0497
+    (alone,) = compare_family(columns[:1], procedure=procedure)
+    assert alone.mde == alone.mde_alone == found[0].mde_alone
+    assert (alone.simultaneous_low, alone.simultaneous_high) == (alone.low, alone.high)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

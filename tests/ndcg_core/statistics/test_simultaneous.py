@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ndcg_core.statistics.comparison import compare_family
-from tests.ndcg_core.statistics.columns import column, compare, family
+from ndcg_core.statistics.comparison import Comparison, compare_family
+from ndcg_core.statistics.estimates import minimal_detectable_effect
+from ndcg_core.statistics.verdict import Verdict
+from tests.ndcg_core.statistics.columns import around, column, compare, family
 
 
 @settings(max_examples=30, deadline=None)
@@ -35,22 +37,69 @@ def test_simultaneous_intervals_by_all_patterns_of_signs(
         errors = np.sqrt((((flipped - means[:, np.newaxis]) * v) ** 2).sum(axis=1) * s2 / unbiased / n)
         t = np.divide(means, errors, out=np.full(len(means), np.inf), where=errors > 1e-9)
         largest = np.maximum(largest, np.sqrt(n / (1 + (n - 1) / t**2)))
-        expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error))
+        expected.append((mean, n, error, stats.t.ppf(1 - alpha / 2, n**2 / s2 - 1) * error, s2))
     c = np.sort(largest)[math.ceil((1 - alpha) * len(patterns)) - 1]
-    for row, (mean, n, error, alone) in zip(compare_family(columns, alpha=alpha), expected, strict=True):
+    for row, (mean, n, error, alone, s2) in zip(compare_family(columns, alpha=alpha), expected, strict=True):
         if n <= c**2 + 1e-9:
             assert row.simultaneous_low is row.simultaneous_high is None
             continue
-        half = max(c * math.sqrt((n - 1) / (n - c**2)) * error, alone)
+        half = alone if number == 1 else max(c * math.sqrt((n - 1) / (n - c**2)) * error, alone)
         assert (row.simultaneous_low, row.simultaneous_high) == pytest.approx((mean - half, mean + half))
+        assert row.mde == pytest.approx(half + stats.t.ppf(0.8, n**2 / s2 - 1) * error)
 
 
 @pytest.mark.parametrize("size", [0.07, 0.1, 0.3])
 def test_no_simultaneous_interval_where_n_is_too_small(size: float) -> None:
-    found = compare([0.2 + size, 0.2 - size] * 3, alpha=0.02)  # 2 of 64 flips reach c^2 = n = 6: more than .02
+    def two(**settings: float) -> Comparison:
+        twice = [column([0.2 + size, 0.2 - size] * 3, 0.01, candidate=name) for name in "ab"]
+        return compare_family(twice, **settings)[0]  # type: ignore[arg-type]
+
+    found = two(alpha=0.02)  # 2 of 64 flips reach c^2 = n = 6: more than .02
     assert found.simultaneous_low is found.simultaneous_high is None is not found.low
-    assert compare([0.2 + size, 0.2 - size] * 3, alpha=0.05).simultaneous_low is not None
-    assert compare([0.2 + size, 0.2 - size]).simultaneous_low is None
+    bonferroni = (stats.t.ppf(1 - 0.02 / 4, 5) + stats.t.ppf(0.8, 5)) * size / math.sqrt(5)
+    assert found.mde == pytest.approx(bonferroni)
+    assert two(alpha=0.05).simultaneous_low is not None
+
+
+def test_one_comparison_has_its_own_interval_and_detectable_effect() -> None:
+    found = compare(around(0.03), 0.01)
+    assert (found.simultaneous_low, found.simultaneous_high) == (found.low, found.high)
+    assert found.mde == found.mde_alone == minimal_detectable_effect(26, float(np.std(around(0.03), ddof=1)))
+
+
+def test_words_of_size_hold_for_the_whole_family() -> None:
+    """Alone .10 is beyond .058, within .142 and .01 equivalent within .05: tests/…/test_verdict.py. In company not."""
+    rng = np.random.default_rng(5)
+    noise = [rng.permutation(around(0.0)) for _ in range(8)]
+
+    def among(mean: float, effect: float) -> Comparison:
+        others = [column(values, effect, candidate=f"c{number}") for number, values in enumerate(noise)]
+        return compare_family([column(around(mean), effect), *others])[0]
+
+    more, less, near = among(0.10, 0.058), among(0.10, 0.142), among(0.01, 0.05)
+    assert more.low > 0.058 > more.simultaneous_low
+    assert more.verdict == "improved"
+    assert less.high < 0.142 < less.simultaneous_high
+    assert less.verdict == "improved"
+    assert near.high - (near.high - near.difference) * 0.17 < 0.05, "alone equivalent"
+    assert near.conclusion is Verdict.UNDECIDED
+    assert near.mde > near.mde_alone
+    assert near.underpowered
+    assert f"MDE = {near.mde:.3f} at" in near.verdict
+    reach = (near.simultaneous_high - near.difference) / 0.02
+    assert near.mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
+    between = among(0.01, near.mde_alone + 0.001)
+    assert between.underpowered, "the family's, not the one that holds alone"
+    assert among(0.0, 0.055).verdict == "equivalent within ±0.055"
+
+
+def test_equivalence_comes_from_the_simultaneous_interval_at_one_minus_two_alpha() -> None:
+    rng = np.random.default_rng(5)
+    columns = [column(rng.permutation(around(0.0)), 0.05, candidate=f"c{number}") for number in range(8)]
+    narrow = compare_family(columns, alpha=0.1)[0]  # its 1 - alpha interval is the 1 - 2 * .05 one
+    for effect, words in ((narrow.simultaneous_high + 1e-6, True), (narrow.simultaneous_high - 1e-6, False)):
+        found = compare_family([dataclasses.replace(each, smallest_effect=effect) for each in columns])[0]
+        assert (found.conclusion is Verdict.EQUIVALENT) == words
 
 
 def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() -> None:
@@ -67,8 +116,6 @@ def test_simultaneous_intervals_hold_the_single_ones_and_depend_on_no_order() ->
     for workers in (1, 2, 3):
         assert compare_family(shuffled[::-1], workers=workers)[::-1] == found
     assert len({compare_family(columns, seed=seed)[1].simultaneous_low for seed in range(4)}) == 4
-    for alone in (compare(each.differences) for each in columns[1:-1]):  # of one comparison: nearly its own
-        assert 1 <= (alone.simultaneous_high - alone.simultaneous_low) / (alone.high - alone.low) < 1.1
 
 
 @pytest.mark.slow

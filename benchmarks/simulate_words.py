@@ -1,0 +1,210 @@
+"""Do a verdict's words hold in its family: the MDE, the sizes, the best of several, under skewed differences?
+
+    python benchmarks/simulate_words.py [--seed 1] [--repetitions N] [--quick]
+
+Prints and ends as `benchmarks/simulate.py`; its rows stand in docs/calibration.md.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from simulate import ALPHA, FloatArray, Rng, Row, rejected, table
+
+from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
+from ndcg_core.statistics.comparison import Column, Comparison, compare_family
+from ndcg_core.statistics.estimates import minimal_detectable_effect
+from ndcg_core.statistics.paired import by_query, moments_of
+from ndcg_core.statistics.sign_flip import sign_flip
+from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.winner import selections
+
+RESAMPLES = 1_000
+PILOT = 40
+"""Families from which the mean ratio of the family's MDE to that of a comparison alone is taken."""
+CLAIMS, FAMILY_POWER, WISE = (0.0, 0.06), (0.77, 0.83), (0.0, 0.07)
+
+
+def correlated(rng: Rng, queries: int, columns: int) -> FloatArray:
+    """(queries x columns) normal differences of deviation 1 and mean 0 that share half of their variance."""
+    common = rng.normal(size=(queries, 1))
+    mixed: FloatArray = (common + rng.normal(size=(queries, columns))) / np.sqrt(2)
+    return mixed
+
+
+def columns_of(differences: FloatArray, smallest: float | None = None) -> list[Column]:
+    """The columns as candidates on one metric."""
+    ids = tuple(f"q{number:05d}" for number in range(len(differences)))
+    return [
+        Column("old", f"new {number:03d}", "ndcg@10", ids, values, smallest_effect=smallest)
+        for number, values in enumerate(differences.T)
+    ]
+
+
+def compared(rng: Rng, differences: FloatArray, smallest: float | None = None, **settings: object) -> list[Comparison]:
+    """The columns as candidates of one max-T family."""
+    columns = columns_of(differences, smallest)
+    known = {"alpha": ALPHA, "resamples": RESAMPLES, "seed": _seed(rng), "workers": 1, "exploratory": True, **settings}
+    return compare_family(columns, **known)  # type: ignore[arg-type]
+
+
+def _seed(rng: Rng) -> int:
+    return int(rng.integers(2**32))
+
+
+def power(rng: Rng, repetitions: int, queries: int, columns: int) -> list[Row]:
+    """How often the first column, better by the MDE of a spread known to be 1, has adjusted p <= .05."""
+    pilot = [compared(rng, correlated(rng, queries, columns))[0] for _ in range(PILOT)]
+    alone = minimal_detectable_effect(queries, 1.0)
+    family = alone * float(np.mean([(row.mde or 0.0) / (row.mde_alone or 1.0) for row in pilot]))
+    shift = np.zeros(columns)
+    found = dict.fromkeys((family, alone), 0.0)
+    for effect in found:
+        shift[0] = effect
+        tables = (correlated(rng, queries, columns) + shift for _ in range(repetitions))
+        p_values = [sign_flip(each, resamples=RESAMPLES, seed=_seed(rng), workers=1).p_adjusted[0] for each in tables]
+        found[effect] = rejected(p_values)
+    setting = f"n = {queries}, {columns} column{'s' * (columns > 1)}"
+    rows = [Row("power at the family's MDE, adjusted p", setting, repetitions, found[family], FAMILY_POWER)]
+    if columns > 1:
+        rows += [Row("power at the MDE of one comparison alone, adjusted p", setting, repetitions, found[alone])]
+    return rows
+
+
+def sizes(rng: Rng, repetitions: int, queries: int, columns: int, errors: float) -> list[Row]:
+    """All candidates exactly at the smallest effect: `by more than`, `smaller than` and `equivalent` are wrong."""
+    effect = errors / np.sqrt(queries)
+    said, equivalent, alone = 0, 0, 0
+    for _ in range(repetitions):
+        rows = compared(rng, correlated(rng, queries, columns) + effect, effect)
+        said += any(row.size for row in rows)
+        equivalent += any(row.conclusion is Verdict.EQUIVALENT for row in rows)
+        own = [(row.low or 0.0, row.high or 0.0) for row in rows if row.conclusion.is_detected]
+        alone += any(low > effect or (-effect < low and high < effect) for low, high in own)
+    setting = f"n = {queries}, {columns} column{'s' * (columns > 1)}, all at δ = {errors:g} errors"
+    return [
+        Row("any false claim of a size", setting, repetitions, said / repetitions, CLAIMS),
+        Row("the same from the intervals of one comparison alone", setting, repetitions, alone / repetitions),
+        Row("any false claim of equivalence", setting, repetitions, equivalent / repetitions, CLAIMS),
+    ]
+
+
+def nulls(rng: Rng, kind: str, queries: int, columns: int) -> FloatArray:
+    """(queries x columns) of mean 0, in which 30 % tie: normal, or exponential minus its mean, which is skewed."""
+    draw = rng.standard_normal if kind == "symmetric" else lambda size: rng.exponential(size=size) - 1
+    mixed: FloatArray = (draw((queries, 1)) + draw((queries, columns))) / np.sqrt(2)
+    return mixed * (rng.random((queries, columns)) < 0.7)
+
+
+def resamplings(rng: Rng, repetitions: int, kind: str, queries: int, columns: int) -> list[Row]:
+    """Flips and the studentised bootstrap: any false detection among all columns but the first, and its power there."""
+    shift = np.zeros(columns)
+    shift[0] = 3.4 / np.sqrt(queries)
+    wrong, found, covered = np.zeros(2), np.zeros(2), 0
+    for _ in range(repetitions):
+        differences = nulls(rng, kind, queries, columns) + shift
+        means, seed = differences.mean(axis=0), _seed(rng)
+        boot = bootstrap_max_t(
+            means.tolist(), differences - means, None, levels=(1 - ALPHA,), resamples=RESAMPLES, seed=seed, workers=1
+        )
+        flips = sign_flip(differences, resamples=RESAMPLES, seed=seed, workers=1)
+        wrong += [min(each.p_adjusted[1:]) <= ALPHA for each in (flips, boot)]
+        found += [each.p_adjusted[0] <= ALPHA for each in (flips, boot)]
+        error = np.sqrt(np.square(differences - means).sum(axis=0)) / queries
+        covered += bool((np.abs(means - shift) <= boot.quantiles[0] * error).all())
+    setting = f"n = {queries}, {columns} columns, {kind}, 30 % ties"
+    names = ("sign-flip max-T", "bootstrap max-T")
+    asked = (WISE if kind == "symmetric" else None, WISE)
+    return [
+        *(
+            Row(f"family-wise error, {names[at]}", setting, repetitions, wrong[at] / repetitions, asked[at])
+            for at in (0, 1)
+        ),
+        *(Row(f"power, {names[at]}", setting, repetitions, found[at] / repetitions) for at in (0, 1)),
+        Row("coverage, simultaneous bootstrap intervals", setting, repetitions, covered / repetitions, (0.93, 1.0)),
+    ]
+
+
+def winners(rng: Rng, repetitions: int, queries: int, columns: int, ahead: float) -> list[Row]:
+    """The best-looking of equal candidates, or of some with one ahead by so many errors."""
+    truth = np.zeros(columns)
+    truth[0] = ahead / np.sqrt(queries)
+    held, above, plain = [], [], []
+    for _ in range(repetitions):
+        paired = by_query(columns_of(correlated(rng, queries, columns) + truth))
+        known = [found for pairs in paired if (found := moments_of(pairs)) is not None]
+        for place, chosen in selections(paired, known, ALPHA).items():
+            held.append(chosen.estimate_low <= truth[place] <= chosen.estimate_high)
+            above.append(chosen.estimate > truth[place])
+            plain.append(known[place].mean > truth[place])
+    setting = f"n = {queries}, {columns} candidates, one ahead by {ahead:g} errors"
+    return [
+        Row("coverage, the selected candidate", setting, repetitions, float(np.mean(held)), (0.94, 0.97)),
+        Row(
+            "estimate of the selected candidate above the truth",
+            setting,
+            repetitions,
+            float(np.mean(above)),
+            (0.47, 0.53),
+        ),
+        Row("its mean difference above the truth", setting, repetitions, float(np.mean(plain))),
+    ]
+
+
+class Measurement(NamedTuple):
+    """What is measured, how often, and how often in a quick run."""
+
+    rows: Callable[[Rng, int], list[Row]]
+    repetitions: int
+    quick: int
+
+
+def measurements() -> list[Measurement]:
+    found = [
+        Measurement(partial(power, queries=queries, columns=columns), 2_000, 60)
+        for columns in (1, 15, 45, 135)
+        for queries in (50, 200)
+    ]
+    for columns in (1, 45):
+        for errors in (2.0, 5.0):
+            found.append(Measurement(partial(sizes, queries=100, columns=columns, errors=errors), 1_000, 60))
+    for kind in ("symmetric", "skewed"):
+        for queries in (25, 50, 100):
+            found.append(Measurement(partial(resamplings, kind=kind, queries=queries, columns=45), 1_000, 60))
+    for columns, queries, ahead in ((2, 50, 0.0), (10, 25, 0.0), (10, 50, 0.0), (10, 50, 1.0), (10, 50, 5.0)):
+        found.append(Measurement(partial(winners, queries=queries, columns=columns, ahead=ahead), 2_000, 100))
+    return found
+
+
+def measured(place: int, seed: int, repetitions: int | None = None, quick: bool = False) -> list[Row]:
+    """The rows of the measurement at a place of the list."""
+    chosen = measurements()[place]
+    rng = np.random.default_rng([seed, 2, place])
+    return chosen.rows(rng, repetitions or (chosen.quick if quick else chosen.repetitions))
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repetitions", type=int)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(given)
+    start = time.perf_counter()
+    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        rows = list(chain.from_iterable(pool.map(one, range(len(measurements())))))
+    errors = 3 if options.quick else 0
+    print(table(rows, errors))
+    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""The simulation of a verdict's words, with few repetitions: every row in its range, and faults that it notices."""
+
+import numpy as np
+import pytest
+
+from benchmarks import simulate_words
+from ndcg_core.statistics import comparison
+
+SEED = 7
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(SEED)
+
+
+# Not those of 45 columns and more at 200 queries: they take seconds.
+@pytest.mark.parametrize("place", [0, 2, 4, 8, 9, 10, 11])
+def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
+    for row in simulate_words.measured(place, SEED, quick=True):
+        assert row.holds(errors=3), row
+
+
+def test_sizes_from_intervals_that_hold_alone_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "_reaching", lambda of, reach: comparison.interval(of, 0.95))
+    claims = simulate_words.sizes(rng(), 40, queries=100, columns=45, errors=5.0)
+    assert [row.holds(errors=3) for row in claims] == [False, True, True]
+
+
+def test_a_detectable_effect_of_one_comparison_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        comparison, "_detectable", lambda of, test, size, alpha: comparison._detectable_alone(of, alpha)
+    )
+    found = simulate_words.power(rng(), 100, queries=50, columns=15)
+    assert not found[0].holds(errors=3)
