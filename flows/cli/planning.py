@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .console import show, user_errors, write_or_print
-from .options import JsonFile, Quiet
+from .options import ClusterPrefix, JsonFile, Quiet
 from .outputs import json_file, picture_path, refuse_one_file_twice
 from .spared import spare_imports
 
@@ -23,6 +23,10 @@ def power(
         Path | None,
         typer.Option(metavar="FILE", help="Queries with the weights of that comparison: CSV, TSV, JSONL, Parquet."),
     ] = None,
+    clusters: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Queries with a column `cluster`, as in that comparison.")
+    ] = None,
+    cluster_prefix: ClusterPrefix = None,
     baseline: Annotated[
         str | None, typer.Option(metavar="NAME", help="Baseline. (default the first system of the file)")
     ] = None,
@@ -66,11 +70,11 @@ def power(
         from ndcg_ab.studies.power import asked_of, plans_of, power_json
 
         asked = asked_of(effect, queries, alpha, power, comparisons)
-        inputs = [file for file in (scores, weights) if file]
+        inputs = [file for file in (scores, weights, clusters) if file]
         json_path = json_file(json, inputs)
         drawing = picture_path(picture, inputs) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        plans = plans_of(deviation, scores, baseline, candidate, metric, asked, weights)
+        plans = plans_of(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
         if drawing:
             from ndcg_ab.report.plots import draw_power
 

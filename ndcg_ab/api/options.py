@@ -11,6 +11,8 @@ ARGUMENTS = {
     "--deviation": "deviation",
     "--scores": "scores",
     "--weights": "weights",
+    "--clusters": "clusters",
+    "--cluster-prefix": "cluster_prefix",
     "--baseline": "baseline",
     "--candidate": "candidates",
     "--metric": "metrics",

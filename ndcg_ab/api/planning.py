@@ -60,6 +60,8 @@ def power(
     effects: float | Sequence[float] | None = None,
     queries: int | Sequence[int] | None = None,
     weights: Data | None = None,
+    clusters: Data | None = None,
+    cluster_prefix: str | None = None,
     alpha: float = 0.05,
     power: float = 0.8,
     comparisons: int = 1,
@@ -70,6 +72,7 @@ def power(
     deviation: instead of them the standard deviation of the per-query differences, >= 0, in the metric's unit.
     baseline, candidates, metrics: choose from the scores; by default the first system, all others, all metrics.
     effects: differences > 0 to detect.  queries: numbers of queries, >= 2.  weights: queries with their weights.
+    clusters: queries with their clusters.  cluster_prefix: or clusters of ids that agree up to the last of this text.
     alpha: of the two-sided test, in (0, 1).  power: probability of detecting, in (alpha, 1).
     comparisons: how many will be adjusted together (candidates x metrics), >= 1.
     Raises InputError (argument, row, value, rule).
@@ -87,7 +90,11 @@ def power(
         if weights is None and isinstance(scores, CompareResult) and scores.is_weighted:
             raise InputError("weights: is missing: the comparison was weighted; give the queries that it was given")
         weighing = None if weights is None else source_of("weights", weights)
-        plans = plans_of(spread, scores_in(scores), baseline, chosen, named_metrics(metrics), asked, weighing)
+        if clusters is None and cluster_prefix is None and isinstance(scores, CompareResult) and scores.is_clustered:
+            raise InputError("clusters: is missing: the comparison had clusters; give the queries that it was given")
+        grouping = None if clusters is None else source_of("clusters", clusters)
+        names = named_metrics(metrics)
+        plans = plans_of(spread, scores_in(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix)
     return PowerResult(tuple(plans), asked)
 
 

@@ -82,6 +82,11 @@ class CompareResult:
         return self._outcome.decisions
 
     @property
+    def is_clustered(self) -> bool:
+        """Whether clusters of queries were tested as wholes."""
+        return any(row.clusters is not None for row in self.comparisons)
+
+    @property
     def is_weighted(self) -> bool:
         """Whether means and differences are weighted by the queries' weights."""
         return any(system.unweighted_mean is not None for system in self.systems)

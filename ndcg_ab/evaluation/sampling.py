@@ -1,6 +1,6 @@
 """How the queries were sampled: what each weighs, and which of them belong together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,11 @@ PLAIN = Sampling()
 """Every query counts alike and stands for itself."""
 
 
+def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
+    """query_id -> what it has before the last of a text; an id without it is its own cluster."""
+    return {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
+
+
 def sampling_of(engine: Engine, evaluation: Evaluation) -> Sampling:
     """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
     return Sampling(weights_of(engine, evaluation), clusters_of(engine, evaluation))
@@ -57,7 +62,7 @@ def clusters_of(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None
     wanted, prefix = evaluation.statistics.clustered, evaluation.statistics.cluster_prefix
     known = engine.rows("query", ("query_id", "cluster", "is_judged"), order="query_id")
     if prefix is not None:
-        return {query_id: query_id.rpartition(prefix)[0] or query_id for query_id, *_ in known}
+        return by_prefix((query_id for query_id, *_ in known), prefix)
     clusters = {query_id: cluster for query_id, cluster, _ in known if cluster is not None}
     if wanted is False or (wanted is None and not clusters):
         return None

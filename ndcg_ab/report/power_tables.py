@@ -29,6 +29,8 @@ def facts_of(plan: Plan) -> Iterator[str]:
     if plan.effective_queries is not None:
         weighted = "weighted "
         yield f"that settle as much as {plan.effective_queries:.0f} of equal weight"
+    if plan.clusters is not None:
+        yield f"in {plan.clusters:,} cluster{'s' * (plan.clusters != 1)}"
     yield f"{weighted}mean difference {signed(plan.difference)}"
     yield f"standard deviation {figure(plan.deviation)}"
     yield f"detectable now {figure(plan.mde)}"

@@ -97,6 +97,13 @@ def pull_weights(source: FileSource) -> dict[str, float]:
     return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
 
 
+def pull_clusters(source: FileSource) -> dict[str, str]:
+    """query_id -> cluster, likewise; the clusters must be there."""
+    layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
+    rows = distinct(pull(source, layout, Path()))
+    return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
+
+
 def refuse_weights(rows: pa.Table, origin: str) -> None:
     """Weights that are not above 0, or too far from 1 to compute with."""
     for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):

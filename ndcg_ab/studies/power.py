@@ -6,14 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import signed
-from ndcg_ab.sources.queries import pull_weights
+from ndcg_ab.evaluation.sampling import PLAIN, Sampling, by_prefix
+from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.scores import LARGEST
 from ndcg_ab.studies.query_scores import Scores, read_scores
@@ -25,8 +26,8 @@ from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_ne
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)
 FEW_DIFFERING = 6  # below, a standard deviation says little about other queries
+Known = TypeVar("Known", float, str)
 LEAST_ALPHA = 1e-12  # below, 1 - alpha / 2 is 1 in floating point
-Weights = Mapping[str, float] | None
 ALONE = "for one two-sided comparison alone; each one of a family needs more queries"
 
 
@@ -71,8 +72,11 @@ class Plan:
     baseline, candidate, metric, queries, differing, difference: None where only a deviation was given.
     queries: that both systems have a value for. unpaired: that only one has, and that are left out.
     effective_queries: how many queries of equal weight settle as much as they; None without weights.
-    difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: of the
-        differences, with n - 1, or that of `estimates.moments` with weights; None for fewer than two queries.
+    clusters, effective_clusters: how many clusters they are in, and how many of equal weight settle as much; None
+        without clusters.
+    difference: mean, candidate - baseline, weighted where there are weights; None without queries. deviation: that
+        over the root of the number of queries is the standard error of the mean (`estimates.moments`): of the
+        differences, with n - 1, where there are neither weights nor clusters; None for fewer than two queries.
     mde: what the present queries detect, in a family of as many comparisons as were asked for.
     obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
     """
@@ -83,6 +87,8 @@ class Plan:
     queries: int | None = None
     unpaired: int = 0
     effective_queries: float | None = None
+    clusters: int | None = None
+    effective_clusters: float | None = None
     differing: int | None = None
     difference: float | None = None
     deviation: float | None = None
@@ -98,13 +104,15 @@ class Plan:
         return f"{self.candidate} against {self.baseline}, {self.metric}"
 
     def freedom(self, n: int) -> float | None:
-        """Degrees of freedom of n queries that weigh as the present ones do; None for n - 1, where all weigh alike.
+        """Degrees of freedom of n queries that weigh, and are clustered, as the present ones; None for n - 1.
 
-        Their effective number grows with n: at the present number it is the comparison's own.
+        The effective number of them, or of their clusters, grows with n: at the present number it is the comparison's
+        own.
         """
-        if self.effective_queries is None or self.queries is None or self.effective_queries == self.queries:
+        effective = self.effective_queries if self.clusters is None else self.effective_clusters
+        if effective is None or self.queries is None or effective == self.queries:
             return None
-        return max(1.0, n * self.effective_queries / self.queries - 1)
+        return max(1.0, n * effective / self.queries - 1)
 
     def curve_over(self, queries: Sequence[int], asked: Asked) -> list[Detectable]:
         """The mean differences that numbers of queries like these detect."""
@@ -154,30 +162,42 @@ def plans_of(
     metrics: Sequence[str] | None,
     asked: Asked,
     weights: Path | FileSource | None = None,
+    clusters: Path | FileSource | None = None,
+    cluster_prefix: str | None = None,
 ) -> list[Plan]:
     """One plan from a deviation, or one for each candidate and metric of per-query values, read or in a file.
 
-    weights: queries with the weights of the comparison that the values come from.
+    weights, clusters: queries with the weights and the clusters of the comparison that the values come from.
+    cluster_prefix: or clusters of ids that agree up to the last of this text.
     """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
         raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
     if scores is not None:
-        source = FileSource(file=weights) if isinstance(weights, Path) else weights
-        known = pull_weights(source) if source else None
+        if clusters and cluster_prefix:
+            raise InputError("--clusters, --cluster-prefix: both name the clusters; take one of the two out")
         read = read_scores(scores) if isinstance(scores, Path) else scores
+        grouped = pull_clusters(named_file(clusters)) if clusters else None
+        if cluster_prefix:
+            grouped = by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
+        known = Sampling(pull_weights(named_file(weights)) if weights else None, grouped)
         return plans_of_scores(read, baseline, candidates, metrics, asked, known)
     for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
         if value:
             raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")
-    if weights:
-        raise InputError("--weights: weighs the queries of the file of --scores; leave it out with --deviation")
+    for named, given in (("--weights", weights), ("--clusters", clusters), ("--cluster-prefix", cluster_prefix)):
+        if given:
+            raise InputError(f"{named}: is about the queries of the file of --scores; leave it out with --deviation")
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
         raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
     return [with_answers(Plan(deviation=deviation), asked)]
+
+
+def named_file(place: Path | FileSource) -> FileSource:
+    return FileSource(file=place) if isinstance(place, Path) else place
 
 
 # ---- per-query values
@@ -189,7 +209,7 @@ def plans_of_scores(
     candidates: Sequence[str] | None,
     metrics: Sequence[str] | None,
     asked: Asked,
-    weights: Weights = None,
+    sampling: Sampling = PLAIN,
 ) -> list[Plan]:
     """Candidates and metrics in the order given; InputError for a name that is not in the file."""
     if len(scores.systems) < 2:
@@ -201,7 +221,7 @@ def plans_of_scores(
         raise InputError(f"--candidate {shown(base)}: is the baseline{first}; name another one")
     names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
     return [
-        plan_of_differences(scores, base, candidate, metric, asked, weights)
+        plan_of_differences(scores, base, candidate, metric, asked, sampling)
         for candidate in chosen or [name for name in scores.systems if name != base]
         for metric in dict.fromkeys(names or scores.metrics)
     ]
@@ -219,22 +239,28 @@ def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
 
 
 def plan_of_differences(
-    scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, weights: Weights = None
+    scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, sampling: Sampling = PLAIN
 ) -> Plan:
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     values = np.array([ours[query] - theirs[query] for query in queries])
-    weighing = None if weights is None else weights_in_order(queries, weights)
+    weighing = in_order("--weights", "weight", queries, sampling.weights)
+    grouping = in_order("--clusters", "cluster", queries, sampling.clusters)
     unpaired = len(ours) + len(theirs) - 2 * len(values)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = effective_number(weighing) if weighing else None
-    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing)
+    plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing)
     if n < 2:
         mean = float(values[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
         return dataclasses.replace(plan, difference=mean, obstacle=f"{have} for both systems; two at least are needed")
-    found = moments(values, weighing)
-    plan = dataclasses.replace(plan, difference=found.mean, deviation=found.deviation)
+    members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
+    if members is not None and int(members.max()) == 0:
+        return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
+    found = moments(values, weighing, members)
+    plan = dataclasses.replace(plan, difference=found.mean, deviation=found.error * math.sqrt(n))
+    if members is not None:
+        plan = dataclasses.replace(plan, clusters=found.n, effective_clusters=found.freedom + 1)
     if differing == 0:
         return dataclasses.replace(plan, obstacle=f"none of the {n:,} queries differs; there is no spread to plan with")
     if differing < FEW_DIFFERING:
@@ -246,13 +272,15 @@ def plan_of_differences(
     return with_answers(plan, asked)
 
 
-def weights_in_order(queries: Sequence[str], weights: Mapping[str, float]) -> list[float]:
-    """The weights of the queries; InputError where one has none."""
-    lacking = [query for query in queries if query not in weights]
+def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None) -> list[Known] | None:
+    """What is known of each of the queries; None where it is of none. InputError where one has none."""
+    if known is None:
+        return None
+    lacking = [query for query in queries if query not in known]
     if lacking:
         have = "query has" if len(lacking) == 1 else "queries have"
-        raise InputError(f"--weights: {len(lacking):,} {have} a value and no weight (such as {shown(lacking[0])})")
-    return [weights[query] for query in queries]
+        raise InputError(f"{option}: {len(lacking):,} {have} a value and no {what} (such as {shown(lacking[0])})")
+    return [known[query] for query in queries]
 
 
 def with_answers(plan: Plan, asked: Asked) -> Plan:

@@ -116,6 +116,20 @@ def test_ids_that_come_in_groups_are_asked_about(plain: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize("named", [("--clusters", "{}/queries.tsv"), ("--cluster-prefix", "_")])
+def test_power_plans_with_them(folder: Path, named: tuple[str, ...]) -> None:
+    scores = str(folder / "scores.csv")
+    (compared,) = compare(folder, "--cluster-prefix", "_", "--per-query", scores)["comparisons"]
+    options = [option.replace("{}", str(folder)) for option in named]
+    found = RUNNER.invoke(app, ["power", "--scores", scores, "--json", "-", "--queries", "600", *options])
+    assert found.exit_code == 0, found.output
+    (plan,) = json.loads(found.stdout)["comparisons"]
+    assert plan["mde"] == pytest.approx(compared["mde"])
+    assert (plan["clusters"], plan["effective_clusters"]) == (12, 12)
+    ten_times = next(row["effect"] for row in plan["curve"] if row["queries"] == 600)
+    assert ten_times == pytest.approx(plan["mde"] / 10**0.5, rel=0.1)  # and a few more degrees of freedom
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -407,7 +407,7 @@ def test_the_json_keeps_its_contract(scores: Path, tmp_path: Path) -> None:
     assert (content["schema"], content["alpha"], content["power"]) == (1, 0.05, 0.8)
     assert len(content["comparisons"]) == 4
     fields = "baseline candidate metric queries unpaired differing difference deviation mde needed curve obstacle"
-    fields += " effective_queries"
+    fields += " effective_queries clusters effective_clusters"
     for row in content["comparisons"]:
         assert set(row) == {*fields.split(), "sentence"}
         assert all(set(cell) == {"effect", "queries"} for cell in (*row["needed"], *row["curve"]))
@@ -484,7 +484,7 @@ def test_its_help_shows_an_example() -> None:
         (["--deviation", "inf"], "--deviation inf: must be from 0"),
         (["--deviation", "1", "--metric", "rr"], "--metric: chooses from the file of --scores"),
         (["--deviation", "1", "--candidate", "a"], "--candidate: chooses from the file of --scores"),
-        (["--deviation", "1", "--weights", "scores.csv"], "--weights: weighs the queries of the file of --scores"),
+        (["--deviation", "1", "--weights", "scores.csv"], "--weights: is about the queries of the file of --scores"),
         (["--scores", "scores.csv", "--weights", "scores.csv"], "scores.csv: there is no column 'weight' for weight"),
         (["--deviation", "1", "--baseline", "a"], "--baseline: chooses from the file of --scores"),
         (["--deviation", "1", "--effect", "0"], "--effect 0: must be above 0 and finite"),
