@@ -182,12 +182,18 @@ def plans_of(
             grouped = by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         known = Sampling(pull_weights(named_file(weights)) if weights else None, grouped)
         return plans_of_scores(read, baseline, candidates, metrics, asked, known)
-    for option, value in (("--baseline", baseline), ("--candidate", candidates), ("--metric", metrics)):
+    chooses, is_about = "chooses from the file", "is about the queries of the file"
+    left_out: dict[str, tuple[object, str]] = {
+        "--baseline": (baseline, chooses),
+        "--candidate": (candidates, chooses),
+        "--metric": (metrics, chooses),
+        "--weights": (weights, is_about),
+        "--clusters": (clusters, is_about),
+        "--cluster-prefix": (cluster_prefix, is_about),
+    }
+    for option, (value, why) in left_out.items():
         if value:
-            raise InputError(f"{option}: chooses from the file of --scores; leave it out with --deviation")
-    for named, given in (("--weights", weights), ("--clusters", clusters), ("--cluster-prefix", cluster_prefix)):
-        if given:
-            raise InputError(f"{named}: is about the queries of the file of --scores; leave it out with --deviation")
+            raise InputError(f"{option}: {why} of --scores; leave it out with --deviation")
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
         raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
