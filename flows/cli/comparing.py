@@ -30,6 +30,7 @@ from .options import (
     RankingsColumns,
     RankingsFormat,
     Resamples,
+    Resampling,
     ScoresFiles,
     SecondaryMetrics,
     Seed,
@@ -97,6 +98,7 @@ def compare(
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
     all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Compare every two systems too.")] = False,
     interval: IntervalMethod = None,
+    resampling: Resampling = None,
     exploratory: Exploratory = None,
     preview: Annotated[
         bool,
@@ -125,6 +127,7 @@ def compare(
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
+        statistics["resampling"] = resampling
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
         required = require or [] if gate or require else None

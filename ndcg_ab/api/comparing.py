@@ -45,6 +45,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 1935,
     interval: Literal["t", "bca"] = "t",
+    resampling: Literal["sign-flip", "bootstrap"] = "sign-flip",
     exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
     all_pairs: bool = False,
@@ -76,7 +77,8 @@ def compare(
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
+    alpha: from 1e-9 to .5.  resamples, seed: of the flips.  interval, resampling, exploratory: methods.
+    preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not
