@@ -44,6 +44,7 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "seed": DEFAULT_SEED,
         "smallest_effect": None,
         "interval": "t",
+        "resampling": "sign-flip",
         "exploratory": "benjamini-hochberg",
         "weighted": None,
         "all_pairs": False,
@@ -85,6 +86,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert (found.secondary_metrics, found.guardrails) == (["recall@5"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
     tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
+    tests["resampling"] = "bootstrap"
     rest = {"exploratory": "max-t", "weighted": True, "all_pairs": True, "preview": True}
     assert found.statistics.model_dump() == tests | rest
     assert (found.mlflow.tracking_uri, found.mlflow.experiment) == ("http://here", "x")
