@@ -68,8 +68,8 @@ metrics: [rr]
 secondary_metrics: [recall@5]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
-statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, exploratory: max-t,
-             weighted: true, all_pairs: true, preview: true}
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
+             exploratory: max-t, weighted: true, all_pairs: true, preview: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
