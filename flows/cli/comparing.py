@@ -32,6 +32,7 @@ from .options import (
     RankingsColumns,
     RankingsFormat,
     Resamples,
+    Resampling,
     ScoresFiles,
     SecondaryMetrics,
     Seed,
@@ -102,6 +103,7 @@ def compare(
     unclustered: Annotated[bool, of_statistics("--unclustered", help="Ignore the queries' clusters.")] = False,
     all_pairs: Annotated[bool, of_metrics("--all-pairs", help="Compare every two systems too.")] = False,
     interval: IntervalMethod = None,
+    resampling: Resampling = None,
     exploratory: Exploratory = None,
     preview: Annotated[
         bool,
@@ -130,6 +132,7 @@ def compare(
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
+        statistics["resampling"] = resampling
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
         statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}

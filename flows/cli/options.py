@@ -121,6 +121,10 @@ IntervalMethod = Annotated[
     str | None,
     of_statistics(metavar="METHOD", help="t, or bca for the bootstrap. (default t)"),
 ]
+Resampling = Annotated[
+    str | None,
+    of_statistics(metavar="METHOD", help="sign-flip, or bootstrap for skewed differences. (default sign-flip)"),
+]
 Exploratory = Annotated[
     str | None,
     of_statistics(

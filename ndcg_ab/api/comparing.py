@@ -45,6 +45,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 1935,
     interval: Literal["t", "bca"] = "t",
+    resampling: Literal["sign-flip", "bootstrap"] = "sign-flip",
     exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
     cluster_prefix: str | None = None,
@@ -72,15 +73,14 @@ def compare(
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     documents: likewise, doc_id with title and url, for `report`; they change no result.
     metrics (default ndcg@10), secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric
-        -> how much worse no candidate may be.  smallest_effect: the difference > 0 that matters, of every metric or
-        metric -> difference.
+        -> how much worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
     baseline: by default the first system.  all_pairs: every two systems too.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.  clustered: test queries of one cluster (a conversation,
         a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the
         last of this text, "_" for 106_1.
     gate: what must hold, as under `gate:` in a configuration (docs/gates.md); True for no regression and guardrails.
-    alpha: from 1e-9 to .5.  resamples, seed: of the sign flips.  interval, exploratory: methods.  preview: t tests.
+    alpha: from 1e-9 to .5.  resamples, seed, resampling, interval, exploratory: of the tests.  preview: t tests.
     findings: code -> error, warning, note or ignore (docs/findings.md).  strict: warnings are errors.
     columns, format: of the rankings, field -> column name and the files' format; likewise of the others.
     threads: by default every core.  memory_limit: of the whole process, as "4GB".  spill: folder for what does not

@@ -245,6 +245,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--resamples", "resamples", "statistics.resamples"),
     Option("--seed", "seed", "statistics.seed"),
     Option("--interval", "interval", "statistics.interval"),
+    Option("--resampling", "resampling", "statistics.resampling"),
     Option("--exploratory", "exploratory", "statistics.exploratory"),
     Option("--unweighted", "weighted", "statistics.weighted"),
     Option("--cluster-prefix", "cluster_prefix", "statistics.cluster_prefix"),

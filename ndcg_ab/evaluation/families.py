@@ -88,6 +88,7 @@ def compare_apart(
         exploratory=exploratory,
         least_queries=evaluation.slices.smallest if columns and columns[0].attribute else 2,
         interval_method=settings.interval,
+        resampling=settings.resampling,
     )
 
 

@@ -44,6 +44,7 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "seed": DEFAULT_SEED,
         "smallest_effect": None,
         "interval": "t",
+        "resampling": "sign-flip",
         "exploratory": "benjamini-hochberg",
         "weighted": None,
         "clustered": None,
@@ -69,8 +70,8 @@ metrics: [rr]
 secondary_metrics: [recall@5]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
-statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, exploratory: max-t,
-             weighted: true, cluster_prefix: _, clustered: true, all_pairs: true, preview: true}
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
+             exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true, all_pairs: true, preview: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -87,6 +88,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert (found.secondary_metrics, found.guardrails) == (["recall@5"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
     tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
+    tests["resampling"] = "bootstrap"
     rest = {
         "exploratory": "max-t",
         "weighted": True,
