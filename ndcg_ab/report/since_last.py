@@ -16,6 +16,7 @@ from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
 SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
+INDENT = "  "  # of what adds to the line above
 MIXED = "the difference mixes them"
 NOT_ITS_OWN = "not the ranker's: its ranking is the same"
 
@@ -61,7 +62,7 @@ def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:
     found = [lost for lost in since.lost if (lost.system_id, lost.metric) == (row.candidate, row.metric)]
     for lost in found[:most]:
         named = f"{lost.query_id} {lost.text}" if lost.text else lost.query_id
-        yield Told("", f"  {signed(lost.now - lost.before)}  {plain(lost.before)} → {plain(lost.now)}  {named}")
+        yield Told("", f"{INDENT}{plain(lost.before)} → {plain(lost.now)}  {named}")
 
 
 def print_since(console: Console, since: SinceLast | None) -> None:

@@ -22,6 +22,7 @@ from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
+from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
@@ -81,6 +82,7 @@ def rendered(data: PageData) -> str:
         "gates": data.about.get("gates") or data.outcome.gates,
         **words_of(data.outcome),
         **words_since(data.about),
+        "nights_lines": list(nights_lines(data.over_nights)),
         "configuration": configuration(data.about),
         "failed": [gate.name for gate in data.outcome.failures],
     }
