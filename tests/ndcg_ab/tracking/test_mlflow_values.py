@@ -46,7 +46,7 @@ def test_what_failed(gates: tuple[GateResult, ...], statuses: tuple[str, str, st
 
 def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> None:
     assert values.parent_tags(bundle)["candidate"] == "newer"
-    found = values.parent_values(bundle.outcome)
+    found = values.parent_values(bundle)
     assert (found["ndcg_at_2"], found["baseline/ndcg_at_2"], found["difference/ndcg_at_2"]) == (1.0, 1.0, 0.0)
     assert not [key for key in found if "newer" in key], "the system is never part of a metric's name"
     alone = dataclasses.replace(bundle, outcome=outcome("good"))
