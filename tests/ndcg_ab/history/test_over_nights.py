@@ -92,7 +92,7 @@ def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
 
 def test_the_ledger_has_every_version_once(past: DuckDBEngine) -> None:
     night(past, 1, {"new": LOSS}, "abj")
-    night(past, 2, {"new": LOSS}, "abk")
+    night(past, 2, {"new": [-0.3, -0.31] * 30}, "abk")
     night(past, 3, {"renamed": LOSS, "new": NOTHING}, "abcj")
     night(past, 4, {"new": [-value for value in LOSS]}, "adj")
     entries = found(past).ledger
