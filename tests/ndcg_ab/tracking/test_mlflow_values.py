@@ -51,7 +51,7 @@ def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> 
     assert not [key for key in found if "newer" in key], "the system is never part of a metric's name"
     alone = dataclasses.replace(bundle, outcome=outcome("good"))
     assert "candidate" not in values.parent_tags(alone)
-    assert set(values.parent_values(alone.outcome)) == {"improved", "regressed", "comparisons", "queries"}
+    assert set(values.parent_values(alone)) == {"improved", "regressed", "comparisons", "queries"}
 
 
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:
