@@ -68,7 +68,9 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/simulate.py
+	$(BIN)/python benchmarks/simulate_clusters.py
 	$(BIN)/python benchmarks/simulate_words.py
+	$(BIN)/python benchmarks/simulate_nights.py
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
 # minutes; pip does it where uv cannot, as with an index that only pip is told of.

@@ -141,7 +141,7 @@ def winners(rng: Rng, repetitions: int, queries: int, columns: int, ahead: float
         paired = by_query(columns_of(correlated(rng, queries, columns) + truth))
         known = [found for pairs in paired if (found := moments_of(pairs)) is not None]
         for place, chosen in selections(paired, known, ALPHA).items():
-            held.append(chosen.estimate_low <= truth[place] <= chosen.estimate_high)
+            held.append(chosen.low <= truth[place] <= chosen.high)
             above.append(chosen.estimate > truth[place])
             plain.append(known[place].mean > truth[place])
     setting = f"n = {queries}, {columns} candidates, one ahead by {ahead:g} errors"

@@ -44,15 +44,15 @@ from ndcg_ab.config.redaction import censor_logs, discreet, redacted
 from ndcg_ab.config.secrets import remembered_address, without_password
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
-from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.at_work import abandon
-from ndcg_ab.history.bundles import Finished, read_bundle
+from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.markdown import answer_note, comparison_table
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_ab.report.since_last import since_items
 
 from . import steps
+from .events import events_of
 from .temporary_server import TemporaryServer
 from .watch import WATCH, Watch, without_late_cancellations
 
@@ -155,9 +155,10 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
         watch.error = error
         raise
     watch.performed = performed
-    outcome = read_bundle(performed.bundle).outcome
+    bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
+    outcome = bundle.outcome
     with watch.prefects():
-        show(evaluation, performed, outcome)
+        show(evaluation, performed, bundle)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
@@ -207,11 +208,12 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
+def show(evaluation: Evaluation, performed: steps.Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
-    logger, name = get_run_logger(), slug(evaluation.name)
+    logger, name, outcome = get_run_logger(), slug(evaluation.name), bundle.outcome
     decision = escaped(f"what to do: {decided(choices(outcome))}")
-    create_markdown_artifact(answer_note(outcome), key=f"{name}-decisions", description=decision)
+    told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
+    create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
@@ -226,28 +228,9 @@ def show(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -
         logger.info("same inputs and configuration as before: %s", performed.bundle)
     if performed.published["pending"]:
         logger.warning("logging to MLflow is pending: %s", performed.published["pending"])
-    tell(evaluation, performed, outcome)
-
-
-def tell(evaluation: Evaluation, performed: steps.Performed, outcome: Outcome) -> None:
-    """`ndcg-ab.gate.failed` for the evaluation, `ndcg-ab.verdict.regressed` for every candidate that regressed."""
     common = {"evaluation": evaluation.name, "bundle": str(performed.bundle), "url": performed.published["url"]}
-    if outcome.gate == "failed":
-        failures = {gate.name: gate.message for gate in outcome.failures}
-        resource = {
-            "prefect.resource.id": f"ndcg-ab.evaluation.{evaluation.name}",
-            "prefect.resource.name": evaluation.name,
-        }
-        emit_event("ndcg-ab.gate.failed", resource, payload={**common, "gates": failures})
-    for row in outcome.main:
-        if not row.exploratory and row.conclusion is Verdict.REGRESSED:
-            resource = {
-                "prefect.resource.id": f"ndcg-ab.system.{evaluation.name}.{row.candidate}",
-                "prefect.resource.name": row.candidate,
-            }
-            payload = {"metric": row.metric, "difference": row.difference, "low": row.low, "high": row.high}
-            payload |= {"p_adjusted": row.p_adjusted, "verdict": row.verdict}
-            emit_event("ndcg-ab.verdict.regressed", resource, payload={**common, **payload})
+    for event in events_of(evaluation, common, outcome, bundle.since_last):
+        emit_event(event.name, event.resource, payload=event.payload)
 
 
 def run_evaluation(
@@ -372,7 +355,7 @@ def is_prefects(error: BaseException) -> bool:
 
 
 def finished(performed: steps.Performed, trouble: str | None) -> Finished:
-    bundle = read_bundle(performed.bundle)
+    bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
     return Finished(
         bundle=bundle.folder,
         outcome=bundle.outcome,
@@ -381,5 +364,6 @@ def finished(performed: steps.Performed, trouble: str | None) -> Finished:
         reused=performed.reused,
         unobserved=trouble,
         inputs=bundle.inputs,
+        since_last=bundle.since_last,
         **performed.published,
     )

@@ -5,6 +5,7 @@
 
 import dataclasses
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +23,11 @@ from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.since_last import SinceLast, check_drops
 from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
+from ndcg_ab.history.last_night import since_last
+from ndcg_ab.history.repetitions import find_same, note_reuse
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.queries import layout_of
@@ -33,7 +37,7 @@ from ndcg_ab.sources.spilled import Keep
 from .inputs import PULLED, Place, kept, pulled_from, rankings_from, read_kept, remember, unless_known
 
 Inputs = list[dict[str, Any]]
-OUTCOME = "outcome.json"
+OUTCOME, SINCE_LAST = "outcome.json", "since_last.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,20 +182,26 @@ def verify_sample(evaluation: Evaluation, folder: Path) -> int:
 
 
 def test_differences(
-    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int | None
+    evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int | None, inputs: Inputs
 ) -> list[dict[str, Any]]:
+    """Against the baseline, and every system against itself in the evaluation before."""
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
         outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries)
-        outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
+        since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
+        write_text(folder / SINCE_LAST, json.dumps(encode(since)))
+        gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))
+        outcome = dataclasses.replace(outcome, gates=gates)
         write_text(folder / OUTCOME, outcome.to_json())
         return pipeline.extremes(engine)
 
 
 def keep(evaluation: Evaluation, folder: Path, inputs: Inputs, extremes: list[dict[str, Any]]) -> Path:
     outcome = Outcome.read(folder / OUTCOME)
-    (folder / OUTCOME).unlink()
-    return bundles.keep(folder, evaluation, outcome, inputs, extremes)
+    since: SinceLast | None = decode(SinceLast, json.loads((folder / SINCE_LAST).read_text(encoding="utf-8")))
+    for name in (OUTCOME, SINCE_LAST):
+        (folder / name).unlink()
+    return bundles.keep(folder, evaluation, outcome, inputs, extremes, since)
 
 
 def draw_page(bundle: Path) -> None:
@@ -224,7 +234,7 @@ PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=uncha
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
 PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
-FIND_SAME = Step("look for an evaluation of the same inputs", bundles.find_same)
+FIND_SAME = Step("look for an evaluation of the same inputs", find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
 SCORE = Step("score", score)
 VERIFY = Step("recompute a sample in Python", verify_sample)
@@ -306,19 +316,19 @@ def perform(
             queries = call(PULL_QUERIES, evaluation, folder)
             rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
             inputs = [judgments, *rankings, *queries]
-        same = None if force else call(FIND_SAME, evaluation, inputs)
+        same = None if force else call(FIND_SAME, evaluation, inputs, moment)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder, force)
             parity_queries = None
             if not evaluation.scores:
                 call(SCORE, evaluation, folder)
                 parity_queries = call(VERIFY, evaluation, folder)
-            extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries)
+            extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries, inputs)
             remember(evaluation, folder)
             bundle = call(KEEP, evaluation, folder, inputs, extremes)
         else:
             bundle = same
-            bundles.note_reuse(evaluation, same, moment)
+            note_reuse(evaluation, same, moment)
     when_kept(bundle, same is not None)
     return finish(evaluation, bundle, same is not None, call)
 

@@ -108,13 +108,17 @@ class Gate(Model):
     not_worse: dict[str, float] = Field(
         default_factory=dict, description="METRIC: DIFFERENCE by which every candidate is shown not to be worse."
     )
+    no_drop: bool | dict[str, float] = Field(
+        False,
+        description="No system regressed against itself in the evaluation before; or METRIC: DIFFERENCE, by more.",
+    )
     judged: float | None = Field(None, ge=0, le=1, description="Least share of judged results of every system.")
     slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
     unanswered: int | None = Field(
         None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
     )
 
-    @field_validator("not_worse", mode="before")
+    @field_validator("not_worse", "no_drop", mode="before")
     @classmethod
     def _canonical(cls, value: Any) -> Any:
         return margins(value) if isinstance(value, dict) else value
@@ -339,6 +343,12 @@ class Evaluation(Model):
                     f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)}); add it with"
                     f" `secondary_metrics: [{name}]`, or make it a guardrail: `guardrails: {{{name}: {difference:g}}}`"
                 )
+        if self.gate and isinstance(self.gate.no_drop, dict):
+            for name in self.gate.no_drop:
+                if name not in self.metrics:
+                    raise ValueError(
+                        f"gate.no_drop: {name}: is none of the primary metrics ({', '.join(self.metrics)}); name one"
+                    )
         if isinstance(self.statistics.smallest_effect, dict):
             for name in self.statistics.smallest_effect:
                 if name not in (*self.metrics, *self.secondary_metrics):

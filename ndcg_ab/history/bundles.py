@@ -24,12 +24,13 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
-from ndcg_ab.history.reused import add_reused, read_reused
+from ndcg_ab.history.reused import read_reused
 from ndcg_ab.history.trouble import is_full, saying_where
 from ndcg_ab.visible import visible
 
@@ -52,6 +53,7 @@ class Bundle:
     comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
     query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
     seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
+    since_last: every system against itself in the evaluation before; None without one, and in bundles of 0.1.0.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class Bundle:
     seconds: float | None = None
     user: str | None = None
     is_scheduled: bool = False
+    since_last: SinceLast | None = None
 
     @property
     def ended(self) -> datetime:
@@ -103,9 +106,21 @@ class Bundle:
             gate=self.outcome.gate,
             program=self.program,
         )
-        database.enter(past, about, without_plain_secrets(self.inputs), self.outcome, self.ordinal)
+        inputs = without_plain_secrets(self.inputs)
+        database.enter(past, about, inputs, self.outcome, self.ordinal, self.since_last)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
         database.enter_reused(past, read_reused(self.folder), self.ordinal)
+
+    def as_of(self, *, reused: bool) -> "Bundle":
+        """What it says in the night that made it; or in a later one that found nothing changed: nothing dropped."""
+        if not reused:
+            return self
+        names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
+        return dataclasses.replace(
+            self,
+            outcome=dataclasses.replace(self.outcome, gates=without_drops(self.outcome.gates, self.ordinal)),
+            since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
+        )
 
     def counted(self, past: DuckDBEngine) -> "Bundle":
         """With the comparisons so far, as the history that it was entered in has them."""
@@ -118,7 +133,7 @@ class Finished:
     """A finished run: its bundle, where MLflow has it, or why logging is pending.
 
     reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
-    unobserved: why Prefect has no record of it, where it has none.
+    unobserved: why Prefect has no record of it, where it has none.  since_last: as of the night that ran.
     """
 
     bundle: Path
@@ -133,6 +148,7 @@ class Finished:
     pending: str | None
     unobserved: str | None
     inputs: tuple[dict[str, Any], ...] = ()
+    since_last: SinceLast | None = None
 
 
 @contextlib.contextmanager
@@ -186,44 +202,14 @@ def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
     raise InputError(f"{parent}: too many evaluations began in one second")
 
 
+def moment_of(folder: Path) -> datetime:
+    """The moment that a working folder, or a bundle, stands for."""
+    return began_of(folder.name.removeprefix(".").removesuffix(".partial"))
+
+
 def began_of(name: str) -> datetime:
     """The moment in a bundle folder's name."""
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
-
-
-def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> Path | None:
-    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one.
-
-    Only one that is whole, and that retention does not remove at once.
-    """
-    parent = evaluation.output_directory / evaluation.name
-    if not database.path_of(evaluation).exists() and not bundles(parent):
-        return None
-    with database.opened(database.path_of(evaluation)) as past:
-        adopt(past, parent)
-        found = database.same_content(past, database.content_key(evaluation, inputs))
-    staying = bundles(parent)[-(evaluation.retention.bundles or 0) :]
-    folders = [parent / key.rpartition("/")[2] for key in found]
-    return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
-
-
-def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
-    """Leaves a trace of a night whose result is that of an earlier one: beside the bundle, and in the history.
-
-    at: the moment that the night stands for; by default now.  The same moment leaves one trace.
-    """
-    moment = encode((at or datetime.now(UTC)).astimezone(UTC))
-    with database.opened(database.path_of(evaluation)) as past:
-        if moment not in (*read_reused(folder), encode(began_of(folder.name))):
-            add_reused(folder, moment)
-        database.enter_reused(past, read_reused(folder), ordinal_of(folder))
-
-
-def is_whole(folder: Path) -> bool:
-    with contextlib.suppress(*UNREADABLE):
-        read_bundle(folder)
-        return (folder / SCORES).is_file()
-    return False
 
 
 def keep(
@@ -232,6 +218,7 @@ def keep(
     outcome: Outcome,
     inputs: Sequence[Mapping[str, Any]],
     extremes: list[dict[str, Any]],
+    since_last: SinceLast | None = None,
 ) -> Path:
     """Finishes the bundle and enters it in the history; the folder's final place.
 
@@ -258,6 +245,7 @@ def keep(
             seconds=seconds_since(folder / LOCK),
             user=user_name(),
             is_scheduled=is_scheduled(),
+            since_last=since_last,
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
         with KEEPING, saying_where(final), past.transaction():

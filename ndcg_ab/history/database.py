@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
+from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.history.trouble import trouble
 from ndcg_core.statistics.comparison import Comparison
 
@@ -66,6 +68,15 @@ class Reuse:
 
 
 @dataclasses.dataclass(frozen=True)
+class SinceRow:
+    """What had changed for a system since the evaluation before, whose ordinal is `earlier`."""
+
+    system_id: str
+    earlier: int
+    changed: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class QueryScore:
     """One value of one query; they come as a table."""
 
@@ -87,6 +98,7 @@ RECORDS: dict[str, type] = {
     "gate": GateResult,
     "decision": Decision,
     "reuse": Reuse,
+    "since_last": SinceRow,
     "query_score": QueryScore,
 }
 
@@ -192,12 +204,22 @@ def next_ordinal(history: DuckDBEngine) -> int:
     return max(ordinals(history), default=0) + 1
 
 
-def ordinals(history: DuckDBEngine) -> set[int]:
-    return {ordinal for (ordinal,) in history.rows("evaluation", ("ordinal",))}
+def ordinals(history: DuckDBEngine, keys: Sequence[str] | None = None) -> set[int]:
+    """Of all evaluations, or of those with these keys."""
+    rows = history.rows("evaluation", ("ordinal", "key"))
+    return {ordinal for ordinal, key in rows if keys is None or key in keys}
 
 
 def keys(history: DuckDBEngine) -> set[str]:
     return {key for (key,) in history.rows("evaluation", ("key",))}
+
+
+def nights_until(history: DuckDBEngine, moment: datetime) -> list[tuple[str, int]]:
+    """The nights up to a moment, the latest first: when, and the ordinal of the evaluation that stands for each."""
+    rows = [*history.rows("evaluation", ("began", "ordinal")), *history.rows("reuse", ("began", "ordinal"))]
+    found = [(datetime.fromisoformat(began), ordinal, began) for began, ordinal in rows]
+    nights = sorted((row for row in found if row[0] <= moment), reverse=True)
+    return [(began, ordinal) for _, ordinal, began in nights]
 
 
 def same_content(history: DuckDBEngine, key: str) -> list[str]:
@@ -217,19 +239,26 @@ def forget_query_scores(history: DuckDBEngine, keep: int) -> None:
 
 
 def enter(
-    history: DuckDBEngine, evaluation: EvaluationRow, inputs: Sequence[Any], outcome: Outcome, ordinal: int
+    history: DuckDBEngine,
+    evaluation: EvaluationRow,
+    inputs: Sequence[Any],
+    outcome: Outcome,
+    ordinal: int,
+    since: SinceLast | None = None,
 ) -> None:
     """Adds one evaluation's rows but those of single queries (`enter_scores`); to be called inside a transaction."""
     metrics = [MetricRow(metric.name, metric.hash, json.dumps(metric.definition)) for metric in outcome.metrics]
+    changed = [SinceRow(each.system_id, since.ordinal, each.changed) for each in since.systems] if since else []
     records: dict[str, Sequence[Any]] = {
         "evaluation": [evaluation],
         "input": decode(tuple[Input, ...], inputs),
         "metric": metrics,
         "system_summary": outcome.systems,
-        "comparison": outcome.comparisons,
+        "comparison": [*outcome.comparisons, *(since.comparisons if since else ())],
         "finding": outcome.findings,
         "gate": outcome.gates,
         "decision": outcome.decisions,
+        "since_last": changed,
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.codec import encode
 from ndcg_ab.evaluation.decisions import Choice
+from ndcg_ab.evaluation.since_last import SINCE_LAST
 from ndcg_ab.history import bundles, database
+from ndcg_ab.history.over_nights import OverNights, over_nights
 from ndcg_core.measures.given import canonical
 from ndcg_core.statistics.verdict import Verdict
 
@@ -25,6 +28,7 @@ class Evaluated:
     decisions, reasons: candidate -> what to do, and why; empty in evaluations of version 0.1.0.
     failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
+    since_last: system -> its comparison with itself in the evaluation before, where its ranking had changed.
     """
 
     ordinal: int
@@ -41,6 +45,12 @@ class Evaluated:
     decisions: dict[str, Choice] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
+    since_last: dict[str, "PastComparison"] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> list[str]:
+        """The systems that regressed since the evaluation before."""
+        return [name for name, test in self.since_last.items() if test.conclusion is Verdict.REGRESSED]
 
 
 class Reused(NamedTuple):
@@ -56,6 +66,7 @@ class Timeline:
 
     systems: the baseline first, then as the configuration gives them, then those that it has no more.
     reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
+    over_nights: what all of them say together, on every primary metric; None where nothing was tested.
     """
 
     name: str
@@ -64,6 +75,7 @@ class Timeline:
     evaluations: tuple[Evaluated, ...]
     comparisons_so_far: int
     reused: tuple[Reused, ...] = ()
+    over_nights: OverNights | None = None
 
 
 class PastComparison(NamedTuple):
@@ -86,8 +98,10 @@ class Past:
     decisions: defaultdict[int, dict[str, Choice]] = field(default_factory=lambda: defaultdict(dict))
     reasons: defaultdict[int, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    since_last: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
     reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
+    over_nights: OverNights | None = None
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
@@ -114,13 +128,14 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
                 past.decisions[ordinal],
                 tuple(past.failures[ordinal]),
                 past.reasons[ordinal],
+                past.since_last[ordinal],
             )
         )
         before = state
     shown = found[-last:] if last else found
     reused = tuple(row for row in past.reused if row.began >= shown[0].began)
     systems = in_one_order(evaluation, [name for each in shown for name in each.values])
-    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused)
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights)
 
 
 def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
@@ -159,6 +174,13 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             past.reasons[ordinal][candidate] = why
         for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
             past.failures[ordinal].append(f"{name} ({', '.join(systems.split('; '))})" if systems else name)
+        wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion")
+        own = named | {"family": SINCE_LAST}
+        for ordinal, system, difference, verdict, conclusion in tables.rows(
+            "comparison", wanted, where=own, order="ordinal, candidate"
+        ):
+            past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion))
+        past.over_nights = over_nights(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
         past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
     for ordinal, _, _, baseline, _, configuration, _ in rows:
@@ -256,6 +278,7 @@ def timeline_json(timeline: Timeline) -> str:
         "metric": timeline.metric,
         "comparisons_so_far": timeline.comparisons_so_far,
         "reused": [row._asdict() for row in timeline.reused],
+        "over_nights": encode(timeline.over_nights),
         "evaluations": [
             {
                 "ordinal": each.ordinal,
@@ -267,6 +290,10 @@ def timeline_json(timeline: Timeline) -> str:
                 "decisions": [{"candidate": name, "decision": choice} for name, choice in each.decisions.items()],
                 "changed": list(each.changed),
                 "pending": each.pending,
+                "since_last": [
+                    {"system_id": name, "difference": test.difference, "conclusion": test.conclusion}
+                    for name, test in each.since_last.items()
+                ],
                 "systems": [
                     {
                         "system_id": system,

@@ -1,5 +1,6 @@
 """The page and the pictures of a bundle: made when the bundle is safe, and again where they are missing."""
 
+import dataclasses
 import sys
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
+from ndcg_ab.history.over_nights import OverNights, over_nights
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.report.page.figures import save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
@@ -40,12 +42,13 @@ def render(folder: Path) -> Path:
 def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
-    timeline = timeline_of(bundle)
+    timeline, nights = timeline_of(bundle)
     with open_engine(folder / TABLES, memory_limit=bundle.evaluation.resources.memory_limit) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = documents_of(bundle.evaluation)
         data = gather(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
+    data = dataclasses.replace(data, over_nights=nights)
     (folder / FIGURES).mkdir(exist_ok=True)
     for name, figure in static_figures(data, DRAWN).items():
         if name in DRAWN:  # no metric with a unit of its own
@@ -53,14 +56,14 @@ def write_report(folder: Path) -> None:
     write_page(folder / PAGE, data)
 
 
-def timeline_of(bundle: Bundle) -> pa.Table | None:
-    """The evaluations up to the bundle's own; None where the history cannot be read now."""
+def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, OverNights | None]:
+    """The evaluations up to the bundle's own, and what they say together; None where the history cannot be read now."""
     try:
         with database.opened_to_read(bundle.folder.resolve().parent / database.HISTORY) as past:
-            rows = database.timeline(past)
+            rows, nights = database.timeline(past), over_nights(past, bundle.ordinal)
     except InputError:
-        return None
-    return rows.filter(pc.less_equal(rows["ordinal"], bundle.ordinal))
+        return None, None
+    return rows.filter(pc.less_equal(rows["ordinal"], bundle.ordinal)), nights
 
 
 def write_stub(folder: Path, error: Exception) -> None:

@@ -25,6 +25,7 @@ from ndcg_ab.report.answer import (
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
 from ndcg_ab.report.text import ordered, plain, recomputed, rows_of
@@ -205,6 +206,7 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False) 
     """What `run` ends with: who won, on which queries, where everything is."""
     outcome = finished.outcome
     print_outcome(console, outcome, details=details)
+    print_since(console, finished.since_last)
     print_extremes(console, outcome, finished.extremes)
     console.print()
     console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)

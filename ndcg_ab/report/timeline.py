@@ -15,6 +15,7 @@ from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, MARKS
 from ndcg_ab.report.decided import decided, grouped
 from ndcg_ab.report.grid import plain_table
+from ndcg_ab.report.over_nights import print_over_nights
 from ndcg_ab.report.tables import COLOURS
 from ndcg_ab.report.text import plain
 
@@ -66,6 +67,7 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
     console.print(f"[dim]{legend(timeline, wide=wide)}[/]", highlight=False)
+    print_over_nights(console, timeline.over_nights)
     console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
 
 
@@ -123,9 +125,11 @@ def same_as(nights: Sequence[Reused]) -> str:
 
 
 def what_happened(each: Evaluated, timeline: Timeline) -> str:
-    """Why it failed, whether a tracker has it, what had changed."""
+    """Why it failed, what dropped since the night before, whether a tracker has it, what had changed."""
     failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
     parts = [f"[red]gate failed: {failed}[/]"] if failed else []
+    drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
+    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]"] if drops else []
     parts += ["[yellow]pending[/]"] if each.pending else []
     if changed := changed_text(each):
         parts.append(escape(changed))

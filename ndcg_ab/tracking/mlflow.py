@@ -156,7 +156,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     parameters |= definitions(outcome)
     client.log_batch(
         parent,
-        [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(outcome).items()],
+        [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(bundle).items()],
         [Param(key, str(value)) for key, value in parameters.items()],
     )
     client.log_inputs(parent, datasets(bundle))
@@ -226,7 +226,7 @@ def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bun
     began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
     tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
     run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
-    values = system_values(outcome, name)
+    values = system_values(bundle, name)
     digest = digest_of(bundle, name)
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}

@@ -1,5 +1,6 @@
 """What MLflow's runs say of a bundle: their tags and metrics, from the bundle alone."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from ndcg_ab.evaluation.codec import encode
@@ -8,6 +9,7 @@ from ndcg_ab.evaluation.phrases import PRIMARY, signed
 from ndcg_ab.history.bundles import Bundle
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.markdown import decision_text, note, system_note
+from ndcg_ab.report.since_last import since_items
 from ndcg_ab.report.text import plain, rows_of
 from ndcg_ab.tracking.mlflow_names import judged_name, key, metric_name, tag_names
 from ndcg_core.measures.given import metric_named
@@ -35,7 +37,8 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 def parent_tags(bundle: Bundle) -> dict[str, str]:
     """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
     outcome = bundle.outcome
-    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(note(outcome))}
+    described = "\n\n".join([note(outcome), *since_items(bundle.since_last)])
+    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(described)}
     named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     for decision in outcome.decisions:
         tags[f"decision/{named[decision.candidate]}"] = decision_text(decision)
@@ -47,7 +50,18 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
         tags["candidate"] = name
     for metric in outcome.metrics:
         tags[metric_name(metric)] = comparison_line(outcome, metric)
-    return tags | reuse_tags(bundle)
+    return tags | since_tags(bundle, named) | reuse_tags(bundle)
+
+
+def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
+    """What each system changed by since the evaluation before, its worst metric first; named: system -> key."""
+    since = bundle.since_last
+    found = {}
+    for system in since.systems if since else ():
+        rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
+        told = ", ".join(f"{mark(row)} {row.metric} {signed(row.difference)}" for row in rows)
+        found[f"since_last/{named[system.system_id]}"] = told or ", ".join(system.changed) or "unchanged"
+    return found
 
 
 def cut(note: str) -> str:
@@ -104,13 +118,16 @@ def shown_candidate(outcome: Outcome) -> str | None:
     return best.candidate if best else None
 
 
-def parent_values(outcome: Outcome) -> dict[str, float]:
+def parent_values(bundle: Bundle) -> dict[str, float]:
     """Metric key -> value: counts, and the primary metrics of the baseline and of `shown_candidate`."""
+    outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
     found: dict[str, float | None] = {
         word: float(conclusions.count(word)) for word in (Verdict.IMPROVED, Verdict.REGRESSED)
     }
     found |= {"comparisons": len(conclusions), "queries": max((row.queries for row in outcome.systems), default=0)}
+    if bundle.since_last:
+        found["dropped"] = float(len(bundle.since_last.dropped))
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     name = shown_candidate(outcome)
     for row in primary(outcome):
@@ -121,8 +138,9 @@ def parent_values(outcome: Outcome) -> dict[str, float]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def system_values(outcome: Outcome, name: str) -> dict[str, float]:
-    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, …"""
+def system_values(bundle: Bundle, name: str) -> dict[str, float]:
+    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, since_last/ndcg_at_10, …"""
+    outcome = bundle.outcome
     values: dict[str, float | None] = {}
     for row in outcome.systems:
         if row.system_id == name:
@@ -134,6 +152,8 @@ def system_values(outcome: Outcome, name: str) -> dict[str, float]:
             key = metric_name(test.metric)
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
             values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    for test in bundle.since_last.of(name) if bundle.since_last else ():
+        values[f"since_last/{metric_name(test.metric)}"] = test.difference
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -319,7 +319,7 @@ def _clusters(pairs: Paired) -> Clusters | None:
 def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
     if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
         return row
-    between = f"[{selection.estimate_low:+.4f}, {selection.estimate_high:+.4f}]"
+    between = f"[{selection.low:+.4f}, {selection.high:+.4f}]"
     note = f"as the best of {selection.among} candidates {selection.estimate:+.4f} {between}"
     return replace(row, notes=(*row.notes, note), selection=selection)
 

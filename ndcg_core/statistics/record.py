@@ -25,14 +25,14 @@ class Clusters:
 class Selection:
     """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
 
-    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. estimate_low,
-    estimate_high: its (1 - alpha) interval. (`ndcg_core.statistics.winner`.)
+    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. low,
+    high: its (1 - alpha) interval. (`ndcg_core.statistics.winner`.)
     """
 
     among: int
     estimate: float
-    estimate_low: float
-    estimate_high: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.pipeline import Read
+from ndcg_ab.history.over_nights import OverNights
 from ndcg_ab.report.text import interval, wins_ties_losses
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents
@@ -63,6 +64,7 @@ class PageData:
     timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of the
         evaluations so far,
         this one among them; None where nothing is kept.
+    over_nights: what the evaluations so far say together; None where nothing is kept, or tested.
     """
 
     outcome: Outcome
@@ -74,6 +76,7 @@ class PageData:
     missed: pa.Table = dataclasses.field(default_factory=MISSED.empty_table)
     documents: pa.Table | None = None
     trouble: str | None = None
+    over_nights: OverNights | None = None
 
 
 def gather(

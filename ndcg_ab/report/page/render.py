@@ -8,7 +8,7 @@ in that block, and the page's own policy runs no script but the two that were wr
 import base64
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from ndcg_ab.evaluation.codec import decode
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
+from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
+from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.data import PageData, facts
+from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
+from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
     change,
     family_text,
@@ -79,6 +83,8 @@ def rendered(data: PageData) -> str:
         "documents": documents_text(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **words_of(data.outcome),
+        **words_since(data.about),
+        "nights_lines": list(nights_lines(data.over_nights)),
         "configuration": configuration(data.about),
         "failed": [gate.name for gate in data.outcome.failures],
     }
@@ -141,6 +147,13 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "verdict_text": verdict_text,
         "wins_ties_losses": wins_ties_losses,
     }
+
+
+def words_since(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template says of the evaluation before."""
+    since: SinceLast | None = decode(SinceLast, about.get("since_last"))
+    lines = list(since_told(since, len(since.lost))) if since else []
+    return {"since": since, "since_lines": lines, "since_kind": lambda line: KINDS.get(line.conclusion, "other")}
 
 
 def documents_text(data: PageData) -> str:

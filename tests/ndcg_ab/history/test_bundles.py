@@ -243,8 +243,9 @@ def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> 
     for folder in folders:
         bundles.mark_published(folder, {})
     changed_run(tmp_path, 0)
-    assert unlogged(small(tmp_path)).bundle == folders[0]
-    night = unlogged(small(tmp_path, retention={"bundles": 1}))
+    before = [datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2)]
+    assert unlogged(small(tmp_path), at=before[0]).bundle == folders[0]
+    night = unlogged(small(tmp_path, retention={"bundles": 1}), at=before[1])
     assert not night.reused
     assert night.bundle.exists()
 

@@ -129,7 +129,9 @@ def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evalu
         assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
     assert f"C: {LONG}" in text
     assert "▼" in text
-    assert "gate failed: no regression (new); pending; ranking new" in " ".join(text.split())
+    words = " ".join(text.split())
+    assert re.search(r"gate failed: no regression \(new\); dropped: new \(-0\.\d{4}\); pending; ranking new", words)
+    assert "monitor (false alarms of a system: at most 0.1 over all looks)" in text and "ledger (" in text
     assert text.count("pending") == 5
     (decided,) = [line.strip() for line in lines if line.startswith("6: ")]
     (reason,) = found.evaluations[-1].reasons.values()

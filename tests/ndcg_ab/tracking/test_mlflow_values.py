@@ -46,12 +46,12 @@ def test_what_failed(gates: tuple[GateResult, ...], statuses: tuple[str, str, st
 
 def test_the_comparison_has_the_values_of_its_best_candidate(bundle: Bundle) -> None:
     assert values.parent_tags(bundle)["candidate"] == "newer"
-    found = values.parent_values(bundle.outcome)
+    found = values.parent_values(bundle)
     assert (found["ndcg_at_2"], found["baseline/ndcg_at_2"], found["difference/ndcg_at_2"]) == (1.0, 1.0, 0.0)
     assert not [key for key in found if "newer" in key], "the system is never part of a metric's name"
     alone = dataclasses.replace(bundle, outcome=outcome("good"))
     assert "candidate" not in values.parent_tags(alone)
-    assert set(values.parent_values(alone.outcome)) == {"improved", "regressed", "comparisons", "queries"}
+    assert set(values.parent_values(alone)) == {"improved", "regressed", "comparisons", "queries"}
 
 
 def test_tags_tell_people_what_to_do(bundle: Bundle) -> None:

@@ -39,16 +39,16 @@ def test_a_winner_far_ahead_has_its_usual_interval() -> None:
     usual = interval(moments_of(by_query(columns)[0]))
     assert found.among == 3
     assert found.estimate == pytest.approx(usual.low / 2 + usual.high / 2, abs=1e-6)
-    assert (found.estimate_low, found.estimate_high) == pytest.approx(usual, rel=0.01)
-    assert found.estimate_low <= usual.low < usual.high <= found.estimate_high
+    assert (found.low, found.high) == pytest.approx(usual, rel=0.01)
+    assert found.low <= usual.low < usual.high <= found.high
 
 
 def test_a_winner_among_equals_is_taken_down() -> None:
     columns = candidates(2, 60, [0.0] * 8)
     row = best(columns)
     assert row.selection.estimate < row.difference
-    assert row.selection.estimate_low < row.low
-    assert row.selection.estimate_low <= row.selection.estimate <= row.selection.estimate_high
+    assert row.selection.low < row.low
+    assert row.selection.low <= row.selection.estimate <= row.selection.high
     told = f"as the best of 8 candidates {row.selection.estimate:+.4f} ["
     assert sum(note.startswith(told) for note in row.notes) == 1
 
@@ -128,7 +128,7 @@ def covered(repetitions: int, means: list[float], queries: int = 50) -> tuple[fl
     held, above = [], []
     for repetition in range(repetitions):
         for place, found in selected(candidates(repetition, queries, means)).items():
-            held.append(found.estimate_low <= means[place] <= found.estimate_high)
+            held.append(found.low <= means[place] <= found.high)
             above.append(found.estimate > means[place])
     return float(np.mean(held)), float(np.mean(above))
 

@@ -1,0 +1,53 @@
+-- night_look: tested primary comparisons with the content that each was made from: another content is another look.
+-- grain:  one row per (ordinal, candidate, metric)
+-- reads:  comparison, evaluation, input, metric
+-- params: -
+-- kind:   query
+-- of_candidate: digest of its ranking; of scores by another tool that of all of them.  content: of all of it.
+with shared as (
+    select
+        ordinal,
+        string_agg(kind || ' ' || digest, ' ' order by kind, digest) as digests,
+    from input
+    where kind <> 'ranking'
+    group by ordinal
+)
+
+select
+    comparison.ordinal,
+    evaluation.began,
+    evaluation.query_set,
+    comparison.candidate,
+    comparison.metric,
+    comparison.queries,
+    comparison.difference,
+    comparison.mde,
+    comparison.p_adjusted,
+    comparison.p_t,
+    comparison.family_size,
+    comparison.resamples,
+    comparison.alpha,
+    coalesce(candidate_input.digest, shared.digests) as of_candidate,
+    concat_ws(' ', candidate_input.digest, baseline_input.digest, shared.digests, metric.hash) as content,
+from comparison
+inner join evaluation on comparison.ordinal = evaluation.ordinal
+left join shared on comparison.ordinal = shared.ordinal
+left join input as candidate_input
+    on
+        comparison.ordinal = candidate_input.ordinal
+        and comparison.candidate = candidate_input.name
+        and candidate_input.kind = 'ranking'
+left join input as baseline_input
+    on
+        comparison.ordinal = baseline_input.ordinal
+        and comparison.baseline = baseline_input.name
+        and baseline_input.kind = 'ranking'
+left join metric
+    on
+        comparison.ordinal = metric.ordinal
+        and comparison.metric = metric.metric
+where
+    comparison.family = 'primary'
+    and comparison.p_adjusted is not null
+    and comparison.differing > 0
+    and coalesce(comparison.conclusion, '') <> 'not_testable'

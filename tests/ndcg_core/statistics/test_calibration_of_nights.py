@@ -1,0 +1,25 @@
+"""The simulation of nights (docs/calibration.md) with few repetitions, and that it would notice a fault."""
+
+import pytest
+
+from benchmarks import simulate_nights as nights
+from ndcg_core.statistics import over_time
+
+SEED = 7
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+
+
+def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges() -> None:
+    rows = [row for place in range(len(nights.measurements())) for row in nights.measured(place, SEED, quick=True)]
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    assert sum(row.accepted is not None for row in rows) == 15
+
+
+def test_looks_that_spend_too_much_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nights, "spent", lambda alpha, look: alpha)
+    monkeypatch.setattr(over_time, "spent", lambda alpha, look: alpha)
+    rows = [*nights.measured(2, SEED, quick=True), *nights.measured(14, SEED, quick=True)]
+    assert [row.what for row in rows if not row.holds(errors=3)] == [
+        "any night of a year, monitor",
+        "false discovery rate, ledger",
+    ]
