@@ -123,7 +123,7 @@ IntervalMethod = Annotated[
 ]
 Resampling = Annotated[
     str | None,
-    of_statistics(metavar="METHOD", help="sign-flip, or bootstrap for skewed differences. (default sign-flip)"),
+    of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both: what both find. (default both)"),
 ]
 Exploratory = Annotated[
     str | None,

@@ -45,7 +45,7 @@ def compare(
     resamples: int = 10_000,
     seed: int = 1935,
     interval: Literal["t", "bca"] = "t",
-    resampling: Literal["sign-flip", "bootstrap"] = "sign-flip",
+    resampling: Literal["both", "sign-flip", "bootstrap"] = "both",
     exploratory: Literal["benjamini-hochberg", "max-t"] = "benjamini-hochberg",
     weighted: bool | None = None,
     cluster_prefix: str | None = None,

@@ -38,8 +38,8 @@ class Statistics(Model):
         None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
     )
     interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
-    resampling: Literal["sign-flip", "bootstrap"] = Field(
-        "sign-flip", description="What max-T families are resampled by: flips, or the studentised bootstrap."
+    resampling: Literal["both", "sign-flip", "bootstrap"] = Field(
+        "both", description="What max-T families are resampled by: flips, or the studentised bootstrap."
     )
     exploratory: Literal["benjamini-hochberg", "max-t"] = Field(
         "benjamini-hochberg", description="How p is adjusted in families that only suggest where to look."

@@ -14,7 +14,14 @@ from ndcg_ab.errors import shown
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY
 from ndcg_ab.evaluation.sampling import PLAIN, Sampling
-from ndcg_core.statistics.comparison import Column, Comparison, Procedure, check_guardrails, compare_families
+from ndcg_core.statistics.comparison import (
+    Column,
+    Comparison,
+    Procedure,
+    Resampling,
+    check_guardrails,
+    compare_families,
+)
 from ndcg_core.statistics.verdict import Obstacle
 
 QueryIds = tuple[str, ...]
@@ -72,9 +79,13 @@ def compare_columns(
 
 
 def compare_apart(
-    families: Mapping[str, Sequence[Column]], evaluation: Evaluation, *, exploratory: bool = False
+    families: Mapping[str, Sequence[Column]],
+    evaluation: Evaluation,
+    *,
+    exploratory: bool = False,
+    resampling: Resampling | None = None,
 ) -> list[list[Comparison]]:
-    """Every family by itself, with the evaluation's settings."""
+    """Every family by itself, with the evaluation's settings; resampling: in the place of the evaluation's."""
     settings = evaluation.statistics
     procedure: Procedure = settings.exploratory if exploratory else "max-t"
     columns = next(iter(families.values()), ())
@@ -88,7 +99,7 @@ def compare_apart(
         exploratory=exploratory,
         least_queries=evaluation.slices.smallest if columns and columns[0].attribute else 2,
         interval_method=settings.interval,
-        resampling=settings.resampling,
+        resampling=resampling or settings.resampling,
     )
 
 

@@ -50,7 +50,7 @@ __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_fami
 DEFAULT_ALPHA = 0.05
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
-Resampling = Literal["sign-flip", "bootstrap"]
+Resampling = Literal["both", "sign-flip", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ def compare_family(
     procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
         for a quick look: the t test with Holm's adjustment, no flips.
     resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
-        studentised one, which asks for a mean of 0 alone (`ndcg_core.statistics.bootstrap_max_t`).
+        studentised one, which asks for a mean of 0 alone (`ndcg_core.statistics.bootstrap_max_t`). `both`: the larger
+        p_adjusted of the two, in families that decide (not exploratory) of at most 500 columns and 1,000 units.
     least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
     p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
     queries, on the other columns or on their queries, nor on workers.
@@ -147,7 +148,10 @@ def compare_families(
         results = max_t(chosen, alpha, seed, resamples, workers)
         if not exploratory:
             pairs = zip(chosen, results, strict=True)
-            results = [with_second(*own, tested, alpha, seed, resamples, workers) for own, tested in pairs]
+            decides = resampling == "both"
+            results = [
+                with_second(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs
+            ]
     else:
         results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     found = []
@@ -241,7 +245,7 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        second_p_adjusted=test.second if test else None,
+        second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
     )
 

@@ -19,7 +19,8 @@ from ndcg_core.statistics.sign_flip import SignFlip, raise_down_the_order, sign_
 from ndcg_core.statistics.simultaneous import simultaneous_quantiles
 from ndcg_core.statistics.verdict import TESTABLE, Reaches, Tested
 
-SECOND_COLUMNS, SECOND_UNITS = 50, 1_000
+FLIPS, BOOTSTRAP = "the sign-flip test", "the studentised bootstrap"
+SECOND_COLUMNS, SECOND_UNITS = 500, 1_000
 """The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
 
 
@@ -163,12 +164,32 @@ def with_second(
     seed: int,
     resamples: int,
     workers: int | None,
+    *,
+    decides: bool,
 ) -> list[Tested]:
-    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`."""
+    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`.
+
+    decides: whether a difference is shown only where both find it: p_adjusted is the larger, the reaches the wider.
+    """
     if not family or len(family) > SECOND_COLUMNS or len(union(family)) > SECOND_UNITS:
         return tested
     other = bootstrapped(family, of, alpha, seed, resamples, workers)
-    return [replace(each, second=row.p_adjusted) for each, row in zip(tested, other, strict=True)]
+    if decides:
+        return [_of_both(flipped, drawn) for flipped, drawn in zip(tested, other, strict=True)]
+    return [replace(each, second=(BOOTSTRAP, row.p_adjusted)) for each, row in zip(tested, other, strict=True)]
+
+
+def _of_both(flipped: Tested, drawn: Tested) -> Tested:
+    smaller, larger = sorted((flipped.p_adjusted, drawn.p_adjusted))
+    pairs = zip(flipped.reaches, drawn.reaches, strict=True)
+    return replace(
+        flipped,
+        p_adjusted=larger,
+        procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
+        certain=flipped.certain and larger == flipped.p_adjusted,
+        reaches=Reaches(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
+        second=(FLIPS if flipped.p_adjusted == smaller else BOOTSTRAP, smaller),
+    )
 
 
 def _levels(alpha: float) -> tuple[float, ...]:

@@ -134,7 +134,7 @@ class Tested:
 
     p_value, p_adjusted, procedure: see `ndcg_core.statistics.comparison.Comparison`. certain: whether p_adjusted has no
     Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. second: the bootstrap's p_adjusted, where it was looked at beside the flips.
+    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well.
     """
 
     p_value: float
@@ -143,7 +143,7 @@ class Tested:
     certain: bool
     reaches: Reaches = ALONE
     factor: float = 1.0
-    second: float | None = None
+    second: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +288,11 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")
-    if facts.differing >= least and (second := facts.test.second) is not None:
-        is_found = second <= facts.alpha
+    if facts.differing >= least and facts.test.second is not None:
+        name, p_adjusted = facts.test.second
+        is_found = p_adjusted <= facts.alpha
         if is_found != (facts.test.p_adjusted <= facts.alpha):
-            found.append(f"the studentised bootstrap finds {'a' if is_found else 'no'} difference (p = {second:.4f})")
+            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
     return tuple(found)
 
 

@@ -44,7 +44,7 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "seed": DEFAULT_SEED,
         "smallest_effect": None,
         "interval": "t",
-        "resampling": "sign-flip",
+        "resampling": "both",
         "exploratory": "benjamini-hochberg",
         "weighted": None,
         "clustered": None,
