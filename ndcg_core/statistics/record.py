@@ -75,8 +75,8 @@ class Comparison:
     clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
     mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
         before, whose mde it is.
-    second_p_adjusted: of the studentised bootstrap, in (0, 1], where p_adjusted is that of flips and the family decides
-        and is small; else None.
+    second_p_adjusted: in (0, 1], where flips and studentised bootstrap are both asked: the smaller adjusted p, if
+        p_adjusted is the larger, else the bootstrap's; None where one is asked alone.
     selection: of the candidate with the largest difference among several, on a metric that decides; else None.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
