@@ -20,12 +20,11 @@ from ndcg_core.statistics.estimates import (
     Moments,
     effective_number,
     interval,
-    lower_bound,
     mean_difference,
     minimal_detectable_effect,
-    not_worse_p_value,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.guardrails import GAFFKE, Bound, bound_of, guardrail_notes, guardrail_verdict
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
 from ndcg_core.statistics.procedures import false_discovery, max_t, preview
 from ndcg_core.statistics.record import Clusters, Comparison
@@ -34,7 +33,6 @@ from ndcg_core.statistics.verdict import (
     SMALL_SAMPLE,
     Facts,
     Tested,
-    guardrail_verdict,
     notes,
     verdict,
 )
@@ -147,10 +145,12 @@ def check_guardrails(
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
-    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail of a candidate
-    must hold, and that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
-    Over several candidates nothing is adjusted.
-    Raises ValueError as `compare_family`, and for a column without smallest_effect.
+    One-sided (non-inferiority), declared before the run, by Gaffke's bound for bounded differences, which rare harm
+    cannot pass, or by Student's t where a column's largest_loss is infinite (`ndcg_core.statistics.guardrails`). They
+    are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
+    one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
+    Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
+    -largest_loss.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
@@ -163,16 +163,24 @@ def check_guardrails(
     found = []
     for pairs in paired:
         of = moments_of(pairs)
-        test = None
+        test = bound = None
         if of is not None and pairs.column.smallest_effect is not None:
-            p_value = not_worse_p_value(of, pairs.column.smallest_effect)
-            test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
-        found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
+            bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
+            name = "Gaffke's bound" if bound.method == GAFFKE else "t"
+            test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
+        found.append(_comparison(pairs, of, test, size, settings, guardrail=True, bound=bound))
     return found
 
 
 def _comparison(
-    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, *, guardrail: bool = False
+    pairs: Paired,
+    of: Moments | None,
+    test: Tested | None,
+    size: int,
+    settings: _Settings,
+    *,
+    guardrail: bool = False,
+    bound: Bound | None = None,
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
@@ -187,7 +195,7 @@ def _comparison(
     mean = of.mean if of else mean_of(pairs)
     together = test.together if test else None
     clusters = _clusters(pairs)
-    concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
+    concluded = guardrail_verdict(facts, bound) if guardrail else verdict(facts)
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -204,7 +212,9 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
+        notes=guardrail_notes(facts, bound)
+        + notes(facts, skewed=skewed, guardrail=guardrail)
+        + _weight_note(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -219,7 +229,7 @@ def _comparison(
         interval_method=settings.interval_method,
         simultaneous_low=together.low if together else None,
         simultaneous_high=together.high if together else None,
-        lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
+        lower_bound=bound.low if bound else None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
         descriptive=described,
@@ -229,6 +239,8 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
+        bound_method=bound.method if bound else None,
+        needed=bound.needed if bound else None,
     )
 
 
