@@ -78,8 +78,11 @@ def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
     elif len(rows) > 1:
         shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
     if same:
-        others = f"; the other {len(rows) - len(same)} shown to be not worse" if len(rows) > len(same) else ""
-        shown = "; ".join(described(row) for row in same) + others
+        shown = f"the one comparison is {same[0].verdict}"
+        if len(rows) > 1:
+            shown = (
+                f"all {len(rows)} comparisons are shown to be not worse than their margins, or identical ({len(same)})"
+            )
     return rows_result(name, failed, shown)
 
 

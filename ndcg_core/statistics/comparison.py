@@ -53,6 +53,7 @@ class _Settings:
     resamples: int
     interval_method: IntervalMethod
     least_queries: int = 2
+    guardrail: bool = False
 
 
 def compare_family(
@@ -159,7 +160,7 @@ def check_guardrails(
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
     size = sum(moments_of(pairs) is not None for pairs in paired)
-    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
     found = []
     for pairs in paired:
         of = moments_of(pairs)
@@ -168,34 +169,24 @@ def check_guardrails(
             bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
             name = "Gaffke's bound" if bound.method == GAFFKE else "t"
             test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
-        found.append(_comparison(pairs, of, test, size, settings, guardrail=True, bound=bound))
+        found.append(_comparison(pairs, of, test, size, settings, bound))
     return found
 
 
 def _comparison(
-    pairs: Paired,
-    of: Moments | None,
-    test: Tested | None,
-    size: int,
-    settings: _Settings,
-    *,
-    guardrail: bool = False,
-    bound: Bound | None = None,
+    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, bound: Bound | None = None
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
     facts = _facts(pairs, of, between, test, settings)
     described = _described(pairs, of, settings) if of else None
-    skewed = (
-        described is not None
-        and described.skewness is not None
-        and is_skewed(described.skewness, len(pairs.units.names))
-    )
+    skewness = described.skewness if described else None
+    skewed = skewness is not None and is_skewed(skewness, len(pairs.units.names))
     mean = of.mean if of else mean_of(pairs)
     together = test.together if test else None
     clusters = _clusters(pairs)
-    concluded = guardrail_verdict(facts, bound) if guardrail else verdict(facts)
+    concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -213,7 +204,7 @@ def _comparison(
         mde=facts.mde,
         conclusion=concluded.kind,
         notes=guardrail_notes(facts, bound)
-        + notes(facts, skewed=skewed, guardrail=guardrail)
+        + notes(facts, skewed=skewed, guardrail=settings.guardrail)
         + _weight_note(pairs, of),
         family=settings.family,
         family_size=size,

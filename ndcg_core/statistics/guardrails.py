@@ -57,7 +57,7 @@ def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
         bounded.not_worse_p_value(values, margin, worst, shares),
         bounded.lower_bound(values, alpha, worst, shares),
         GAFFKE,
-        bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
+        of.mean < -margin and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
         needed,
     )
 
