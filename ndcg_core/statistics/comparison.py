@@ -7,7 +7,7 @@ effect from Student's t (`ndcg_core.statistics.estimates`); the verdict's rules 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -169,7 +169,8 @@ def check_guardrails(
             bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
             name = "Gaffke's bound" if bound.method == GAFFKE else "t"
             test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
-        found.append(_comparison(pairs, of, test, size, settings, bound))
+        row = _comparison(pairs, of, test, size, settings, bound)
+        found.append(replace(row, bound_method=bound.method, needed=bound.needed) if bound else row)
     return found
 
 
@@ -230,8 +231,6 @@ def _comparison(
         least_queries=settings.least_queries,
         flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
         clusters=clusters,
-        bound_method=bound.method if bound else None,
-        needed=bound.needed if bound else None,
     )
 
 
