@@ -10,15 +10,16 @@ from typing import Any, Literal
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from ndcg_ab.config.hints import closest, plain_number
+from ndcg_ab.config.by_metric import margin, margins, ranges, read_metric
+from ndcg_ab.config.hints import closest
 from ndcg_ab.config.operation import EngineChoice, GivenPath, Model, Prefect, Resources, Retention, Schedule, Tracking
 from ndcg_ab.config.plain_secrets import with_marks
-from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
+from ndcg_ab.config.scores import ScoresSource, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import from_mapping, parse
+from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -57,6 +58,10 @@ class Statistics(Model):
         min_length=1,
         description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
     )
+    ranges: dict[str, tuple[float, float]] = Field(
+        default_factory=dict,
+        description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
+    )
     all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
     preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
 
@@ -81,6 +86,11 @@ class Statistics(Model):
     @classmethod
     def _canonical_effects(cls, value: Any) -> Any:
         return margins(value) if isinstance(value, dict) else None if value is None else margin(value)
+
+    @field_validator("ranges", mode="before")
+    @classmethod
+    def _canonical_ranges(cls, value: Any) -> Any:
+        return ranges(value) if isinstance(value, dict) else value
 
 
 class Slices(Model):
@@ -126,38 +136,6 @@ class Gate(Model):
 
 def read_source(value: Any) -> Any:
     return {"file": value} if isinstance(value, str | Path) else value
-
-
-def read_metric(value: Any) -> str:
-    if READING_SCORES.get():
-        return other_metric(value)
-    if isinstance(value, str):
-        return parse(value).name
-    if isinstance(value, dict):
-        return from_mapping(value).name
-    raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
-
-
-def margin(value: Any) -> float:
-    """A difference that matters: a number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        meant = plain_number(str(value))
-        raise ValueError(f"{value!r}: must be a number above 0{f'; write {meant}' if meant else ''}")
-    return float(value)
-
-
-def margins(value: dict[Any, Any]) -> dict[str, float]:
-    """Canonical metric name -> difference."""
-    found: dict[str, float] = {}
-    for key, number in value.items():
-        name = read_metric(key)
-        if name in found:
-            raise ValueError(f"{name} is named twice")
-        try:
-            found[name] = margin(number)
-        except ValueError as error:
-            raise ValueError(f"{key}: {error}") from None
-    return found
 
 
 class Evaluation(Model):
@@ -349,6 +327,9 @@ class Evaluation(Model):
                     raise ValueError(
                         f"gate.no_drop: {name}: is none of the primary metrics ({', '.join(self.metrics)}); name one"
                     )
+        for name in self.statistics.ranges:
+            if name not in given:
+                raise ValueError(f"statistics.ranges: {name}: is none of the metrics ({', '.join(given)}); take it out")
         if isinstance(self.statistics.smallest_effect, dict):
             for name in self.statistics.smallest_effect:
                 if name not in (*self.metrics, *self.secondary_metrics):
@@ -372,14 +353,15 @@ class Evaluation(Model):
 
     @property
     def primary_metrics(self) -> list[Metric]:
-        return [self._metric(name) for name in self.metrics]
+        return [self.metric_named(name) for name in self.metrics]
 
     @property
     def metric_list(self) -> list[Metric]:
         """Every metric to score: the primary ones, the secondary ones, the guardrails."""
-        return [self._metric(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
+        return [self.metric_named(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
-    def _metric(self, name: str) -> Metric:
+    def metric_named(self, name: str) -> Metric:
+        """A metric of the evaluation by its name."""
         return GivenMetric(given=name) if self.scores else parse(name)
 
     @property

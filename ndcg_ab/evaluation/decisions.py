@@ -55,7 +55,7 @@ def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence
     verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named.
     """
     own = [row for row in comparisons if row.candidate == candidate]
-    margins = [row for row in own if row.family in (GUARDRAILS, GATE) and not row.conclusion.holds_margin]
+    margins = [row for row in own if row.family in (GUARDRAILS, GATE) and row.conclusion.fails_margin]
     primary = [row for row in own if row.family == PRIMARY]
     regressed = [row for row in primary if row.conclusion is Verdict.REGRESSED]
     if margins or failures or regressed:

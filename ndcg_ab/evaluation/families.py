@@ -1,8 +1,9 @@
 """Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import InputError, shown
 from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY
+from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_ab.evaluation.sampling import PLAIN, Sampling
 from ndcg_core.statistics.comparison import (
     Column,
@@ -22,6 +23,7 @@ from ndcg_core.statistics.comparison import (
     check_guardrails,
     compare_families,
 )
+from ndcg_core.statistics.flips import TIE_TOLERANCE
 from ndcg_core.statistics.verdict import Obstacle
 
 QueryIds = tuple[str, ...]
@@ -46,14 +48,16 @@ def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list
         return []
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
-    guarded = [column for column in columns if column.metric in evaluation.guardrails]
+    guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
     found = compare_columns(primary, evaluation, PRIMARY)
     found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
     found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
     found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
-    for attribute in evaluation.slices.by:
-        sliced = slice_columns(engine, evaluation, sampling, attribute)
-        found += compare_columns(sliced, evaluation, slices_by(attribute), exploratory=True)
+    sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
+    for attribute, parts in sliced.items():
+        found += compare_columns(parts, evaluation, slices_by(attribute), exploratory=True)
+    if evaluation.gate is not None and evaluation.gate.slice_regression is not None:
+        found += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
         found += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
     return found
@@ -62,7 +66,28 @@ def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list
 def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
     """The columns that the gate holds to a margin of its own."""
     margins = evaluation.gate.not_worse if evaluation.gate else {}
-    return [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
+    found = [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
+    return guarded_columns(found, evaluation)
+
+
+def guarded_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
+    """The columns with what one query can lose, from the declared range of a metric or from that of its measure.
+
+    InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's.
+    """
+    found = []
+    for column in columns:
+        seen = float(np.abs(column.differences).max(initial=0.0)) - TIE_TOLERANCE
+        declared = evaluation.statistics.ranges.get(column.metric)
+        if declared is not None and seen > declared[1] - declared[0]:
+            raise InputError(
+                f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
+                f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
+            )
+        known = evaluation.metric_named(column.metric).traits.is_bounded and seen <= 1
+        loss = declared[1] - declared[0] if declared is not None else 1.0 if known else math.inf
+        found.append(replace(column, largest_loss=loss))
+    return found
 
 
 def slices_by(attribute: str) -> str:
@@ -230,6 +255,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 row
                 for row in comparisons
                 if (row.attribute, row.candidate, row.metric) == (attribute, candidate, metric)
+                and row.family != SLICE_GATE
                 and row.p_adjusted is not None
             ]
             if len(parts) > 1 and (problem := contradiction(whole, parts)):

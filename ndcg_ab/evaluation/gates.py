@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ndcg_ab.config.model import Evaluation, Gate
 from ndcg_ab.evaluation.decisions import GUARDRAILS_GATE, NO_REGRESSION, NOT_WORSE
 from ndcg_ab.evaluation.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, percent_below, queries_text, signed
+from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -32,8 +32,11 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         limit = gate.slice_regression
         worse = [
             row
-            for row in outcome.slices
-            if row.conclusion is Verdict.REGRESSED and row.difference is not None and row.difference < -limit
+            for row in outcome.comparisons
+            if row.family == SLICE_GATE
+            and row.conclusion is Verdict.REGRESSED
+            and row.difference is not None
+            and row.difference < -limit
         ]
         messages = [f"{row.attribute} {row.slice}: {described(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
@@ -62,14 +65,24 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
 
 
 def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
-    """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin."""
+    """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin.
+
+    A pair without any difference passes: it shows no loss, and what it does not rule out is said.
+    """
     rows = [row for row in outcome.comparisons if row.family == family]
-    failed = [row for row in rows if not row.conclusion.holds_margin]
+    failed = [row for row in rows if row.conclusion.fails_margin]
+    same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
     shown = "the one comparison is shown to be not worse than its margin"
     if not rows:
         shown = "there is no candidate to compare"
     elif len(rows) > 1:
         shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
+    if same:
+        shown = f"the one comparison is {same[0].verdict}"
+        if len(rows) > 1:
+            shown = (
+                f"all {len(rows)} comparisons are shown to be not worse than their margins, or identical ({len(same)})"
+            )
     return rows_result(name, failed, shown)
 
 

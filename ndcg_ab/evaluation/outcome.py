@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
-from ndcg_ab.evaluation.phrases import MAIN, PAIRS
+from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
@@ -163,7 +163,7 @@ class Outcome:
 
     @property
     def slices(self) -> list[Comparison]:
-        return [row for row in self.comparisons if row.attribute is not None]
+        return [row for row in self.comparisons if row.attribute is not None and row.family != SLICE_GATE]
 
     @property
     def pairs(self) -> list[Comparison]:

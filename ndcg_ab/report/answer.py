@@ -47,8 +47,8 @@ class Kind(NamedTuple):
 
 
 def mark(comparison: Comparison) -> str:
-    """▲ improved, ▼ regressed, ✓ and ✗ of guardrails, ● any other."""
-    if comparison.family in (GUARDRAILS, GATE):
+    """▲ improved, ▼ regressed, ✓ and ✗ of guardrails, ● any other, such as a guardrail on identical results."""
+    if comparison.family in (GUARDRAILS, GATE) and comparison.conclusion is not Verdict.IDENTICAL:
         return "✓" if comparison.conclusion.holds_margin else "✗"
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
@@ -56,7 +56,7 @@ def mark(comparison: Comparison) -> str:
 def holds(comparison: Comparison) -> bool | None:
     """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
     if comparison.family == GUARDRAILS:
-        return comparison.conclusion.holds_margin
+        return None if comparison.conclusion is Verdict.IDENTICAL else comparison.conclusion.holds_margin
     if comparison.conclusion.is_harm:
         return False
     return True if comparison.conclusion is Verdict.IMPROVED else None

@@ -121,5 +121,5 @@ def told(result: CompareResult) -> Iterator[str]:
 def fails(row: Comparison) -> bool:
     """Whether a comparison is what a gate asks for and does not get."""
     if row.family in (GUARDRAILS, GATE):
-        return not row.conclusion.holds_margin
+        return row.conclusion.fails_margin
     return row.family == PRIMARY and row.conclusion is Verdict.REGRESSED

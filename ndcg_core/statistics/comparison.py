@@ -23,13 +23,12 @@ from ndcg_core.statistics.estimates import (
     effective_number,
     interval,
     interval_reaching,
-    lower_bound,
     mean_difference,
     minimal_detectable_effect,
-    not_worse_p_value,
     reach_alone,
 )
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.guardrails import GAFFKE, Bound, bound_of, guardrail_notes, guardrail_verdict
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
 from ndcg_core.statistics.procedures import bootstrapped, false_discovery, max_t, preview, with_second
 from ndcg_core.statistics.record import Clusters, Comparison, Selection
@@ -39,7 +38,6 @@ from ndcg_core.statistics.verdict import (
     Facts,
     Tested,
     Verdict,
-    guardrail_verdict,
     notes,
     verdict,
 )
@@ -62,6 +60,7 @@ class _Settings:
     resamples: int
     interval_method: IntervalMethod
     least_queries: int = 2
+    guardrail: bool = False
 
 
 def compare_family(
@@ -169,10 +168,12 @@ def check_guardrails(
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
-    One-sided t tests (non-inferiority), declared before the run. They are not adjusted: every guardrail of a candidate
-    must hold, and that all hold by mistake is no likelier than that one does (R. L. Berger, Technometrics 24, 1982).
-    Over several candidates nothing is adjusted.
-    Raises ValueError as `compare_family`, and for a column without smallest_effect.
+    One-sided (non-inferiority), declared before the run, by Gaffke's bound for bounded differences, which rare harm
+    cannot pass, or by Student's t where a column's largest_loss is infinite (`ndcg_core.statistics.guardrails`). They
+    are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
+    one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
+    Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
+    -largest_loss.
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
@@ -181,29 +182,31 @@ def check_guardrails(
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
     size = sum(moments_of(pairs) is not None for pairs in paired)
-    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t")
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
     found = []
     for pairs in paired:
         of = moments_of(pairs)
-        test = None
+        test = bound = None
         if of is not None and pairs.column.smallest_effect is not None:
-            p_value = not_worse_p_value(of, pairs.column.smallest_effect)
-            test = Tested(p_value, p_value, "one-sided t, every guardrail must hold", True)
-        found.append(_comparison(pairs, of, test, size, settings, guardrail=True))
+            bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
+            name = "Gaffke's bound" if bound.method == GAFFKE else "t"
+            test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
+        row = _comparison(pairs, of, test, size, settings, bound)
+        found.append(replace(row, bound_method=bound.method, needed=bound.needed) if bound else row)
     return found
 
 
 def _comparison(
-    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, *, guardrail: bool = False
+    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, bound: Bound | None = None
 ) -> Comparison:
     column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
     wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     between = _interval(pairs, of, settings) if of else None
-    facts = _facts(pairs, of, test, 1 if guardrail else size, settings)
+    facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
     described = _described(pairs, of, settings) if of else None
     skewed = _is_skewed(pairs, described)
     clusters = _clusters(pairs)
-    concluded = guardrail_verdict(facts) if guardrail else verdict(facts)
+    concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
     return Comparison(
         baseline=column.baseline,
         candidate=column.candidate,
@@ -220,7 +223,9 @@ def _comparison(
         p_adjusted=test.p_adjusted if test else None,
         mde=facts.mde,
         conclusion=concluded.kind,
-        notes=notes(facts, skewed=skewed, guardrail=guardrail) + _weight_note(pairs, of),
+        notes=guardrail_notes(facts, bound)
+        + notes(facts, skewed=skewed, guardrail=settings.guardrail)
+        + _weight_note(pairs, of),
         family=settings.family,
         family_size=size,
         procedure=test.procedure if test else "not tested",
@@ -235,7 +240,7 @@ def _comparison(
         interval_method=settings.interval_method,
         simultaneous_low=facts.together.low if facts.together else None,
         simultaneous_high=facts.together.high if facts.together else None,
-        lower_bound=lower_bound(of, settings.alpha) if of and guardrail else None,
+        lower_bound=bound.low if bound else None,
         effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
         unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
         descriptive=described,

@@ -36,6 +36,8 @@ class Column:
         None where every query is one. Given for every column of a family, or for none.
     attribute, slice: the queries' attribute and its value, where the column holds one slice of the queries.
     smallest_effect: the smallest difference that matters, > 0, in the metric's unit; for a guardrail its margin.
+    largest_loss: how much one query can lose at most, > 0: 1 for metrics within [0, 1], math.inf where it is not known.
+        Guardrails alone ask for it.
     """
 
     baseline: str
@@ -49,6 +51,7 @@ class Column:
     attribute: str | None = None
     slice: str | None = None
     smallest_effect: float | None = None
+    largest_loss: float = 1.0
 
     def __str__(self) -> str:
         part = f", {self.attribute} {self.slice!r}" if self.attribute else ""

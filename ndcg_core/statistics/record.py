@@ -47,8 +47,8 @@ class Comparison:
         query.
     low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
         for the family; None for n < 2.
-    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail the one-sided t test's and of a preview the t test's, in
-        [0, 1]; None where not tested.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, and of a preview the t test's,
+        in [0, 1]; None where not tested.
     p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
     mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
         n < 2 and where the differences do not vary.
@@ -78,6 +78,10 @@ class Comparison:
     second_p_adjusted: in (0, 1], where flips and studentised bootstrap are both asked: the smaller adjusted p, if
         p_adjusted is the larger, else the bootstrap's; None where one is asked alone.
     selection: of the candidate with the largest difference among several, on a metric that decides; else None.
+    bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
+        a query can lose; else None.
+    needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
+        where that is not known.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -126,6 +130,8 @@ class Comparison:
     mde_alone: float | None = None
     selection: Selection | None = None
     second_p_adjusted: float | None = None
+    bound_method: str | None = None
+    needed: int | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
@@ -143,6 +149,8 @@ class Comparison:
             mde=self.mde,
             smallest_effect=self.smallest_effect,
             is_clustered=self.clusters is not None,
+            units=self.clusters.count if self.clusters is not None else None,
+            needed=self.needed,
         )
 
     @property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from ndcg_core.statistics.estimates import Interval, Moments, not_worse_p_value
+from ndcg_core.statistics.estimates import Interval, Moments
 
 POWER = 0.8
 """The power at which the minimal detectable effect is stated."""
@@ -63,8 +63,13 @@ class Verdict(StrEnum):
 
     @property
     def holds_margin(self) -> bool:
-        """Whether a guardrail with it holds: not worse, or identical."""
-        return self in (Verdict.NOT_WORSE, Verdict.IDENTICAL)
+        """Whether it shows that a guardrail holds."""
+        return self is Verdict.NOT_WORSE
+
+    @property
+    def fails_margin(self) -> bool:
+        """Whether a gate fails on it: neither shown to be not worse, nor without any difference."""
+        return self not in (Verdict.NOT_WORSE, Verdict.IDENTICAL)
 
 
 class Size(StrEnum):
@@ -89,6 +94,8 @@ class Obstacle(StrEnum):
     """Not testable: no outcome of so few differing queries, or clusters, could reach alpha."""
     ZERO_VARIANCE = "zero_variance"
     """Undecided: the differences do not vary, so that no detectable effect can be stated."""
+    FEW_TO_RULE_OUT = "few_to_rule_out"
+    """Identical and may be worse, of guardrails: even without a difference so few queries could not rule out a loss."""
 
 
 class Conclusion(NamedTuple):
@@ -195,20 +202,6 @@ def verdict(facts: Facts) -> Conclusion:
     return Conclusion(Verdict.UNDECIDED, underpowered=margin is not None and facts.mde > margin)
 
 
-def guardrail_verdict(facts: Facts) -> Conclusion:
-    """One-sided, declared before the run: is the candidate not worse than the margin?
-
-    The t test has no least p, so that a guardrail can be judged where only few queries differ.
-    """
-    if facts.test is None:
-        return _without_test(facts)
-    if facts.differing == 0:
-        return Conclusion(Verdict.IDENTICAL)
-    assert facts.of is not None and facts.smallest_effect is not None
-    holds = not_worse_p_value(facts.of, facts.smallest_effect) < facts.alpha
-    return Conclusion(Verdict.NOT_WORSE if holds else Verdict.MAY_BE_WORSE)
-
-
 def sentence(
     conclusion: Conclusion,
     *,
@@ -218,10 +211,14 @@ def sentence(
     mde: float | None = None,
     smallest_effect: float | None = None,
     is_clustered: bool = False,
+    units: int | None = None,
+    needed: int | None = None,
 ) -> str:
     """A conclusion in words, such as ``improved, by more than 0.02``; the same wherever it is shown.
 
-    The numbers: see `Facts`. Raises ValueError where the words need a smallest_effect and there is none.
+    The numbers: see `Facts`. units: queries or clusters, queries by default. needed: units without a difference that
+    would rule out a loss of the smallest_effect.
+    Raises ValueError where the words need a smallest_effect and there is none.
     """
     kind, size, underpowered, obstacle = conclusion
     if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
@@ -234,6 +231,10 @@ def sentence(
             return f"equivalent within ±{margin}"
         case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
             return f"{_WORDS[kind]} {margin}"
+        case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
+            many = "clusters" if is_clustered else "queries"
+            count = queries if units is None else units
+            return f"identical ({count} {many}; {needed} needed to rule out a loss of {margin})"
         case Verdict.IDENTICAL:
             return "identical"
         case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
@@ -261,7 +262,8 @@ def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: 
     if kind is Verdict.NOT_TESTABLE:
         return "not testable"
     if kind is not Verdict.UNDECIDED:
-        found = sentence(conclusion, queries=0, differing=0, smallest_effect=smallest_effect)
+        plain = conclusion._replace(obstacle=None)
+        found = sentence(plain, queries=0, differing=0, smallest_effect=smallest_effect)
         return found.replace("by more than", ">").replace("smaller than", "<")
     if mde is None or obstacle is Obstacle.ZERO_VARIANCE:
         return "undecided (zero variance)"
@@ -275,8 +277,6 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
         return ()
     found = []
     least = 1 if guardrail else least_differing(facts.alpha)
-    if guardrail and facts.smallest_effect is not None and facts.test.p_value > 1 - facts.alpha:
-        found.append(f"shown to be worse than {facts.smallest_effect:g}")
     if facts.of is not None and facts.of.deviation == 0:
         found.append("zero variance")
     if least <= facts.differing < SMALL_SAMPLE:
@@ -307,7 +307,8 @@ def readable(effect: float, margin: float | None = None) -> str:
     return f"{effect:.{decimals}f}"
 
 
-def _without_test(facts: Facts) -> Conclusion:
+def untested(facts: Facts) -> Conclusion:
+    """Why there is no test."""
     if facts.queries < facts.least_queries:
         return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
     alone = facts.clusters == 1
@@ -316,7 +317,7 @@ def _without_test(facts: Facts) -> Conclusion:
 
 def _untestable(facts: Facts) -> Conclusion | None:
     if facts.test is None:
-        return _without_test(facts)
+        return untested(facts)
     if facts.differing == 0:
         return Conclusion(Verdict.IDENTICAL)
     if facts.differing < least_differing(facts.alpha):

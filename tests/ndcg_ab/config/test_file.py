@@ -50,6 +50,7 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "clustered": None,
         "cluster_prefix": None,
         "all_pairs": False,
+        "ranges": {},
         "preview": False,
     }
     assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
@@ -67,11 +68,12 @@ systems:
   - {name: new, python: "search.engine:find", arguments: {depth: 5, options: {fast: true}}, version: 2026-11-20}
 baseline: new
 metrics: [rr]
-secondary_metrics: [recall@5]
+secondary_metrics: [recall@5, dcg@10]
 guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
 statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
-             exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true, all_pairs: true, preview: true}
+             exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true,
+             ranges: {dcg@10: [0, 20]}, all_pairs: true, preview: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -85,7 +87,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
     assert new == PythonSource(python="search.engine:find", arguments={"depth": 5, "options": {"fast": True}})
     assert [system.version for system in found.systems] == ["v1", "2026-11-20"], "a date needs no quotes"
     assert found.baseline_name == "new"
-    assert (found.secondary_metrics, found.guardrails) == (["recall@5"], {"ndcg@3": 0.1})
+    assert (found.secondary_metrics, found.guardrails) == (["recall@5", "dcg@10"], {"ndcg@3": 0.1})
     assert (found.slices.by, found.slices.smallest) == (["language"], 10)
     tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
     tests["resampling"] = "bootstrap"
@@ -96,6 +98,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
         "clustered": True,
         "all_pairs": True,
         "preview": True,
+        "ranges": {"dcg@10": (0, 20)},
     }
     assert found.statistics.model_dump() == tests | rest
     assert (found.mlflow.tracking_uri, found.mlflow.experiment) == ("http://here", "x")
@@ -200,6 +203,14 @@ WRONG = {
     "gate.slice_regression: there are no slices to look at; name attributes with `slices.by`": with_keys(
         gate={"slice_regression": 0.1}
     ),
+    "statistics.ranges: dcg@5: is none of the metrics (ndcg@10); take it out": with_keys(
+        statistics={"ranges": {"dcg@5": [0, 1]}}
+    ),
+    "ndcg@10: [1, 0]: must be the lowest and the highest value, as [0, 1]": with_keys(
+        statistics={"ranges": {"ndcg@10": [1, 0]}}
+    ),
+    "ndcg@10: 3: must be the lowest and the highest value": with_keys(statistics={"ranges": {"ndcg@10": 3}}),
+    "ndcg@10 is named twice": with_keys(statistics={"ranges": {"ndcg@10": [0, 1], "nDCG@10": [0, 1]}}),
     "statistics.seed = True: must be a whole number": with_keys(statistics={"seed": True}),
     "statistics.resamples = 1.5: must be a whole number": with_keys(statistics={"resamples": 1.5}),
     "statistics.resamples = 10: must be 100 or more": with_keys(statistics={"resamples": 10}),

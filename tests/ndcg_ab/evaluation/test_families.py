@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.from_options import Files, Plan, evaluation_of
+from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.families import guarded_columns
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.pipeline import run_pipeline
 from ndcg_ab.flows.cli.app import app
@@ -113,7 +117,7 @@ def test_every_role_has_its_family(folder: Path) -> None:
     assert found == {
         "primary": {(4, "sign-flip, step-down max-T", False)},
         "secondary": {(2, by_rate, True)},
-        "guardrails": {(2, "one-sided t, every guardrail must hold", False)},
+        "guardrails": {(2, "one-sided Gaffke's bound, every guardrail must hold", False)},
         "slices by language": {(8, by_rate, True), (8, "not tested", True)},
         "all pairs": {(6, by_rate, True)},
     }
@@ -498,3 +502,53 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
     assert "Traceback" not in found.stderr
     for word in words:
         assert word in found.stderr
+
+
+# ---- what gates and guardrails ask for
+
+
+def test_a_gate_on_slices_has_one_family_over_all_attributes(folder: Path) -> None:
+    options = ["--metric", "ndcg@3", "--queries", "queries:plain.csv", "--smallest-slice", "6"]
+    options += ["--slice", "language", "--slice", "traffic"]
+    plain, gated = compare(folder, *options), compare(folder, *options, "--require", "slice_regression=0.9")
+    by = ("slices by language", "slices by traffic")
+    apart = [row for name in by for row in rows(plain, name)]
+    found = rows(gated, "slice gate")
+    assert apart == [row for name in by for row in rows(gated, name)]
+    assert not rows(plain, "slice gate")
+    assert [without(row, *FAMILY, *TOGETHER) for row in found] == [without(row, *FAMILY, *TOGETHER) for row in apart]
+    tested = [row for row in found if row["p_value"] is not None]
+    assert {row["family_size"] for row in found} == {len(tested)}
+    assert {(row["procedure"], row["exploratory"]) for row in tested} <= {
+        ("sign-flip, step-down max-T", False),
+        ("exact sign-flip, step-down max-T", False),
+    }
+
+
+@pytest.fixture
+def asked() -> Evaluation:
+    content = {"name": "x", "judgments": "j", "systems": [{"name": "old", "file": "o"}, {"name": "new", "file": "n"}]}
+    guardrails = {"recall@2": 0.2, "dcg@2": 0.2, "cg@2": 0.2}
+    return Evaluation(**content, guardrails=guardrails, statistics={"ranges": {"cg@2": [0, 3]}})
+
+
+@pytest.mark.parametrize(
+    ("metric", "difference", "loss"),
+    [("recall@2", -1.0, 1.0), ("recall@2", -1.5, math.inf), ("dcg@2", -0.5, math.inf), ("cg@2", -2.5, 3.0)],
+)
+def test_what_a_query_can_lose(asked: Evaluation, metric: str, difference: float, loss: float) -> None:
+    (found,) = guarded_columns([Column("old", "new", metric, ("q",), [difference])], asked)
+    assert found.largest_loss == loss
+
+
+def test_a_declared_range_that_the_values_leave_is_refused(asked: Evaluation) -> None:
+    with pytest.raises(InputError, match=r"ranges: cg@2: two values of one query are 4 apart, the range \[0.0, 3.0\]"):
+        guarded_columns([Column("old", "new", "cg@2", ("q",), [4.0])], asked)
+
+
+def test_the_range_of_a_guardrail_is_in_its_row(folder: Path) -> None:
+    guarded = rows(compare(folder, "--guardrail", "recall@2=0.2", "--guardrail", "dcg@2=0.2"), "guardrails")
+    recall, dcg = guarded[0], guarded[2]
+    assert (recall["bound_method"], recall["needed"]) == ("gaffke", 14)
+    assert (dcg["bound_method"], dcg["needed"]) == ("t", None)
+    assert "the metric's range is not known: rare harm may go unseen" in dcg["notes"]

@@ -20,8 +20,9 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import upgraded
 from ndcg_ab.evaluation.gates import check_gates, results
 from ndcg_ab.evaluation.outcome import GateResult, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
+from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Obstacle
 from tests.laboratory import in_order, outcome_of
 from tests.places import ROOT
 from tests.stores import with_store
@@ -127,8 +128,36 @@ ROWS = {
     ),
     "a guardrail on rankings that are identical": (
         {"guardrails": True},
-        with_rows(verdict("identical", 0.0, family=GUARDRAILS)),
-        [("guardrails", True, SHOWN)],
+        with_rows(verdict("identical", 0.0, family=GUARDRAILS, smallest_effect=0.01)),
+        [("guardrails", True, "the one comparison is identical")],
+    ),
+    "a guardrail on rankings that are identical, on too few queries to rule out harm": (
+        {"guardrails": True},
+        with_rows(
+            verdict(
+                "identical (8 queries; 299 needed to rule out a loss of 0.01)",
+                0.0,
+                family=GUARDRAILS,
+                smallest_effect=0.01,
+                needed=299,
+                obstacle=Obstacle.FEW_TO_RULE_OUT,
+            ),
+        ),
+        [
+            (
+                "guardrails",
+                True,
+                "the one comparison is identical (8 queries; 299 needed to rule out a loss of 0.01)",
+            )
+        ],
+    ),
+    "some are identical, the others hold": (
+        {"guardrails": True},
+        with_rows(
+            verdict("identical", 0.0, family=GUARDRAILS, smallest_effect=0.01),
+            verdict("not worse than 0.02", metric="rr", family=GUARDRAILS),
+        ),
+        [("guardrails", True, "all 2 comparisons are shown to be not worse than their margins, or identical (1)")],
     ),
     "no guardrail is configured": ({"guardrails": True}, night(), []),
     "not worse": (
@@ -174,13 +203,18 @@ ROWS = {
     ),
     "a slice regressed by more": (
         {"slice_regression": 0.05},
-        with_rows(verdict("regressed", attribute="language", slice="de")),
+        with_rows(verdict("regressed", attribute="language", slice="de", family=SLICE_GATE)),
         [("slice regression", False, "language de: new against old, ndcg@2: regressed (-0.1000)")],
     ),
     "a slice regressed by less": (
         {"slice_regression": 0.1},
-        with_rows(verdict("regressed", attribute="language", slice="de")),
+        with_rows(verdict("regressed", attribute="language", slice="de", family=SLICE_GATE)),
         [("slice regression", True, "no slice regressed by more than 0.1")],
+    ),
+    "a slice regressed, but only by itself: not among the slices of all attributes": (
+        {"slice_regression": 0.05},
+        with_rows(verdict("regressed", attribute="language", slice="de", family="slices by language")),
+        [("slice regression", True, "no slice regressed by more than 0.05")],
     ),
     "a slice may have regressed": (
         {"slice_regression": 0.05},

@@ -263,9 +263,9 @@ def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
     assert not any("gate" in line for line in printed(asked, 100))
 
 
-def test_a_guardrail_that_is_identical_holds(outcome: Outcome) -> None:
+def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: Outcome) -> None:
     row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
-    assert (mark(row), holds(row)) == ("✓", True)
+    assert (mark(row), holds(row)) == ("●", None)
     open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
     assert (mark(open_row), holds(open_row)) == ("✗", False)
 

@@ -36,7 +36,8 @@ WORSE: dict[str, tuple[dict[str, Any], str | None]] = {
 # the same, with the better ranking as the candidate
 BETTER: dict[str, tuple[dict[str, Any], str | None]] = {
     "an improvement": (ON, None),
-    "a margin": (ON | {"margin": 0.01}, None),
+    "a margin": (ON | {"margin": 0.1}, None),
+    "a margin that twenty queries cannot show": (ON | {"margin": 0.01}, "not worse: candidate against baseline, "),
     "a guardrail that may not hold": (ON | {"guardrails": {"recall@5": 0.05}}, "guardrails: candidate against"),
     "more that must hold": (ON | {"gate": {"judged": 0.99}}, "judged: "),
     "options of compare": (ON | {"queries": QUERIES, "slices": "language", "smallest_effect": 0.01}, None),

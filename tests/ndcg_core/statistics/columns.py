@@ -24,7 +24,9 @@ def compare(differences: Numbers, effect: float | None = None, **given: Any) -> 
 
 
 def guard(differences: Numbers, margin: float, **given: Any) -> Comparison:
-    (found,) = check_guardrails([column(differences, margin)], **given)
+    """given: what belongs to the column, and the family's settings."""
+    own = {name: given.pop(name) for name in ("weights", "clusters", "largest_loss") if name in given}
+    (found,) = check_guardrails([column(differences, margin, **own)], **given)
     return found
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import simulate_clusters
+import simulate_guardrails
 from scipy.special import ndtri
 
 from benchmarks import simulate
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics import estimates, procedures
+from ndcg_core.statistics import bounded, estimates, procedures
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
@@ -109,3 +110,24 @@ def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:
     assert [row for row in rows if not row.holds(errors=3)] == []
     alone = [row.measured for row in rows if "queries alone" in row.setting and "type-I" in row.what]
     assert min(alone) > 0.15
+
+
+def test_a_quick_run_of_guardrails_lies_within_the_ranges() -> None:
+    """Rare harm at the margin: the guardrail errs as seldom as it says, and Student's t up to three times in four."""
+    rows = simulate_guardrails.rows(SEED, 100, quick=True)
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    by_t = {row.setting: row.measured for row in rows if row.what == "passes at the margin, t"}
+    assert by_t["n = 25, margin 0.01, 1 in 100 loses 1"] > 0.6
+
+
+def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = bounded._chance_not_positive
+    monkeypatch.setattr(bounded, "_chance_not_positive", lambda factors: sound(factors[:-1]))
+    rows = simulate_guardrails.error_rows(rng(), 100, "rare", simulate_guardrails.rare(1, 0.01), 25, 0.01)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["passes at the margin, guardrail"]
+
+
+def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
+    rows = simulate_guardrails.slices(rng(), 60, 300)
+    assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]

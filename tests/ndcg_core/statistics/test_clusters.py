@@ -113,7 +113,7 @@ def test_a_cluster_that_two_slices_share_is_flipped_once() -> None:
 def test_a_guardrail_counts_clusters() -> None:
     values = np.repeat([0.1, -0.1, 0.05, -0.05, 0.0], 20)
     clusters = [f"c{number // 20}" for number in range(100)]
-    plain, found = (check_guardrails([column(values, 0.03, clusters=names)])[0] for names in (None, clusters))
+    plain, found = (check_guardrails([column(values, 0.08, clusters=names)])[0] for names in (None, clusters))
     assert (plain.conclusion, found.conclusion) == (Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE)
 
 
