@@ -16,9 +16,10 @@ from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, other_metric, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
+from ndcg_ab.other_measures import named
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import from_mapping, parse
+from ndcg_core.measures.notation import from_mapping
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -125,7 +126,7 @@ def read_metric(value: Any) -> str:
     if READING_SCORES.get():
         return other_metric(value)
     if isinstance(value, str):
-        return parse(value).name
+        return named(value).name
     if isinstance(value, dict):
         return from_mapping(value).name
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
@@ -296,6 +297,9 @@ class Evaluation(Model):
                 raise ValueError(
                     f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
                 )
+        for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
+            if not self.scores and isinstance(named(name), GivenMetric):
+                raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
         if self.scores and self.engine.spark is not None:
             raise ValueError(
                 "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
@@ -367,7 +371,7 @@ class Evaluation(Model):
         return [self._metric(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
 
     def _metric(self, name: str) -> Metric:
-        return GivenMetric(given=name) if self.scores else parse(name)
+        return GivenMetric(given=name) if self.scores else named(name)
 
     @property
     def judgments_source(self) -> Source:

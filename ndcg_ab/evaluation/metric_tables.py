@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
 from ndcg_core.measures.writing import number, written
@@ -62,6 +63,8 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
     for place, metric in enumerate(metrics):
         rows["pulled_metric"][metric.hash] = metric_row(metric, place)
+        if isinstance(metric, GivenMetric):
+            continue
         order: dict[str, Any] = {
             "ties": metric.ties,
             "score_precision": metric.score_precision,
@@ -82,6 +85,8 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
 
 
 def metric_row(metric: Metric, place: int) -> dict[str, Any]:
+    if isinstance(metric, GivenMetric):  # every choice is null, and the SQL computes nothing of it
+        return {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
     rule = gain_rule(metric)
     return {
         "metric_id": metric.hash,

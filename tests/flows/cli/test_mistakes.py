@@ -66,6 +66,16 @@ MISTAKES: dict[str, Mistake] = {
     "MAP": metric("MAP", "is written 'ap' here"),
     "map_cut.100": metric("map_cut.100", "is written 'ap@100' here"),
     "R-prec": metric("R-prec", "is written 'rprec' here"),
+    "SDCG@10 of ir_measures": metric("SDCG@10", "--metric: metric 'SDCG@10': ir_measures", "it needs max_rel"),
+    "explain of ir_measures": Mistake(
+        ["metric 'SetP': ir_measures", "how is not known here"],
+        command=f"explain --judgments {QRELS} --system a={RUN} --query bread --metric SetP",
+    ),
+    "sql of ir_measures": Mistake(
+        ["metric 'SetP': is computed by ir_measures, and cannot be said in SQL"],
+        command="sql --metric SetP --dialect duckdb",
+    ),
+    "metrics of ir_measures": Mistake(["metric 'SetP': is computed by ir_measures"], command="metrics SetP"),
     "f1@5": metric("f1@5", "F1 is not computed here"),
     "a metric misspelt": metric("ndgc@10", "did you mean 'ndcg'?", "`ndcg-ab metrics`"),
     "two metrics in one": metric("ndcg@10,rr@10", "give each by itself: --metric ndcg@10 --metric rr@10"),
