@@ -3,8 +3,8 @@
 -- reads:  ideal_by_rank, max_ideal_by_rank, metric, own_ideal_by_rank, returned, scored_query
 -- params: -
 -- global: the same for every system, unless it ends where the system's results end. local, recall: the
--- system's own documents. max: k places, or without a cutoff as many as the system returned. recall (the
--- measure) divides by all relevant documents. ideal_end: the last rank of the ideal (null: nowhere).
+-- system's own documents. max: k places, or without a cutoff as many as the system returned. recall, ap, rprec, bpref
+-- and infap (the measures) divide by all relevant documents. ideal_end: the last rank of the ideal (null: nowhere).
 with answer as (
     select
         returned.system_id,
@@ -42,7 +42,7 @@ shared_ideal as (
         metric.ideal = 'global'
         and metric.ideal_cut <> 'returned'
         and (
-            metric.measure = 'recall'
+            metric.measure <> 'ndcg'
             or metric.ideal_cut = 'none'
             or ideal_by_rank.rank <= coalesce(metric.cutoff, ideal_by_rank.rank)
         )

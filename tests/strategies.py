@@ -49,13 +49,21 @@ def any_metric(choose: Choose, cutoffs: Sequence[int | None] = CUTOFFS) -> Metri
         if fields["ideal"] == "recall":
             cutoff = fields["cutoff"]
             fields["recall_depth"] = choose((None, cutoff, cutoffs[-1])) if cutoff else None
-    if fields.get("gain") == "binary" or measure in ("accuracy", "precision", "recall", "rr"):
+    if measure == "err":
+        fields["max_grade"] = choose((None, 4.0))
+    if measure == "rbp":
+        fields["persistence"] = choose((0.8, 0.5, 0.95))
+    if measure in ("rprec", "bpref", "infap"):
+        del fields["cutoff"]
+    if fields.get("gain") == "binary" or (MEASURES[measure].gain == "binary"):
         fields["relevant_from"] = choose((None, 0.7, 1.0, 2.0))
     for policy in choose(FEW_POLICIES[:1] * len(POLICIES) + FEW_POLICIES):
         fields[policy] = choose(VALUES[policy])
-    if measure in ("accuracy", "rr") and fields.get("ties") == "average":
+    if not MEASURES[measure].is_additive and fields.get("ties") == "average":
         del fields["ties"]
-    if fields.get("negative") == "unjudged":
+    if measure == "bpref":
+        fields |= {"unjudged": "zero", "negative": "error" if fields.get("negative") == "error" else "zero"}
+    elif fields.get("negative") == "unjudged":
         fields["unjudged"] = "condense"
     return Metric(**fields)
 

@@ -22,7 +22,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("evaluation",),
     ("sources",),
     ("config", "engines"),
-    ("made_once", "memory"),
+    ("made_once", "memory", "other_measures"),
     ("errors", "files", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
@@ -36,6 +36,7 @@ DOORS = {  # library -> the packages and modules that may import it
     "matplotlib": ("ndcg_ab.report",),
     "altair": ("ndcg_ab.report",),
     "vl_convert": ("ndcg_ab.report",),
+    "ir_measures": ("ndcg_ab.other_measures",),
     "httpx": ("ndcg_ab.sources.http_client", "ndcg_ab.sources.stores"),
     "jinja2": ("ndcg_ab.report",),
     "jmespath": ("ndcg_ab.sources.http_answers",),

@@ -106,11 +106,11 @@ def metrics(
 ) -> None:
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     with user_errors():
+        from ndcg_ab.other_measures import ours
         from ndcg_ab.report.metric_lists import as_json, lists_content, lists_text, metric_text, metrics_content
-        from ndcg_core.measures.notation import parse
 
         path = json_file(json, ())
-        found = [parse(text) for text in metric or ()]
+        found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
         content = metrics_content(found) if found else lists_content()
         write_or_print(lambda: as_json(content), path, to_standard_output=json == "-")
         if json != "-":

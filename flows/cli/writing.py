@@ -45,8 +45,8 @@ def sql(
     with user_errors():
         from ndcg_ab.api.warehouse import tables_of
         from ndcg_ab.config.from_options import parse_columns
+        from ndcg_ab.other_measures import ours
         from ndcg_ab.warehouse.query import query_for
-        from ndcg_core.measures.notation import parse
 
         if len(metrics := metric or ["ndcg@10"]) > 1:
             raise InputError(
@@ -56,7 +56,8 @@ def sql(
         judged = parse_columns("--judgments-columns", judgments_columns)
         returned = parse_columns("--columns", columns)
         tables = tables_of(judgments, rankings, tables_of_systems(system or ()), judged, returned)
-        write_or_print(lambda: query_for(parse(metrics[0]), dialect, tables, mean=mean), None, to_standard_output=True)
+        chosen = ours(metrics[0], "cannot be said in SQL")
+        write_or_print(lambda: query_for(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
 
 
 def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:

@@ -6,14 +6,15 @@ from typing import Any
 from ndcg_ab.config.hints import plain_number
 from ndcg_ab.config.scores import other_metric
 from ndcg_ab.config.sources import READING_SCORES
-from ndcg_core.measures.notation import from_mapping, parse
+from ndcg_ab.other_measures import named
+from ndcg_core.measures.notation import from_mapping
 
 
 def read_metric(value: Any) -> str:
     if READING_SCORES.get():
         return other_metric(value)
     if isinstance(value, str):
-        return parse(value).name
+        return named(value).name
     if isinstance(value, dict):
         return from_mapping(value).name
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")

@@ -17,9 +17,9 @@ from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, read_scores_key
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
+from ndcg_ab.other_measures import named
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -281,6 +281,9 @@ class Evaluation(Model):
                 raise ValueError(
                     f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
                 )
+        for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
+            if not self.scores and isinstance(named(name), GivenMetric):
+                raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
         if self.scores and self.engine.spark is not None:
             raise ValueError(
                 "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
@@ -362,7 +365,7 @@ class Evaluation(Model):
 
     def metric_named(self, name: str) -> Metric:
         """A metric of the evaluation by its name."""
-        return GivenMetric(given=name) if self.scores else parse(name)
+        return GivenMetric(given=name) if self.scores else named(name)
 
     @property
     def judgments_source(self) -> Source:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel
 
-from ndcg_core.measures.given import GivenMetric
+from ndcg_core.measures.given import ELSEWHERE, GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.statistics.comparison import Comparison
@@ -78,8 +78,10 @@ def decode(kind: Any, value: Any) -> Any:
     if not isinstance(kind, type):
         return value
     if kind is Metric:
-        is_given = value.get("definition", {}).get("computed") == "elsewhere"
-        return GivenMetric(given=value["name"]) if is_given else parse(value["name"])
+        tool = value.get("definition", {}).get("computed")
+        if tool is None:
+            return parse(value["name"])
+        return GivenMetric(given=value["name"], tool="" if tool == ELSEWHERE else tool)
     if issubclass(kind, BaseModel):
         return kind(**value)
     if hasattr(kind, "from_dict"):

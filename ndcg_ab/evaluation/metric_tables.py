@@ -5,8 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import GAINS
+from ndcg_core.measures.registry import DISCOUNTS, GAINS
 from ndcg_core.measures.writing import number, written
 
 EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
@@ -48,9 +49,9 @@ def relevance_rule(metric: Metric) -> str:
 
 
 def discount_rule(metric: Metric) -> str:
-    """The name of the factor of a rank: ``log2``, ``jarvelin_kekalainen/2``, ``none``."""
-    base = f"/{number(metric.discount_base)}" if "discount_base" in metric.choices() else ""
-    return metric.effective_discount + base
+    """The name of the factor of a rank: ``log2``, ``jarvelin_kekalainen/2``, ``geometric/0.8``, ``none``."""
+    is_made_with = bool(DISCOUNTS[metric.effective_discount].choices)
+    return metric.effective_discount + f"/{number(metric.discount_number)}" * is_made_with
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
@@ -62,6 +63,8 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
     rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
     for place, metric in enumerate(metrics):
         rows["pulled_metric"][metric.hash] = metric_row(metric, place)
+        if isinstance(metric, GivenMetric):
+            continue
         order: dict[str, Any] = {
             "ties": metric.ties,
             "score_precision": metric.score_precision,
@@ -72,7 +75,7 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
         rule, factor = gain_rule(metric), discount_rule(metric)
         kind = metric.effective_gain if isinstance(metric.effective_gain, str) else "table"
         rows["pulled_gain_rule"][rule] = {"gain_rule": rule, "kind": kind, "relevant_from": metric.relevant_from}
-        discount = {"kind": metric.effective_discount, "base": metric.discount_base}
+        discount = {"kind": metric.effective_discount, "base": metric.discount_number}
         rows["pulled_discount_rule"][factor] = {"discount_rule": factor} | discount
         for grade, gain in () if isinstance(metric.gain, str) else metric.gain:
             rows["pulled_gain_entry"][rule, grade] = {"gain_rule": rule, "grade": grade, "gain": gain}
@@ -82,6 +85,8 @@ def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
 
 
 def metric_row(metric: Metric, place: int) -> dict[str, Any]:
+    if isinstance(metric, GivenMetric):  # every choice is null, and the SQL computes nothing of it
+        return {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
     rule = gain_rule(metric)
     return {
         "metric_id": metric.hash,

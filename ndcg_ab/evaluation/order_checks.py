@@ -229,7 +229,7 @@ def tie_finding(
         f" {min(places)!r}), ordered here by ties = {metric.ties}"
     )
     examples = tuple(f"query {query!r}" for query in sorted(places)[:MOST])
-    if not answers or metric.has_own_ideal:
+    if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
         return Finding("tied_places", "warning", told, decided, system_id, metric.name, examples=examples)
     low, expected, high = mean_bounds(metric, known, answers, judged)
     middle = "" if expected is None else f", expected {expected:.4f}"

@@ -14,6 +14,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation.by_system import coded
 from ndcg_ab.evaluation.many_objects import many_objects
+from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
@@ -38,10 +39,13 @@ def sample_size(systems: int) -> int:
 
 @many_objects()
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
-    """Recomputes the sample with `ndcg_core`; the number of queries compared.
+    """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
 
     Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
     """
+    metrics = of_ours(metrics)
+    if not metrics:
+        return 0
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
     sample = sample_queries(judged, len(systems))

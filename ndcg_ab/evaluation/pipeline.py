@@ -16,6 +16,7 @@ from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, r
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.loading import load
+from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere, of_ours
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
@@ -190,6 +191,7 @@ def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) 
     engine.build("dcg_by_rank", "own_ideal_by_rank")
     engine.release("graded_doc")
     engine.build("query_score", *["coverage"] * summed_up)
+    add_measured(engine, measured_elsewhere(metrics))
     engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
     engine.build("paired_difference", *["system_summary"] * summed_up)
 
@@ -212,7 +214,8 @@ def conclude(
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        noticed += [*check_order(engine, metrics, weights), *check_scored(engine, metrics), *check_coverage(systems)]
+        ours = of_ours(metrics)
+        noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)

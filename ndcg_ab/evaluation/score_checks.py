@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ndcg_ab.evaluation.metric_tables import EVERYTHING
 from ndcg_ab.evaluation.outcome import Finding, SystemSummary
 from ndcg_ab.evaluation.phrases import FEW_JUDGED, percent_below
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.given import metric_named
 
 DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
 SLACK = 1e-9
@@ -46,4 +46,4 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 def place_of(metric: str) -> tuple[int, str]:
     """Metrics that look less deep first, then by name: the order of what is told of them."""
-    return parse(metric).cutoff or EVERYTHING, metric
+    return metric_named(metric).cutoff or EVERYTHING, metric

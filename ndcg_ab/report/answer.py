@@ -8,7 +8,7 @@ from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
 from ndcg_ab.report.text import clustered_text, judged_label, ordered, percent, weighted_text
-from ndcg_core.measures.notation import parse
+from ndcg_core.measures.given import metric_named
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -144,7 +144,7 @@ def hardly_judged(outcome: Outcome) -> Iterator[str]:
     groups: dict[str, dict[str, SystemSummary]] = {}
     for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
         if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
-            groups.setdefault(judged_label(parse(row.metric)), {}).setdefault(row.system_id, row)
+            groups.setdefault(judged_label(metric_named(row.metric)), {}).setdefault(row.system_id, row)
     each = [
         f"{label}: {listed([f'{row.system_id} {percent(row.judged)}' for row in groups[label].values()])}"
         for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
@@ -177,7 +177,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
 
 
 def judged_at(metric: str) -> str:
-    return judged_label(parse(metric))
+    return judged_label(metric_named(metric))
 
 
 # code -> what its findings are grouped by, of the metric that each is about

@@ -31,7 +31,7 @@ def needed_by(choice: str) -> str | None:
     """``gain=binary``: the choice that another one must be made beside; None where it stands alone."""
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
-            if choice in entry.choices:
+            if choice in entry.choices and name in VALUES[kind]:
                 return f"{kind}={name}"
     return None
 
@@ -45,7 +45,7 @@ def lists_content() -> dict[str, Any]:
     """Measures, choices and presets, for JSON."""
     return {
         "measures": [
-            {"measure": name, "meaning": MEASURE_MEANINGS[name], "choices": [*own_choices(name), *POLICIES]}
+            {"measure": name, "meaning": MEASURE_MEANINGS[name], "choices": [*Metric(measure=name).choices()]}
             for name in MEASURES
         ],
         "choices": [

@@ -43,13 +43,15 @@ def judged_label(metric: Metric) -> str:
 
 
 def origin_of(metric: Metric) -> str:
-    """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none."""
-    return "computed by another tool" if isinstance(metric, GivenMetric) else f"definition {metric.hash}"
+    """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none, but who did."""
+    if isinstance(metric, GivenMetric):
+        return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
+    return f"definition {metric.hash}"
 
 
 def recomputed(outcome: Outcome, text: str) -> str:
     """The text with how many queries the Python core computed again, or that another tool computed the scores."""
-    if outcome.parity_queries is None:
+    if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))
 

@@ -10,6 +10,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.evaluation.measured_scores import measured_elsewhere
 from ndcg_ab.evaluation.parity import agree
 from ndcg_ab.sources import JUDGMENT, RANKING, pull, pull_queries
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
@@ -30,6 +31,8 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
 
     Raises InputError when nobody judged the query, ParityError when the two disagree.
     """
+    for metric in measured_elsewhere(evaluation.metric_list):
+        raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:

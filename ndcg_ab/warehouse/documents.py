@@ -6,6 +6,7 @@ from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import Dialect
 from ndcg_ab.warehouse.expressions import literal, worth
 from ndcg_ab.warehouse.step import Step, indented, select
+from ndcg_ab.warehouse.walks import WALKS, marks
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 
@@ -30,6 +31,8 @@ group by
     given_judgment.query_id,
     given_judgment.doc_id""",
     )
+    walk = WALKS.get(metric.measure)
+    marked = "".join(f",\n    {column}" for column in marks(metric, dialect)) if walk else ""
     yield Step(
         "judged_doc",
         "one row per (query_id, doc_id): what the document is worth; faults: 1 where the judgment is refused",
@@ -41,20 +44,24 @@ group by
     case
         when {sound(metric)} then 0
         else 1
-    end as faults
+    end as faults{marked}
 from judgment""",
     )
     relevant = "gain"
     if isinstance(metric.effective_gain, str) and GAINS[metric.effective_gain].relevance:
         relevant = "grade"
     only = f"\nhaving max(judged_doc.{relevant}) > 0e0 or sum(judged_doc.faults) > 0"
+    totals = ""
+    if walk:
+        totals = ",\n    sum(judged_doc.gain) as relevant"
+        totals += ",\n    sum(judged_doc.nonrelevant) as nonrelevant" * ("nonrelevant" in walk.marks)
     yield Step(
         "judged_query",
         "one row per query_id: the queries that count",
         f"""select
     judged_doc.query_id,
     max(judged_doc.{relevant}) as best,
-    sum(judged_doc.faults) as faults
+    sum(judged_doc.faults) as faults{totals}
 from judged_doc
 group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}""",
     )
@@ -150,6 +157,8 @@ def graded_doc(metric: Metric, dialect: Dialect) -> Step:
         )
     else:
         columns.append(f"{gain} as gain")
+    if metric.measure in WALKS:
+        columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in WALKS[metric.measure].marks]
     if metric.effective_discount != "none":
         factor = expressions.discount_lines(metric, "ranked_doc.rank", dialect.real, metric.cutoff)
         columns.append("\n    ".join(factor) + " as discount")

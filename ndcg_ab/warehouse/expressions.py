@@ -8,6 +8,7 @@ from ndcg_core.measures.score import discount
 from ndcg_core.measures.writing import number
 
 LARGEST = 1.7976931348623157e308
+LEAST_LOGARITHM = -700  # of 64-bit numbers; some databases refuse what is smaller
 MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the query
 
 
@@ -89,6 +90,13 @@ def by_rank(_: Metric, rank: str) -> str:
     return f"1e0 / {rank}"
 
 
+def by_persistence(metric: Metric, rank: str) -> str:
+    """0 where the power is below the smallest number, which some databases refuse."""
+    persistence, last = metric.persistence, math.floor(-LEAST_LOGARITHM / -math.log(metric.persistence))
+    factor = f"{literal(1.0 - persistence)} * power({literal(persistence)}, {rank} - 1e0)"
+    return f"case when {rank} <= {literal(last)} then {factor} else 0e0 end"
+
+
 def no_discount(_metric: Metric, _rank: str) -> str:
     return "1e0"
 
@@ -98,6 +106,7 @@ DISCOUNTS: Mapping[str, Callable[[Metric, str], str]] = {
     "jarvelin_kekalainen": by_base,
     "reciprocal": by_rank,
     "none": no_discount,
+    "geometric": by_persistence,
 }
 
 
@@ -140,6 +149,10 @@ def precision(metric: Metric, real: str) -> list[str]:
     return per_place(metric, real) if metric.cutoff is None else [f"else {DCG} / {literal(metric.cutoff)}"]
 
 
+def of_relevant(_metric: Metric, _real: str) -> list[str]:
+    return quotient(DCG, "judged_query.relevant", "judged_query.relevant")
+
+
 def per_place(_: Metric, real: str) -> list[str]:
     return quotient(DCG, "query_dcg.places", f"cast(query_dcg.places as {real})")
 
@@ -157,5 +170,11 @@ MEASURES: Mapping[str, Callable[[Metric, str], list[str]]] = {
     "recall": normalised,
     "rr": reciprocal_rank,
     "judged": per_place,
+    "ap": of_relevant,
+    "rbp": cumulated,
+    "err": cumulated,
+    "rprec": of_relevant,
+    "bpref": of_relevant,
+    "infap": of_relevant,
 }
 NEEDS_PLACES, NEEDS_FIRST_RANK = (per_place, precision), (reciprocal_rank,)

@@ -15,6 +15,7 @@ from ndcg_ab.warehouse.header import header
 from ndcg_ab.warehouse.ideals import best_order, highest
 from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
 from ndcg_ab.warehouse.step import Step
+from ndcg_ab.warehouse.walks import WALKS, walked
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import unknown
 
@@ -67,6 +68,9 @@ def steps_of(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]
     yield from given(metric, dialect, tables)
     yield from judged(metric, dialect)
     yield from ranked(metric, dialect)
+    if metric.measure in WALKS:
+        yield from walked(metric, dialect)
+        return
     yield query_dcg(metric)
     if metric.has_endless_ideal:
         yield from highest(metric, dialect)
@@ -83,7 +87,7 @@ def score(metric: Metric, dialect: Dialect) -> str:
         cases.append("when query_ideal.ideal < 0e0 then null")
     cases += expressions.MEASURES[metric.measure](metric, dialect.real)
     value = "\n            ".join(cases)
-    has_ideal = metric.ideal_traits is not None
+    has_ideal = metric.ideal_traits is not None and metric.measure not in WALKS
     shares_ideal = has_ideal and not (
         metric.has_own_ideal
         or metric.has_endless_ideal

@@ -22,19 +22,19 @@ OURS = {
     "hit_rate": "accuracy",
     "hitrate": "accuracy",
     "judged_at": "judged",
+    "map": "ap",
+    "map_cut": "ap",
+    "average_precision": "ap",
+    "r_prec": "rprec",
+    "r_precision": "rprec",
+    "inf_ap": "infap",
+    "b_pref": "bpref",
 }
+# What ir_measures calls a choice -> the choice here: AP(rel=2)@100 and RBP(p=0.9) are read as they are.
+SHORT = {"rel": "relevant_from", "p": "persistence"}
 # Not computed here -> its name in words, and the nearest that is.
 NEAREST = {
-    "map": ("average precision", "ndcg"),
-    "map_cut": ("average precision", "ndcg"),
-    "ap": ("average precision", "ndcg"),
-    "average_precision": ("average precision", "ndcg"),
-    "gm_map": ("average precision", "ndcg"),
-    "infap": ("average precision", "ndcg"),
-    "bpref": ("bpref", "ndcg(unjudged=condense)"),
-    "err": ("expected reciprocal rank", "rr"),
-    "rbp": ("rank-biased precision", "dcg"),
-    "rprec": ("R-precision", "precision"),
+    "gm_map": ("the geometric mean of average precision", "ap"),
     "f1": ("F1", "precision"),
     "set_f": ("F1", "precision"),
 }
@@ -42,7 +42,9 @@ NEAREST = {
 
 def in_our_words(text: str) -> str:
     """``is written 'precision@10' here`` for ``P_10``; empty for a name of ours, and for one that no tool has."""
-    found = re.fullmatch(r"\s*([a-z][a-z_]*?|f1)(?:\s*[@_. ]?\s*([0-9]+))?\s*", text.lower())
+    if found := re.fullmatch(r"\s*rbp\s*\.\s*([0-9]+)\s*", text.lower()):
+        return f"is written 'rbp(p=0.{found[1]})' here"
+    found = re.fullmatch(r"\s*([a-z][a-z_]*?|f1)(?:\s*[@_. ]?\s*([0-9]+))?\s*", text.lower().replace("-", "_"))
     if found is None or (re.fullmatch(r"\s*[a-z]+\s*(@\s*[0-9]+\s*)?", text.lower()) and found[1] in MEASURES):
         return ""
     name, cutoff = found.groups()
@@ -51,4 +53,6 @@ def in_our_words(text: str) -> str:
         words, nearest = NEAREST[name]
         return f"{words} is not computed here; the nearest is {nearest + at!r}"
     ours = OURS.get(name, name if name in MEASURES else None)
+    if ours is not None and not MEASURES[ours].has_cutoff:
+        at = ""
     return f"is written {ours + at!r} here" if ours else ""

@@ -16,6 +16,7 @@ from ndcg_core.measures.score import (
     ideal_gains,
     is_relevant,
     order,
+    place_factors,
     placed_gains,
     quotient,
     score_query,
@@ -27,7 +28,8 @@ class Place(NamedTuple):
     """One place of a ranking or of its ideal.
 
     rank: from 1. doc_id: None where the ideal names a grade, not a document. score: None without scores.
-    grade: None where unjudged. contribution = gain · discount; cumulated: their sum down to here (DCG).
+    grade: None where unjudged. discount: the factor of the place, which some measures make from what stands above it.
+    contribution = gain · discount; cumulated: their sum down to here (DCG).
     """
 
     rank: int
@@ -99,19 +101,20 @@ def explain(
         (place.doc_id, scores[place.doc_id], judgments.get(place.doc_id), own)
         for place, own in zip(places, gains, strict=True)
     ]
+    factors = place_factors(metric, places, gains, judgments, highest)
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
     if metric.traits.takes("ideal"):
         ideal = ideal_documents(metric, [place.doc_id for place in places], judgments, highest)
-    return Explanation(
-        metric, added_up(metric, shown), added_up(metric, ideal), found, reason(metric, kept, results, judgments)
-    )
+    best = added_up(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
+    return Explanation(metric, added_up(shown, factors), best, found, reason(metric, kept, results, judgments))
 
 
-def added_up(metric: Metric, rows: Sequence[tuple[str | None, float | None, float | None, float]]) -> tuple[Place, ...]:
-    """The places of (doc_id, score, grade, gain) in rank order, with discounts and running sums."""
+def added_up(
+    rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
+) -> tuple[Place, ...]:
+    """The places of (doc_id, score, grade, gain) in rank order, with their factors and running sums."""
     found: list[Place] = []
-    for rank, (doc_id, score, grade, worth) in enumerate(rows, start=1):
-        factor = discount(metric, rank)
+    for rank, ((doc_id, score, grade, worth), factor) in enumerate(zip(rows, factors, strict=True), start=1):
         total = (found[-1].cumulated if found else 0.0) + worth * factor
         found.append(Place(rank, doc_id, score, grade, worth, factor, worth * factor, total))
     return tuple(found)

@@ -9,6 +9,7 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import Counted, Measure, Quotient
 
 NEGATED = "-"  # before a name: lower values are better, and every value is taken with its sign turned
+ELSEWHERE = "elsewhere"  # who computed values that were given
 LONGEST = 200  # letters of a name
 
 
@@ -18,11 +19,13 @@ class GivenMetric(Metric):
 
     given: its name; with a leading ``-`` the values of the name behind it with their signs turned, so that more is
         better, as everywhere.
+    tool: what computes it from our rankings and judgments, with its version; empty where the values were given.
 
     Raises MetricError on a name that cannot be shown on one line.
     """
 
     given: str = ""
+    tool: str = ""
 
     def __post_init__(self) -> None:
         bare = self.given.removeprefix(NEGATED)
@@ -51,7 +54,7 @@ class GivenMetric(Metric):
     @property
     def definition(self) -> dict[str, Any]:
         """All that is known: the name, who computed it, and whether lower is better."""
-        return {"measure": self.source_name, "computed": "elsewhere", "lower_is_better": self.is_negated}
+        return {"measure": self.source_name, "computed": self.tool or ELSEWHERE, "lower_is_better": self.is_negated}
 
     @property
     def traits(self) -> Measure:

@@ -20,7 +20,7 @@ from ndcg_core.measures.writing import number, unknown, written
 # choice -> its values, the default first
 VALUES: dict[str, tuple[str, ...]] = {
     "gain": tuple(name for name, entry in GAINS.items() if entry.is_choice),
-    "discount": tuple(DISCOUNTS),
+    "discount": tuple(name for name, entry in DISCOUNTS.items() if entry.is_choice),
     "ideal": tuple(IDEALS),
     "ideal_cut": ("cutoff", "none", "returned"),
     "ties": ("doc_id_desc", "doc_id_asc", "average", "given"),
@@ -31,7 +31,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "no_relevant": ("exclude", "zero", "one"),
     "duplicates": ("error", "first"),
 }
-NUMBERS = ("relevant_from", "discount_base", "max_grade")
+NUMBERS = ("relevant_from", "discount_base", "persistence", "max_grade")
 COUNTS = ("cutoff", "recall_depth")
 DEEPEST = 1_000_000  # ranks that a metric can look at
 POLICIES = ("ties", "score_precision", "unjudged", "negative", "unanswered", "no_relevant", "duplicates")
@@ -52,15 +52,17 @@ class Metric:
     cutoff: k >= 1, the ranks that count; None: everything returned.
     gain: "linear" r; "exponential" 2^r - 1; "binary" 1 from `relevant_from` on; or a table of
         (grade, gain) pairs.  A grade of 0 or below always gains 0.
-    relevant_from: the lowest relevant grade (> 0) for binary gain, accuracy, precision, recall and rr;
+    relevant_from: the lowest relevant grade (> 0) for binary gain and the measures that count relevant documents;
         None: any grade above 0.
     discount: factor of rank i: "log2" 1/log2(i + 1), "jarvelin_kekalainen" 1/max(1, log_b i),
         "reciprocal" 1/i, "none" 1.
     discount_base: b > 1 of the Järvelin-Kekäläinen discount.
+    persistence: p of rbp, above 0 and below 1: the chance that a user looks at the next result.
     ideal: what nDCG divides by: "global" all judged documents, "local" the system's own top k, "recall"
         its own top `recall_depth`, "max" the highest grade in every place.
     recall_depth: ranks that the recall ideal looks at, >= cutoff; None: everything returned.
-    max_grade: the grade of the max ideal, > 0; None: the highest in all judgments of the evaluation.
+    max_grade: the grade of the max ideal, or that satisfies most in err, > 0; None: the highest in all judgments of the
+        evaluation.
     ideal_cut: where the ideal ends: "cutoff" at k, "none" nowhere, "returned" at min(k, results returned).
     ties: the order of equal scores: by doc_id as bytes, "doc_id_desc" (trec_eval) or "doc_id_asc"; "average"
         every place of the tie gets its mean gain (McSherry and Najork 2008); "given" by the ranking's own ranks,
@@ -84,6 +86,7 @@ class Metric:
     relevant_from: float | None = None
     discount: str = "log2"
     discount_base: float = 2.0
+    persistence: float = 0.8
     ideal: str = "global"
     recall_depth: int | None = None
     max_grade: float | None = None
@@ -118,10 +121,16 @@ class Metric:
                 raise MetricError(f"{choice} = {number(grade)}: must be a grade above 0")
         if not (math.isfinite(self.discount_base) and self.discount_base > 1):
             raise MetricError(f"discount_base = {number(self.discount_base)}: must be above 1")
+        if not 0 < self.persistence < 1:
+            raise MetricError(f"persistence = {number(self.persistence)}: must be above 0 and below 1")
+        if self.cutoff is not None and not self.traits.has_cutoff:
+            raise MetricError(f"cutoff = {self.cutoff}: {self.measure} has none, it looks at all that was returned")
         self._settle_equal_choices()
         self._refuse_idle_choices()
         if self.ties == "average" and not self.traits.is_additive:
             raise MetricError(f"ties = average: {self.measure} is no sum over places; choose another rule for ties")
+        if self.negative == "unjudged" and "unjudged" in self.traits.ignores:
+            raise MetricError(f"negative = unjudged has no effect on {self.measure}: leave it out")
         if self.negative == "unjudged" and self.unjudged != "condense":
             raise MetricError(
                 f"negative = unjudged: has no effect with unjudged = {self.unjudged}, where neither gains anything;"
@@ -158,7 +167,7 @@ class Metric:
         """What else a choice would need to have an effect, if this measure has that."""
         for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
             needed = next((name for name, entry in entries.items() if choice in entry.choices), None)
-            if needed and self.traits.takes(kind):
+            if needed in VALUES[kind] and self.traits.takes(kind):
                 return f" with {kind} = {written(getattr(self, kind))} (it needs {kind} = {needed})"
         return ""
 
@@ -173,7 +182,8 @@ class Metric:
         for kind, entry in in_force:
             used += [kind] * self.traits.takes(kind) + list(entry.choices if entry else ())
         used += ["ideal_cut"] * self.traits.takes("ideal")
-        return (*used, *POLICIES)
+        used += self.traits.choices
+        return (*used, *(rule for rule in POLICIES if rule not in self.traits.ignores))
 
     @cached_property
     def traits(self) -> Measure:
@@ -187,12 +197,19 @@ class Metric:
 
     @cached_property
     def effective_discount(self) -> str:
-        """The discount in force: the chosen one of ndcg and dcg, else "none"."""
+        """The discount in force: the chosen one of ndcg and dcg, "geometric" of rbp, else "none"."""
         return self.discount if self.traits.discount == CHOSEN else self.traits.discount
 
     @cached_property
+    def discount_number(self) -> float:
+        """What the discount in force is made with: its base, its persistence; of the others none looks at it."""
+        choices = DISCOUNTS[self.effective_discount].choices
+        number: float = getattr(self, choices[0]) if choices else self.discount_base
+        return number
+
+    @cached_property
     def effective_ideal(self) -> str | None:
-        """The ideal in force: the chosen one of ndcg, "global" of recall, else None."""
+        """The ideal in force: the chosen one of ndcg, "global" where all relevant documents divide, else None."""
         return self.ideal if self.traits.ideal == CHOSEN else self.traits.ideal
 
     @cached_property

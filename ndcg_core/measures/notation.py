@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_core.measures.elsewhere import in_our_words
+from ndcg_core.measures.elsewhere import SHORT, in_our_words
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown
@@ -42,7 +42,8 @@ PRESETS: dict[str, dict[str, str]] = {
 def parse(text: str) -> Metric:
     """The metric that `text` names: ``measure``, ``measure@k`` or ``measure(choice=value, …)@k``.
 
-    Measures are read without regard to case (nDCG@10).  Raises MetricError with the rule that was broken.
+    Measures are read without regard to case (nDCG@10), and choices by their `SHORT` names, too.  Raises MetricError
+    with the rule that was broken.
     """
     if answer := in_our_words(text):
         raise MetricError(f"metric {text!r}: {answer}")
@@ -63,6 +64,7 @@ def parse(text: str) -> Metric:
         fields["cutoff"] = int(cutoff)
     for part in split_choices(inner or ""):
         choice, equals, value = (piece.strip() for piece in part.partition("="))
+        choice = SHORT.get(choice, choice)
         if not equals or not value:
             raise MetricError(f"metric {text!r}: {part.strip()!r} must be choice=value")
         if choice in fields:

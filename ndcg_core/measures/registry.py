@@ -1,8 +1,8 @@
 """Every measure, gain, discount and ideal: one entry each, with what sets it apart from the others.
 
 Nothing else in Python asks for one of them by its name: what has to be decided is decided by a trait of the entry. A
-new one is an entry here with its function, its SQL (`sql/320_gain.sql`, `410_discount.sql`, `480_query_ideal.sql`,
-`490_query_score.sql`) and its tests. Definitions with examples: docs/definitions.md.
+new one is an entry here with its function, its SQL (`sql/320_gain.sql`, `360_walked_total.sql`, `410_discount.sql`,
+`480_query_ideal.sql`, `490_query_score.sql`) and its tests. Definitions with examples: docs/definitions.md.
 """
 
 import math
@@ -10,6 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
+
+from ndcg_core.measures.factors import (
+    Walk,
+    inferred_precision,
+    precision_there,
+    preferred,
+    stopping,
+    within_relevant,
+)
 
 CHOSEN = "chosen"
 """Of a measure's gain, discount or ideal: every metric chooses its own."""
@@ -63,12 +72,14 @@ def judged(_grade: float, _: float | None) -> float:
 class Discount:
     """One way to discount by rank.
 
-    factor: (rank 1, 2, 3 …, base > 1) -> factor in (0, 1]. choices: those that a metric has with this discount alone.
+    factor: (rank 1, 2, 3 …, its number) -> factor in (0, 1]. choices: those that a metric has with this discount alone;
+        the first of them is its number. is_choice: whether metrics can choose it; else it belongs to measures.
     """
 
     name: str
     factor: Callable[[int, float], float]
     choices: tuple[str, ...] = ()
+    is_choice: bool = True
 
 
 def log2(rank: int, _: float) -> float:
@@ -84,6 +95,14 @@ def jarvelin_kekalainen(rank: int, base: float) -> float:
 def reciprocal(rank: int, _: float) -> float:
     """1 / rank. (Turnbull's worked examples, docs/definitions.md.)"""
     return 1.0 / rank
+
+
+def geometric(rank: int, persistence: float) -> float:
+    """(1 - p) * p^(rank - 1): how likely it is that a user who goes on with chance p looks there last.
+
+    (Moffat and Zobel, Rank-biased Precision, ACM Transactions on Information Systems 27, 2008.)
+    """
+    return (1.0 - persistence) * persistence ** (rank - 1)
 
 
 def no_discount(_rank: int, _: float) -> float:
@@ -161,6 +180,11 @@ class Measure:
     is_additive: whether the value is a sum over places, up to a divisor that the order of ties does not move. Only then
         can ties be averaged, and is there an expected value over their orders.
     is_bounded: whether values lie in [0, 1]; else they have a unit of their own, that of the gains.
+    factors: for a measure that counts a place by what stands above it, the factor of every place, >= 0, in the place of
+        a discount.
+    is_monotone: whether a value never falls where a document that gains more moves up.
+    has_cutoff: whether its metrics can have one; else all that was returned counts.
+    choices: those of its own. ignores: rules that every metric has, and that cannot change its value.
     """
 
     name: str
@@ -170,6 +194,11 @@ class Measure:
     ideal: str | None = None
     is_additive: bool = True
     is_bounded: bool = True
+    factors: Callable[[Walk], list[float]] | None = None
+    is_monotone: bool = True
+    has_cutoff: bool = True
+    choices: tuple[str, ...] = ()
+    ignores: tuple[str, ...] = ()
 
     def takes(self, choice: str) -> bool:
         """Whether its metrics choose a `gain`, a `discount` or an `ideal`."""
@@ -202,7 +231,10 @@ def precision(counted: Counted) -> Quotient:
 
 
 def recall(counted: Counted) -> Quotient:
-    """Relevant ones within the cutoff / all relevant ones; without a division where none are. (trec_eval: recall.)"""
+    """What relevant ones within the cutoff add / all relevant ones; without a division where none do.
+
+    Each adds 1 (trec_eval: recall), or its factor.
+    """
     return Quotient(counted.total, counted.ideal) if counted.total else Quotient(0.0)
 
 
@@ -240,6 +272,7 @@ DISCOUNTS = _by_name(
         Discount("jarvelin_kekalainen", jarvelin_kekalainen, choices=("discount_base",)),
         Discount("reciprocal", reciprocal),
         Discount("none", no_discount),
+        Discount("geometric", geometric, choices=("persistence",), is_choice=False),
     ]
 )
 IDEALS = _by_name(
@@ -260,5 +293,27 @@ MEASURES = _by_name(
         Measure("recall", recall, ideal="global"),
         Measure("rr", reciprocal_rank, is_additive=False),
         Measure("judged", judged_share, gain="judged"),
+        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_there),
+        Measure("rbp", cumulated, discount="geometric"),
+        Measure("err", cumulated, gain="exponential", is_additive=False, factors=stopping, choices=("max_grade",)),
+        Measure("rprec", recall, ideal="global", factors=within_relevant, has_cutoff=False),
+        Measure(
+            "bpref",
+            recall,
+            ideal="global",
+            is_additive=False,
+            factors=preferred,
+            has_cutoff=False,
+            ignores=("unjudged",),
+        ),
+        Measure(
+            "infap",
+            recall,
+            ideal="global",
+            is_additive=False,
+            factors=inferred_precision,
+            is_monotone=False,
+            has_cutoff=False,
+        ),
     ]
 )

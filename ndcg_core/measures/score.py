@@ -6,12 +6,14 @@ Nothing is shared with `sql/`: order, gain, discount, ideal and every measure ar
 
 import math
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
+from ndcg_core.measures.factors import Walk
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, Counted, Quotient
 from ndcg_core.measures.writing import number
@@ -107,20 +109,20 @@ def gain_by(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: fl
 
 def discount(metric: Metric, rank: int) -> float:
     """The factor of a rank (1, 2, 3 …), in (0, 1]."""
-    return DISCOUNTS[metric.effective_discount].factor(rank, metric.discount_base)
+    return DISCOUNTS[metric.effective_discount].factor(rank, metric.discount_number)
 
 
 def discounted_sum(metric: Metric, gains: Sequence[float]) -> float:
     """DCG of gains in rank order: the sum of gain * discount (Järvelin and Kekäläinen 2002, section 2)."""
     if len(gains) > KEPT:
         return math.fsum(value * discount(metric, rank) for rank, value in enumerate(gains, start=1))
-    return math.fsum(map(mul, gains, _first_discounts(metric.effective_discount, metric.discount_base)))
+    return math.fsum(map(mul, gains, _first_discounts(metric.effective_discount, metric.discount_number)))
 
 
 @lru_cache
-def _first_discounts(rule: str, base: float) -> tuple[float, ...]:
+def _first_discounts(rule: str, made_with: float) -> tuple[float, ...]:
     """The factors of the first `KEPT` ranks: they are the same for every query."""
-    return tuple(DISCOUNTS[rule].factor(rank, base) for rank in range(1, KEPT + 1))
+    return tuple(DISCOUNTS[rule].factor(rank, made_with) for rank in range(1, KEPT + 1))
 
 
 def ideal_gains(
@@ -133,16 +135,21 @@ def ideal_gains(
     Raises MetricError where a grade is above max_grade, or a gain table lacks one.
     """
     if metric.has_endless_ideal:
-        grade = highest_grade if metric.max_grade is None else metric.max_grade
-        if highest_grade > grade:
-            raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
-        pool = [gain(metric, grade)] * max(returned, metric.cutoff or 0)
+        pool = [highest_gain(metric, highest_grade)] * max(returned, metric.cutoff or 0)
     elif metric.has_own_ideal:
         pool = list(own[: metric.ideal_depth])
     else:
         worth = {grade: gain(metric, grade) for grade in dict.fromkeys(judgments.values())}
         pool = [worth[grade] for grade in judgments.values()]
     return sorted(pool, reverse=True)[: ideal_end(metric, returned)]
+
+
+def highest_gain(metric: Metric, highest_grade: float) -> float:
+    """The gain of max_grade, or of the highest grade of all; MetricError where a grade is above max_grade."""
+    grade = highest_grade if metric.max_grade is None else metric.max_grade
+    if highest_grade > grade:
+        raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
+    return gain(metric, grade)
 
 
 def ideal_end(metric: Metric, returned: int) -> int | None:
@@ -257,7 +264,29 @@ def counted(
     elif ideal is None:
         own = document_gains(metric, (place.doc_id for place in places), judgments) if metric.has_own_ideal else []
         ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
-    return Counted(gains, discounted_sum(metric, gains), ideal, metric.cutoff, returned)
+    return Counted(gains, total(metric, places, gains, judgments, highest), ideal, metric.cutoff, returned)
+
+
+def total(
+    metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
+) -> float:
+    """The sum of gain * factor over the places within the cutoff."""
+    if metric.traits.factors is None:
+        return discounted_sum(metric, gains)
+    return math.fsum(map(mul, gains, place_factors(metric, places, gains, judgments, highest)))
+
+
+def place_factors(
+    metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
+) -> list[float]:
+    """What the gain of every place is multiplied by: the discount of its rank, or a factor by what stands above it."""
+    if metric.traits.factors is None:
+        return [discount(metric, rank) for rank in range(1, len(gains) + 1)]
+    grades = [judgments.get(place.doc_id) for place in places[: len(gains)]]
+    judged = Counter(judgments.values())
+    relevant = sum(count for grade, count in judged.items() if gain(metric, grade) > 0)
+    nonrelevant = sum(count for grade, count in judged.items() if grade >= 0) - relevant
+    return metric.traits.factors(Walk(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
 def arrange(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:

@@ -40,10 +40,13 @@ def tie_bounds(
     """The lowest, the expected and the highest value that the order of equal scores can give one query.
 
     Arguments and errors as for `score_query`; a query that is left out has 0 everywhere.  Raises ValueError for an
-    ideal of the system's own documents: there the order of ties moves the ideal, too.
+    ideal of the system's own documents: there the order of ties moves the ideal, too; and for a measure whose value can
+    rise where a document that gains more moves down.
     """
     if metric.has_own_ideal:
         raise ValueError(f"metric {metric.name}: the order of ties moves its ideal, too")
+    if not metric.traits.is_monotone:
+        raise ValueError(f"metric {metric.name}: the best order of ties is not that of the gains")
 
     gains = document_gains(metric, (result.doc_id for result in results), judgments)
     worth = {result.doc_id: value for result, value in zip(results, gains, strict=True)}

@@ -1,6 +1,8 @@
 """The SQL against the core and against other tools' values."""
 
+import dataclasses
 import math
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -162,15 +164,20 @@ MEASURES = {  # trec_eval's name -> ours
     "recip_rank": "rr",
     "success_5": "accuracy@5",
     "set_P": "precision",
+    "map": "ap",
+    "map_cut_10": "ap@10",
+    "Rprec": "rprec",
+    "bpref": "bpref",
+    "infAP": "infap",
 }
+THEIRS = {"ndcg", "ndcg_cut.5", "P.5", "recall.5", "recip_rank", "success.5", "set_P", "map", "map_cut.10"}
+THEIRS |= {"Rprec", "bpref", "infAP"}
 
 
 def test_measures_agree_with_trec_eval(collection: Collection) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval")
     judgments, run = collection.judgments(), collection.ranking(collection.first)
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        judgments, {"ndcg", "ndcg_cut.5", "P.5", "recall.5", "recip_rank", "success.5", "set_P"}
-    )
+    evaluator = pytrec_eval.RelevanceEvaluator(judgments, THEIRS)
     scores = sql_scores(judgments, {"new": as_results(run)}, list(MEASURES.values()))
     theirs = evaluator.evaluate(run)
     assert len(theirs) == len(judgments.keys() & run.keys()) > 30
@@ -179,11 +186,55 @@ def test_measures_agree_with_trec_eval(collection: Collection) -> None:
             assert scores["new", query, metric] == pytest.approx(values[measure], abs=1e-9), (query, metric)
 
 
+@pytest.mark.parametrize("level", [1, 2])
+def test_small_rankings_agree_with_trec_eval(level: int) -> None:
+    """Ties, unjudged results, grades below 0 (of the pool, and not judged), queries without a relevant document."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    draw = random.Random(level)
+    documents = [f"d{number}" for number in range(30)]
+    judgments, run = {}, {}
+    for query in (f"q{number}" for number in range(200)):
+        judged, returned = (draw.sample(documents, draw.randint(1, 30)) for _ in range(2))
+        judgments[query] = {document: draw.choice([-1, -1, 0, 0, 0, 1, 2, 3]) for document in judged}
+        run[query] = {document: draw.choice([1.0, 2.0, draw.random()]) for document in returned}
+    theirs = pytrec_eval.RelevanceEvaluator(judgments, THEIRS, relevance_level=level).evaluate(run)
+    ours = {
+        name: dataclasses.replace(parse(metric), relevant_from=None if level == 1 else level)
+        for name, metric in MEASURES.items()
+        if not parse(metric).traits.is_graded
+    }
+    scores = sql_scores(judgments, {"new": as_results(run)}, [metric.name for metric in ours.values()])
+    for query, values in theirs.items():
+        for name, metric in ours.items():
+            value = scores.get(("new", query, metric.name), 0.0)  # theirs is 0 where nothing is relevant
+            assert value == pytest.approx(values[name], abs=1e-12), (query, metric.name)
+    assert len(scores) > 0.8 * len(ours) * len(run)
+
+
+def test_err_agrees_with_gdeval(collection: Collection) -> None:
+    """Whose highest grade is 4, and whose queries bear numbers; it prints five decimals."""
+    ir_measures = pytest.importorskip("ir_measures")
+    measure = ir_measures.ERR @ 20
+    if not ir_measures.gdeval.is_available():
+        pytest.skip("gdeval needs perl")
+    numbers = {query: str(number) for number, query in enumerate(collection.judgments(), start=1)}
+    judgments = {numbers[query]: grades for query, grades in collection.judgments().items()}
+    ranking = collection.ranking(collection.second).items()
+    run = {numbers[query]: found for query, found in ranking if query in numbers}
+    scores = sql_scores(judgments, {"new": as_results(run)}, ["err(max_grade=4)@20"])
+    theirs = {row.query_id: row.value for row in ir_measures.gdeval.iter_calc([measure], judgments, run)}
+    assert len(theirs) > 30
+    for query, value in theirs.items():
+        assert scores.get(("new", query, "err(max_grade=4)@20"), 0.0) == pytest.approx(value, abs=0.5001e-5), query
+
+
 def test_measures_agree_with_ir_measures(collection: Collection) -> None:
     ir_measures = pytest.importorskip("ir_measures")
     judgments = collection.judgments()
     pairs = {"nDCG@10": "ndcg@10", "Judged@10": "judged@10", "P(rel=2)@10": "precision(relevant_from=2)@10"}
     pairs |= {"R(rel=2)@10": "recall(relevant_from=2)@10", "RR(rel=2)@10": "rr(relevant_from=2)@10"}
+    as_they_are = ("AP(rel=2)@100", "Rprec(rel=2)", "Bpref(rel=2)", "infAP(rel=2)")
+    pairs |= {text: parse(text).name for text in as_they_are}
     measures = {ir_measures.parse_measure(text): metric for text, metric in pairs.items()}
     run = {query: found for query, found in collection.ranking(collection.second).items() if query in judgments}
     scores = sql_scores(judgments, {"new": as_results(run)}, list(pairs.values()))

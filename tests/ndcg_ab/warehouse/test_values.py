@@ -47,6 +47,9 @@ METRICS = [
     *("recall@5", "recall", "recall(relevant_from=0.7)@5", "rr@5", "rr", "rr(relevant_from=2)", "accuracy@1"),
     *("accuracy(relevant_from=2)", "judged@5", "judged(no_relevant=one)", "judged(ties=average)@2"),
     "judged(unjudged=condense)@3",
+    *("ap@3", "ap", "ap(relevant_from=2)", "rbp", "rbp(persistence=0.5)@25", "rbp(ties=average)@3", "err@5", "err"),
+    *("err(max_grade=4)@3", "rprec", "rprec(ties=average)", "bpref", "bpref(relevant_from=2)", "infap"),
+    *("infap(relevant_from=0.7)", "infap(unjudged=condense)", "ap(no_relevant=one)@3"),
 ]
 SLOW = [name for name in WAREHOUSES if name not in ("duckdb", "sqlite")]
 
@@ -56,6 +59,9 @@ REFUSED = {
     "ndcg(negative=error)@10": {"contradicting", "no grade", "no number", "infinite", "twice", "below"},
     "ndcg(gain={1:1, 2:2})@10": {"contradicting", "no grade", "no number", "infinite", "twice", "unlisted"},
     "ndcg(ideal=max, max_grade=4)@10": {"contradicting", "no grade", "no number", "infinite", "twice", "unlisted"},
+    "infap": {"contradicting", "no grade", "no number", "infinite", "twice"},
+    "err(max_grade=4)@10": {"contradicting", "no grade", "no number", "infinite", "twice", "unlisted"},
+    "err@10": {"contradicting", "no grade", "no number", "infinite", "twice"},
     "ndcg(ideal=max, gain={1:1, 2:2})@10": set(WRONG),  # what every place holds cannot be told
 }
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ndcg_core.measures.explain import explain, steps
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, score_query
+from ndcg_core.measures.score import Result, gain, score_query
 from tests.laboratory import in_order
 from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
 
@@ -35,8 +35,11 @@ def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgment
     if metric.measure == "ndcg":
         ideal = found.ideal[-1].cumulated if found.ideal else 0.0
         assert found.value == pytest.approx(top / ideal if ideal else 0.0)
-    if metric.measure in ("dcg", "cg"):
+    if metric.measure in ("dcg", "cg", "rbp", "err"):
         assert found.value == pytest.approx(top)
+    if metric.traits.ideal == "global":
+        relevant = sum(gain(metric, grade) > 0 for grade in judgments.values())
+        assert found.value == pytest.approx(top / relevant)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=SLOW)

@@ -42,13 +42,14 @@ def test_the_hash_is_fixed_across_versions_of_this_project() -> None:
 
 def test_every_field_is_in_the_definition_of_some_measure() -> None:
     full = set(parse("ndcg(gain=binary, discount=jarvelin_kekalainen, ideal=recall)@1").definition)
-    full |= set(parse("ndcg(ideal=max)").definition)
+    full |= set(parse("ndcg(ideal=max)").definition) | set(parse("rbp").definition)
     assert {field.name for field in dataclasses.fields(Metric)} == full
 
 
 def test_policies_belong_to_every_measure() -> None:
-    for measure in ("ndcg", "judged", "rr"):
+    for measure in ("ndcg", "judged", "rr", "ap", "rbp", "err", "rprec", "infap"):
         assert set(POLICIES) <= set(parse(measure).definition)
+    assert set(POLICIES) - set(parse("bpref").definition) == {"unjudged"}, "it looks at judged documents alone"
 
 
 def test_without_a_cutoff_an_ideal_that_ends_nowhere_is_the_default() -> None:

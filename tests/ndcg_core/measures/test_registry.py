@@ -2,6 +2,7 @@
 
 import ast
 import math
+from operator import mul
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,7 @@ from ndcg_core.measures.registry import (
     Pool,
     Quotient,
 )
-from ndcg_core.measures.score import Result, discount, gain, order, placed_gains, score_query
+from ndcg_core.measures.score import Result, discount, gain, order, place_factors, placed_gains, score_query
 from tests.laboratory import in_order
 from tests.places import ROOT
 from tests.strategies import DOCUMENTS, GRADES, metrics, scored
@@ -49,6 +50,10 @@ def test_entries_are_kept_by_their_names(entries: dict) -> None:
         ("recall@5", ("binary", "none", "global"), False, False, False, 5),
         ("precision(relevant_from=2)@5", ("binary", "none", None), False, False, False, 5),
         ("judged@5", ("judged", "none", None), False, False, False, 5),
+        ("ap@5", ("binary", "none", "global"), False, False, False, 5),
+        ("rbp(p=0.9)", ("binary", "geometric", None), False, False, False, None),
+        ("err(max_grade=4)@5", ("exponential", "none", None), False, False, False, 5),
+        ("bpref", ("binary", "none", "global"), False, False, False, None),
     ],
 )
 def test_what_is_in_force(
@@ -64,8 +69,14 @@ def test_traits_by_hand() -> None:
     assert {name for name, measure in MEASURES.items() if measure.is_graded} == {"ndcg", "dcg", "cg"}
     assert {name for name, measure in MEASURES.items() if measure.takes("discount")} == {"ndcg", "dcg"}
     assert {name for name, measure in MEASURES.items() if measure.takes("ideal")} == {"ndcg"}
-    assert {name for name, measure in MEASURES.items() if measure.ideal} == {"ndcg", "recall"}
-    assert {name for name, measure in MEASURES.items() if not measure.is_additive} == {"accuracy", "rr"}
+    of_all_relevant = {"recall", "ap", "rprec", "bpref", "infap"}
+    assert {name for name, measure in MEASURES.items() if measure.ideal} == {"ndcg", *of_all_relevant}
+    no_sums = {"accuracy", "rr", "ap", "err", "bpref", "infap"}
+    assert {name for name, measure in MEASURES.items() if not measure.is_additive} == no_sums
+    walking = {"ap", "err", "rprec", "bpref", "infap"}
+    assert {name for name, measure in MEASURES.items() if measure.factors} == walking
+    assert {name for name, measure in MEASURES.items() if not measure.has_cutoff} == {"rprec", "bpref", "infap"}
+    assert {name for name, measure in MEASURES.items() if not measure.is_monotone} == {"infap"}
     assert {name for name, measure in MEASURES.items() if not measure.is_bounded} == {"dcg", "cg"}
     assert {name for name, ideal in IDEALS.items() if ideal.pool is Pool.RETURNED} == {"local", "recall"}
 
@@ -97,9 +108,11 @@ def test_additive_measures_are_sums_of_what_each_place_adds(
         value = score_query(metric, ranked, judgments)
         if value is None or explain(metric, ranked, judgments).because:
             return
-        gains = placed_gains(metric, order(ranked, metric), judgments)[: metric.cutoff]
+        places = order(ranked, metric)
+        gains = placed_gains(metric, places, judgments)[: metric.cutoff]
+        factors = place_factors(metric, places, gains, judgments, max(judgments.values()))
         values.append(value)
-        sums.append(math.fsum(worth * discount(metric, rank) for rank, worth in enumerate(gains, start=1)))
+        sums.append(math.fsum(map(mul, gains, factors)))
     assert values[0] * sums[1] == pytest.approx(values[1] * sums[0])
 
 

@@ -106,6 +106,18 @@ OTHERS = {
     "judged@2": 1 / 2,
     "judged@10": 2 / 3,  # of what was returned
     "cg@2": 3.0,
+    "ap": (1 / 1 + 2 / 3) / 24,
+    "ap@2": 1 / 24,
+    "ap(relevant_from=3)": 1 / 2,
+    "rbp": 0.2 * (1 + 0.8**2),
+    "rbp(persistence=0.5)@2": 0.5,
+    "err": 7 / 8 + 1 / 3 * (1 - 7 / 8) * 3 / 8,
+    "err(max_grade=4)@1": 7 / 16,
+    "rprec": 2 / 24,
+    "rprec(relevant_from=2)": 2 / 3,  # the first three
+    "rprec(relevant_from=3)": 1 / 2,
+    "bpref": 2 / 24,
+    "infap": (1 + (1 + 1.00001 / 1.00002) / 3) / 24,
     "dcg(gain=binary)@1": 1.0,
     "dcg(gain={1:0, 2:10, 3:5})": 5 + 10 / 2,
 }

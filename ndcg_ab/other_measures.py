@@ -1,0 +1,124 @@
+"""Measures that ir_measures has and ndcg-ab has not: their names, and their values, computed once, by it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ndcg_core.measures.given import NEGATED, GivenMetric
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.notation import parse
+
+# What ir_measures 0.4 has and `ndcg_core.measures` has not; known without it, so that it need not be there to be named.
+NAMES = frozenset(
+    """BPM Compat INSQ INST IPrec NERR8 NERR9 NERR10 NERR11 NumQ NumRel NumRelRet NumRet SDCG SetAP SetF SetP SetR
+    SetRelP""".split()  # noqa: SIM905  (words are easier to read than a list of texts)
+)
+OF_SUBTOPICS = frozenset(
+    "AP_IA ERR_IA MAP_IA NRBP P_IA StRecall alpha_DCG alpha_nDCG nERR_IA nNRBP".split()  # noqa: SIM905
+)
+EXTRA = "pip install 'ndcg-ab[measures]'"
+
+
+class Answered(NamedTuple):
+    """What is given to ir_measures: query_id -> doc_id -> grade of all judged queries, and -> score of one system."""
+
+    judgments: Mapping[str, Mapping[str, float]]
+    ranking: Mapping[str, Mapping[str, float]]
+
+
+def named(text: str) -> Metric:
+    """The metric of ours, or the measure of ir_measures, that a text names."""
+    try:
+        return parse(text)
+    except MetricError:
+        found = recognised(text)
+        if found is None:
+            raise
+        return found
+
+
+def ours(text: str, command: str) -> Metric:
+    """The metric of ours that a text names; MetricError says what a command cannot do with one of ir_measures."""
+    try:
+        return parse(text)
+    except MetricError:
+        if named_there(text) is None:
+            raise
+        raise MetricError(f"metric {text!r}: is computed by ir_measures, and {command}") from None
+
+
+def named_there(text: str) -> str | None:
+    """The name of a measure of ir_measures at the beginning of a text, after a ``-``."""
+    found = re.match(r"\s*-?\s*([A-Za-z_]+[0-9]*)", text)
+    return found[1] if found and found[1] in NAMES | OF_SUBTOPICS else None
+
+
+def recognised(text: str) -> GivenMetric | None:
+    """The measure of ir_measures that a text names; None where it names none.
+
+    A ``-`` before it says that lower values are better.  Raises MetricError with what is missing, where it names one
+    that cannot be computed here.
+    """
+    name, bare = named_there(text), text.strip().removeprefix(NEGATED).strip()
+    if name is None:
+        return None
+    where = f"metric {text!r}"
+    if name in OF_SUBTOPICS:
+        raise MetricError(
+            f"{where}: counts subtopics, which judgments have none of here; compute it with ir_measures -q, and give"
+            " its values: ndcg-ab compare --scores NAME=FILE"
+        )
+    try:
+        import ir_measures
+    except ImportError:
+        raise MetricError(f"{where}: is a measure of ir_measures, which is not installed: {EXTRA}") from None
+    try:
+        measure = ir_measures.parse_measure(bare)
+        lacking = [name for name, choice in measure.SUPPORTED_PARAMS.items() if choice.required]
+        lacking = [name for name in lacking if name not in measure.params]
+        if lacking:
+            raise ValueError(f"it needs {' and '.join(lacking)}, as {name}({lacking[0]}=…)")
+        measure.validate_params()
+    except (AssertionError, KeyError, NameError, ValueError) as error:
+        raise MetricError(f"{where}: ir_measures does not read it: {error}") from None
+    provider_of(measure, where)
+    sign = NEGATED if text.strip().startswith(NEGATED) else ""
+    return GivenMetric(given=f"{sign}{measure}", tool=f"ir_measures {ir_measures.__version__}")
+
+
+def provider_of(measure: Any, where: str) -> Any:
+    """What computes a measure; MetricError names what to install where that is not there."""
+    import ir_measures
+
+    able = [each for each in ir_measures.DefaultPipeline.providers if each.supports(measure)]
+    for provider in able:
+        if provider.is_available():
+            return provider
+    if not able:
+        raise MetricError(f"{where}: ir_measures knows its name, and computes it with other parameters alone")
+    raise MetricError(f"{where}: ir_measures computes it by {able[0].NAME}: {able[0].install_instructions()}")
+
+
+def values(metric: GivenMetric, answered: Answered) -> dict[str, float]:
+    """query_id -> value of every judged query, more being better; MetricError where ir_measures cannot say it."""
+    import ir_measures
+
+    where = f"metric {metric.name!r}"
+    measure = ir_measures.parse_measure(metric.source_name)
+    judgments = {query: whole_grades(grades, query, where) for query, grades in answered.judgments.items()}
+    run = {query: dict(found) for query, found in answered.ranking.items() if query in judgments and found}
+    found = dict.fromkeys(judgments, float(measure.DEFAULT))
+    if run:
+        rows: Iterable[Any] = provider_of(measure, where).iter_calc([measure], judgments, run)
+        found |= {row.query_id: float(row.value) for row in rows}
+    return {query: 0.0 - value if metric.is_negated else value for query, value in found.items()}
+
+
+def whole_grades(grades: Mapping[str, float], query: str, where: str) -> dict[str, int]:
+    """The grades as whole numbers, which ir_measures takes alone."""
+    for document, grade in grades.items():
+        if not float(grade).is_integer():
+            raise MetricError(
+                f"{where}: takes whole grades alone; document {document!r} of query {query!r} has {grade:g}"
+            )
+    return {document: int(grade) for document, grade in grades.items()}

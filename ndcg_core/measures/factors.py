@@ -1,0 +1,81 @@
+"""The factors of measures that go down a ranking, and count a place by what stands above it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Walk(NamedTuple):
+    """What a measure sees that goes down a ranking, and counts a place by what stands above it.
+
+    gains, grades: at the places within the cutoff, best first; a grade is None where nobody judged.
+    relevant, nonrelevant: documents judged so in all, of which the first have a gain > 0, the others a grade >= 0.
+    highest: the gain of the highest grade, > 0.
+    """
+
+    gains: Sequence[float]
+    grades: Sequence[float | None]
+    relevant: int
+    nonrelevant: int
+    highest: float
+
+
+def precision_there(walk: Walk) -> list[float]:
+    """The precision down to each place, if that is relevant. (trec_eval: map, map_cut.)"""
+    found, relevant = [], 0
+    for rank, gain in enumerate(walk.gains, start=1):
+        relevant += gain > 0
+        found.append(relevant / rank)
+    return found
+
+
+def stopping(walk: Walk) -> list[float]:
+    """1 / rank * the chance that nothing above satisfied; a gain satisfies with the chance gain / 2^highest grade.
+
+    (Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
+    """
+    found, looking = [], 1.0
+    for rank, gain in enumerate(walk.gains, start=1):
+        found.append(looking / rank / (walk.highest + 1.0))
+        looking *= 1.0 - gain / (walk.highest + 1.0)
+    return found
+
+
+def within_relevant(walk: Walk) -> list[float]:
+    """1 at the first R places, where R documents are relevant; 0 below. (trec_eval: Rprec.)"""
+    return [1.0 if place < walk.relevant else 0.0 for place in range(len(walk.gains))]
+
+
+def preferred(walk: Walk) -> list[float]:
+    """The share of the first R judged non-relevant documents that do not stand above. (trec_eval: bpref.)
+
+    (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A grade below 0 is no
+    judgment.
+    """
+    found, above = [], 0
+    for gain, grade in zip(walk.gains, walk.grades, strict=True):
+        share = min(above, walk.relevant) / min(walk.nonrelevant, walk.relevant) if above and walk.relevant else 0.0
+        found.append(1.0 - share)
+        above += gain == 0 and grade is not None and grade >= 0
+    return found
+
+
+INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
+
+
+def inferred_precision(walk: Walk) -> list[float]:
+    """The precision expected down to each place, if that is relevant, from a pool judged in part. (trec_eval: infAP.)
+
+    (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below
+    0 says that a document is of the pool, and was not drawn to be judged; one without a judgment is not relevant.
+    """
+    found, relevant, nonrelevant, undrawn = [], 0, 0, 0
+    for rank, (gain, grade) in enumerate(zip(walk.gains, walk.grades, strict=True), start=1):
+        pooled = relevant + nonrelevant + undrawn
+        likely = (relevant + INFERRED) / (relevant + nonrelevant + 2 * INFERRED)
+        found.append((1.0 + pooled * likely) / rank)
+        if gain > 0:
+            relevant += 1
+        elif grade is not None:
+            nonrelevant += grade >= 0
+            undrawn += grade < 0
+    return found

@@ -1,0 +1,185 @@
+-- walked_total: what a ranking adds up to by measures that count a place by what stands above it.
+-- grain:  one row per (system_id, query_id, metric_id)
+-- reads:  gain, graded_doc, judgment, metric, placed_gain
+-- params: -
+-- The sum over gaining places of gain times a factor. ap: the precision there. err: 1/i times the chance that no gain
+-- above satisfied, which one does with gain / 2^max_grade (Chapelle et al. 2009). rprec: 1 at the first places, as many
+-- as documents are relevant. bpref: the share of as many judged non-relevant documents that do not stand above (Buckley
+-- and Voorhees 2004). infap: the precision expected there from the judged part of a pool, of which a grade below 0 marks
+-- the other part (Yilmaz and Aslam 2006, with trec_eval's epsilon). Terms are >= 0: the running sum's maximum is the sum.
+with walk as (
+    select
+        metric_id,
+        measure,
+        rank_rule,
+        gain_rule,
+        cutoff,
+        max_grade,
+    from metric
+    where measure in ('ap', 'err', 'rprec', 'bpref', 'infap')
+),
+
+pool as (
+    select
+        judgment.query_id,
+        gain.gain_rule,
+        count(case when gain.gain > 0 then 1 end) as relevant,
+        count(case when gain.gain = 0 and judgment.grade >= 0 then 1 end) as nonrelevant,
+    from judgment
+    inner join gain on judgment.grade = gain.grade
+    where gain.gain_rule in (select walk.gain_rule, from walk)
+    group by
+        judgment.query_id,
+        gain.gain_rule
+),
+
+highest as (
+    select max(grade) as grade,
+    from judgment
+),
+
+best as (
+    select
+        walk.metric_id,
+        gain.gain,
+    from walk
+    cross join highest
+    inner join gain
+        on
+            walk.gain_rule = gain.gain_rule
+            and gain.grade = coalesce(walk.max_grade, highest.grade)
+    where walk.measure = 'err'
+),
+
+judged_place as (
+    select
+        walk.metric_id,
+        walk.measure,
+        graded_doc.system_id,
+        graded_doc.query_id,
+        graded_doc.rank,
+        gain.gain,
+        best.gain + 1.0 as certain,
+        pool.relevant,
+        pool.nonrelevant,
+        case when gain.gain > 0 then 1 else 0 end as is_relevant,
+        case when gain.gain = 0 and graded_doc.grade >= 0 then 1 else 0 end as is_nonrelevant,
+        ln(greatest(1.0 - gain.gain / (best.gain + 1.0), 1e-300)) as unsatisfied,
+    from graded_doc
+    inner join walk
+        on
+            graded_doc.rank_rule = walk.rank_rule
+            and graded_doc.rank <= coalesce(walk.cutoff, graded_doc.rank)
+    inner join gain
+        on
+            walk.gain_rule = gain.gain_rule
+            and graded_doc.grade = gain.grade
+    inner join pool
+        on
+            walk.gain_rule = pool.gain_rule
+            and graded_doc.query_id = pool.query_id
+    left join best on walk.metric_id = best.metric_id
+    where walk.measure <> 'rprec'
+),
+
+seen_place as (
+    select
+        metric_id,
+        measure,
+        system_id,
+        query_id,
+        rank,
+        gain,
+        certain,
+        relevant,
+        nonrelevant,
+        sum(is_relevant) over (
+            partition by metric_id, system_id, query_id
+            order by rank
+            rows between unbounded preceding and current row
+        ) as relevant_seen,
+        sum(is_nonrelevant) over (
+            partition by metric_id, system_id, query_id
+            order by rank
+            rows between unbounded preceding and current row
+        ) as nonrelevant_seen,
+        count(*) over (
+            partition by metric_id, system_id, query_id
+            order by rank
+            rows between unbounded preceding and current row
+        ) as pooled_seen,
+        sum(unsatisfied) over (
+            partition by metric_id, system_id, query_id
+            order by rank
+            rows between unbounded preceding and current row
+        ) - unsatisfied as unsatisfied_above,
+    from judged_place
+),
+
+term as (
+    select
+        metric_id,
+        system_id,
+        query_id,
+        rank,
+        gain * case
+            when measure = 'ap' then cast(relevant_seen as double) / rank
+            when measure = 'err' then exp(unsatisfied_above) / rank / certain
+            when measure = 'bpref' and nonrelevant_seen = 0 then 1.0
+            when measure = 'bpref'
+                then 1.0 - cast(least(nonrelevant_seen, relevant) as double) / least(nonrelevant, relevant)
+            when measure = 'infap'
+                then
+                    (
+                        1.0
+                        + (pooled_seen - 1)
+                        * (relevant_seen - 1 + 0.00001)
+                        / (relevant_seen - 1 + nonrelevant_seen + 0.00002)
+                    )
+                    / rank
+        end as added,
+    from seen_place
+    where gain > 0
+    union all
+    select
+        walk.metric_id,
+        placed_gain.system_id,
+        placed_gain.query_id,
+        placed_gain.rank,
+        placed_gain.gain as added,
+    from walk
+    inner join placed_gain
+        on
+            walk.rank_rule = placed_gain.rank_rule
+            and walk.gain_rule = placed_gain.gain_rule
+    inner join pool
+        on
+            walk.gain_rule = pool.gain_rule
+            and placed_gain.query_id = pool.query_id
+            and placed_gain.rank <= pool.relevant
+    where walk.measure = 'rprec'
+),
+
+running_sum as (
+    select
+        metric_id,
+        system_id,
+        query_id,
+        sum(added) over (
+            partition by metric_id, system_id, query_id
+            order by rank
+            rows between unbounded preceding and current row
+        ) as total,
+    from term
+)
+
+select
+    system_id,
+    query_id,
+    metric_id,
+    max(total) as total,
+from running_sum
+group by
+    system_id,
+    query_id,
+    metric_id
