@@ -160,6 +160,9 @@ class Evaluation(Model):
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
+    cheap_judgments: JudgmentSource | None = Field(
+        None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
+    )
     queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
@@ -220,7 +223,7 @@ class Evaluation(Model):
     def _scores_alone(cls, value: Any) -> Any:
         return read_scores_key(value)
 
-    @field_validator("judgments", "queries", "documents", mode="before")
+    @field_validator("judgments", "cheap_judgments", "queries", "documents", mode="before")
     @classmethod
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)
@@ -296,6 +299,8 @@ class Evaluation(Model):
                 raise ValueError(
                     f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
                 )
+        if self.cheap_judgments is not None and self.engine.spark is not None:
+            raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
         if self.scores and self.engine.spark is not None:
             raise ValueError(
                 "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
@@ -305,7 +310,7 @@ class Evaluation(Model):
         """Rankings are scored by judgments, and scores need neither."""
         if not self.scores:
             return
-        for key in ("judgments", "documents"):
+        for key in ("judgments", "cheap_judgments", "documents"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
         for key in ("judged", "unanswered"):
