@@ -138,7 +138,7 @@ def compare(
         statistics["clustered"] = False if unclustered else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
-        plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments)
+        plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None)
         evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)

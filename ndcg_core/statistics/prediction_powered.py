@@ -15,8 +15,8 @@ query whose careful judgments can score nothing counts among the cheap ones alon
 Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
 382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
 power tuning the share is, with the variances of both samples in the place of a pooled one. W. G. Cochran, Sampling
-Techniques (1977), section 7.3 (the regression estimate, and the degree of freedom that its slope takes). F. E.
-Satterthwaite, Biometrics 2 (1946) (degrees of freedom of the sum).
+Techniques (1977), chapter 7 (the regression estimate: its slope takes a degree of freedom, and makes the variance
+larger by 1 / (n - 3)). F. E. Satterthwaite, Biometrics 2 (1946) (degrees of freedom of the sum).
 """
 
 import math
@@ -79,7 +79,7 @@ def correct(careful: Column, cheap: Column, judged: Collection[str], alpha: floa
     careful: the differences by the careful judgments. cheap: those of all queries by the cheap ones, with 0 where these
     score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
     of cheap, and among them those of careful. alpha: in (0, 1).
-    None for fewer than three careful units or fewer than two others, and where the careful differences do not vary.
+    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary.
     Raises ValueError as `ndcg_core.statistics.comparison.compare_family`, and for a careful query without a cheap one.
     """
     (pairs,) = by_query([cheap])
@@ -106,7 +106,7 @@ def estimate(given: Judged, alpha: float) -> CheapCorrected | None:
     alone = _moments(given)
     others = ~given.is_careful
     least = _units(given, others)
-    if alone is None or alone.error == 0 or alone.freedom < 2 or least < 2:
+    if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
         return None
     weights = np.ones(len(given.cheap)) if given.shares is None else given.shares
     exact = _part(given.careful, weights * given.is_scored)
@@ -121,7 +121,7 @@ def estimate(given: Judged, alpha: float) -> CheapCorrected | None:
     varies = np.ptp(given.cheap[others]) > TIE_TOLERANCE  # else their mean would be known without an error
     share = max(0.0, exact_sum(errors * slopes) / exact_sum(np.square(slopes))) if varies else 0.0
     left = np.square(errors - share * slopes)
-    taken = alone.freedom / (alone.freedom - 1)  # by the slope
+    taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
     careful_variance, cheap_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
     variance = careful_variance + cheap_variance
     freedom = variance**2 / (careful_variance**2 / (alone.freedom - 1) + cheap_variance**2 / (least - 1))

@@ -47,13 +47,13 @@ def columns(exact: FloatArray, cheap: FloatArray, careful: int, names: list[str]
 
 @pytest.mark.parametrize(("careful", "every", "correlation"), [(40, 600, 0.8), (25, 60, 0.6), (200, 5_000, 0.9)])
 def test_the_formulas_of_prediction_powered_inference(careful: int, every: int, correlation: float) -> None:
-    """PPI++: a tuned share, the mean of both samples, and the sum of two variances; the degree of the slope apart."""
+    """PPI++: a tuned share, the mean of both samples, and the sum of two variances; what the slope costs apart."""
     exact, cheap = drawn(careful, every, correlation)
     d, c, u = exact[:careful], cheap[:careful], cheap[careful:]
     ratio = len(u) / careful
     share = np.cov(d, c)[0, 1] / (np.var(c, ddof=1) + np.var(u, ddof=1) / ratio)
     mean = share * u.mean() + (d - share * c).mean()
-    exact_part = np.var(d - share * c, ddof=1) / careful * (careful - 1) / (careful - 2)
+    exact_part = np.var(d - share * c, ddof=1) / careful * (careful - 1) / (careful - 3)
     cheap_part = share**2 * np.var(u, ddof=1) / len(u)
     variance = exact_part + cheap_part
     freedom = variance**2 / (exact_part**2 / (careful - 2) + cheap_part**2 / (len(u) - 1))
@@ -176,8 +176,8 @@ def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_cheap_
 
 @pytest.mark.parametrize(
     ("exact", "careful"),
-    [([0.1, 0.2, 0.0, 0.1, 0.3, 0.2], 2), ([0.1] * 6, 4), ([0.0] * 6, 4), ([0.1, 0.2, 0.0, 0.1, 0.3, 0.2], 5)],
-    ids=["two careful queries", "no variance", "identical", "one other query"],
+    [([0.1, 0.2, 0.0, 0.1, 0.3, 0.2], 3), ([0.1] * 6, 4), ([0.0] * 6, 4), ([0.1, 0.2, 0.0, 0.1, 0.3, 0.2], 5)],
+    ids=["three careful queries", "no variance", "identical", "one other query"],
 )
 def test_what_cannot_be_estimated_is_none(exact: list[float], careful: int) -> None:
     assert estimate(given(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
