@@ -3,7 +3,8 @@
 They decide nothing: verdicts, decisions and gates stay those of the careful judgments (docs/statistics.md).
 """
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,6 +76,15 @@ def cheap_evaluation(evaluation: Evaluation) -> Evaluation:
         "strict": False,
     }
     return evaluation.model_copy(update=changes)
+
+
+@contextlib.contextmanager
+def about_cheap() -> Iterator[None]:
+    """An InputError says that it is about the cheap judgments."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"cheap judgments: {error}") from error.__cause__
 
 
 def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:

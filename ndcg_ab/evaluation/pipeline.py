@@ -11,9 +11,9 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
-from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.cheap import (
     Cheap,
+    about_cheap,
     cheap_evaluation,
     cheap_findings,
     cheap_table,
@@ -201,7 +201,7 @@ def pull_system(
 def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
     """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
     alike = cheap_evaluation(evaluation)
-    with opened(alike) as engine:
+    with about_cheap(), opened(alike) as engine:
         findings = check_cheaply(engine, alike, read)
         score(engine, alike.metric_list, summed_up=False)
         verify(engine, alike.metric_list)
@@ -210,10 +210,7 @@ def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
 
 def check_cheaply(engine: Engine, alike: Evaluation, read: Read) -> tuple[Finding, ...]:
     """The tables of the cheap judgments, and what the data check noticed about these; alike: `cheap_evaluation`."""
-    try:
-        return cheap_findings(load_and_check(engine, read._replace(judgments=read.cheap, cheap=None), alike))
-    except InputError as error:
-        raise InputError(f"cheap judgments: {error}") from None
+    return cheap_findings(load_and_check(engine, read._replace(judgments=read.cheap, cheap=None), alike))
 
 
 def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
@@ -348,7 +345,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     findings = load_and_check(engine, read, evaluation)
     if read.cheap is not None:
         alike = cheap_evaluation(evaluation)
-        with opened(alike) as other:
+        with about_cheap(), opened(alike) as other:
             findings += check_cheaply(other, alike, read)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     findings += check_clusters(engine, evaluation)

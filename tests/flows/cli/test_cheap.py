@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.evaluation import pipeline
 from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
@@ -101,6 +102,41 @@ def test_the_difference_is_corrected_by_values_worked_out_by_hand(case: Case, cl
     assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
     assert (expected.careful_queries, expected.cheap_queries) == (CAREFUL, EVERY)
     assert expected.saved > 0.5 * CAREFUL
+
+
+def test_weights_hold(case: Case, tmp_path: Path) -> None:
+    """Those of the queries; where one that is judged cheaply alone has none, it is named."""
+    weights = np.random.default_rng(3).uniform(1, 5, EVERY).round(2)
+    rows = [f"{query}\t{weight}\n" for query, weight in zip(IDS, weights, strict=True)]
+    (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows))
+    made = content(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv")
+    known = dict(zip(IDS, weights.tolist(), strict=True))
+    columns = [column(case, careful) for careful in (True, False)]
+    columns = [dataclasses.replace(each, weights=[known[query] for query in each.query_ids]) for each in columns]
+    expected = correct(*columns, case.careful, 0.05)
+    assert expected is not None
+    assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
+    lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
+    (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
+    ended = RUNNER.invoke(app, command(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv"))
+    assert ended.exit_code == 2
+    assert f"cheap judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
+
+
+def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduced, they would hold what the careful judgments look at."""
+    wanted: list[object] = []
+
+    def noting(evaluation: Any, source: Any, queries: Any, want: Any, keep: Any) -> Any:
+        wanted.append(want)
+        return read(evaluation, source, queries, want, keep)
+
+    read = pipeline.pull_system
+    monkeypatch.setattr(pipeline, "pull_system", noting)
+    RUNNER.invoke(
+        app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
+    )
+    assert wanted == [None, None]
 
 
 def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
