@@ -25,12 +25,10 @@ from ndcg_core.statistics.prediction_powered import Balance, balance, correct
 
 FEWEST_OTHERS = 2  # queries that are judged cheaply alone
 SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
-CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as well
+CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
     "no_shared_query",
-    "near_query",
     "unmatched_document",
     "no_judged_result",
-    "near_document",
     "no_relevant_query",
     "negative_grade",
     "fractional_grade",

@@ -95,8 +95,10 @@ def column(case: Case, careful: bool, clusters: bool = False) -> Column:
 
 
 @pytest.mark.parametrize("clusters", [False, True], ids=["queries", "clusters"])
-def test_the_difference_is_corrected_by_values_worked_out_by_hand(case: Case, clusters: bool) -> None:
-    made = content(case, *CHEAP, *(["--cluster-prefix", "_"] if clusters else []))
+def test_the_difference_is_corrected_by_values_worked_out_by_hand(
+    case: Case, found: dict[str, Any], clusters: bool
+) -> None:
+    made = content(case, *CHEAP, "--cluster-prefix", "_") if clusters else found
     expected = correct(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
     assert expected is not None
     assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
@@ -177,9 +179,7 @@ def test_the_same_in_python(case: Case, found: dict[str, Any]) -> None:
         query, _, doc, grade = line.split()
         cheap.setdefault(query, {})[doc] = int(grade)
     held = ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr")
-    of_file = ndcg_ab.compare(case.folder / "qrels", runs, cheap_judgments=case.folder / "cheap", metrics="rr")
     assert json.loads(held.to_json())["comparisons"] == found["comparisons"]
-    assert json.loads(of_file.to_json())["comparisons"] == found["comparisons"]
 
 
 def test_columns_are_those_of_the_judgments(case: Case, found: dict[str, Any], tmp_path: Path) -> None:
