@@ -98,6 +98,18 @@ def rankings_from(
     return found
 
 
+def whole_rankings(evaluation: Evaluation, folder: Path, memory: Memory | None) -> dict[str, Pulled]:
+    """Every system's ranking as it was pulled, all of it."""
+    return {
+        system.name: Pulled(
+            ranking_from(folder / PULLED / f"ranking{at}.parquet", memory),
+            RANKING,
+            source_of(system.source, evaluation.directory),
+        )
+        for at, system in enumerate(evaluation.systems)
+    }
+
+
 def result_about(evaluation: Evaluation, folder: Path) -> list[Any]:
     """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
     judgments = content.digest_of_file(folder / PULLED / "judgments.parquet")

@@ -19,6 +19,7 @@ from ndcg_ab.config.redaction import redacted
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
+from ndcg_ab.evaluation.cheap import refuse_uncovered
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.outcome import Finding, Outcome
@@ -34,10 +35,11 @@ from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.scores import PULLED as SCORES
 from ndcg_ab.sources.spilled import Keep
 
-from .inputs import PULLED, Place, kept, pulled_from, rankings_from, read_kept, remember, unless_known
+from .inputs import PULLED, Place, kept, pulled_from, rankings_from, read_kept, remember, unless_known, whole_rankings
 
 Inputs = list[dict[str, Any]]
 OUTCOME, SINCE_LAST = "outcome.json", "since_last.json"
+CHEAP = "cheap.parquet"  # what the cheap judgments gave, among what was pulled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +87,18 @@ def pull_judgments(evaluation: Evaluation, folder: Path, anew: bool = False) -> 
     return unless_known(
         evaluation,
         Place(source, JUDGMENT, source.shown, "judgments", folder / PULLED / "judgments.parquet"),
+        lambda: pull(source, JUDGMENT, evaluation.directory),
+        anew,
+    )
+
+
+def pull_cheap(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    assert evaluation.cheap_judgments is not None
+    source = evaluation.cheap_judgments.source
+    return unless_known(
+        evaluation,
+        Place(source, JUDGMENT, source.shown, "cheap judgments", folder / PULLED / "cheap_judgments.parquet"),
         lambda: pull(source, JUDGMENT, evaluation.directory),
         anew,
     )
@@ -181,13 +195,31 @@ def verify_sample(evaluation: Evaluation, folder: Path) -> int:
         return verify(engine, evaluation.metric_list)
 
 
+def score_cheaply(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
+    """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
+    assert evaluation.cheap_judgments is not None
+    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
+    source = evaluation.cheap_judgments.source
+    cheap = pulled_from(folder / PULLED / "cheap_judgments.parquet", JUDGMENT, source, evaluation)
+    refuse_uncovered(judgments, cheap)
+    with memory_of(evaluation, folder) as memory:
+        rankings = whole_rankings(evaluation, folder, memory)
+        read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings, cheap=cheap)
+        scored = pipeline.score_cheaply(evaluation, read)
+    papq.write_table(scored.table, folder / PULLED / CHEAP, compression="zstd")
+    found: list[dict[str, Any]] = encode(scored.findings)
+    return found
+
+
 def test_differences(
     evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int | None, inputs: Inputs
 ) -> list[dict[str, Any]]:
     """Against the baseline, and every system against itself in the evaluation before."""
+    path = folder / PULLED / CHEAP
+    cheap = papq.read_table(path) if path.exists() else None
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
-        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap)
         since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
         write_text(folder / SINCE_LAST, json.dumps(encode(since)))
         gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))
@@ -231,6 +263,7 @@ def results_text(rows: int, kind: str) -> str:
 
 
 PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=unchanged)
+PULL_CHEAP = Step("pull cheap judgments", pull_cheap, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
 PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
@@ -238,6 +271,7 @@ FIND_SAME = Step("look for an evaluation of the same inputs", find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
 SCORE = Step("score", score)
 VERIFY = Step("recompute a sample in Python", verify_sample)
+SCORE_CHEAPLY = Step("score by the cheap judgments", score_cheaply)
 TEST_DIFFERENCES = Step("test the differences", test_differences)
 KEEP = Step("write results and history", keep)
 DRAW_PAGE = Step("draw the page", draw_page)
@@ -246,6 +280,7 @@ PUBLISH = Step("publish to MLflow", publish, outside=True, most_retries=1)
 
 STEPS = (
     PULL_JUDGMENTS,
+    PULL_CHEAP,
     PULL_QUERIES,
     PULL_RANKING,
     PULL_SCORES,
@@ -253,6 +288,7 @@ STEPS = (
     LOAD_AND_CHECK,
     SCORE,
     VERIFY,
+    SCORE_CHEAPLY,
     TEST_DIFFERENCES,
     KEEP,
     DRAW_PAGE,
@@ -262,9 +298,11 @@ STEPS = (
 
 def count_of(evaluation: Evaluation) -> int:
     """How many steps a run takes whose result no earlier one has."""
+    always = len(STEPS) - len((PULL_CHEAP, SCORE_CHEAPLY))
     if evaluation.scores:
-        return len(evaluation.scores) + len(STEPS) - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
-    return len(evaluation.systems) + len(STEPS) - len((PULL_RANKING, PULL_SCORES))
+        return len(evaluation.scores) + always - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
+    cheap = 0 if evaluation.cheap_judgments is None else len((PULL_CHEAP, SCORE_CHEAPLY))
+    return len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
 
 
 # ---- the run
@@ -313,9 +351,10 @@ def perform(
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
             judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
+            cheap = [call(PULL_CHEAP, evaluation, folder, force)] if evaluation.cheap_judgments else []
             queries = call(PULL_QUERIES, evaluation, folder)
             rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
-            inputs = [judgments, *rankings, *queries]
+            inputs = [judgments, *cheap, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs, moment)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder, force)
@@ -323,6 +362,8 @@ def perform(
             if not evaluation.scores:
                 call(SCORE, evaluation, folder)
                 parity_queries = call(VERIFY, evaluation, folder)
+            if evaluation.cheap_judgments:
+                findings = [*findings, *call(SCORE_CHEAPLY, evaluation, folder)]
             extremes = call(TEST_DIFFERENCES, evaluation, folder, findings, parity_queries, inputs)
             remember(evaluation, folder)
             bundle = call(KEEP, evaluation, folder, inputs, extremes)

@@ -260,6 +260,19 @@ CODES: Mapping[str, Code] = {
         "Name what they belong to: `--cluster COLUMN` of the queries, or `--cluster-prefix _` for ids (`cluster_prefix`"
         " under `statistics:`); or set the finding to `ignore` where they are independent.",
     ),
+    "cheap_judgments": Code(
+        "warning",
+        "Something about the cheap judgments, which the message tells as it is told of judgments: ids that do not meet,"
+        " queries that a system did not answer, grades below 0. Verdicts do not depend on them.",
+        "Mend it where the corrected differences are to be used; a cheap grade that says nothing saves no judgments.",
+    ),
+    "careful_not_random": Code(
+        "warning",
+        "By the cheap judgments the systems do better or worse on the carefully judged queries than on the others: the"
+        " careful ones are no random sample of all.",
+        "Draw the queries for careful judgments at random from those that are judged cheaply; until then read the"
+        " careful judgments alone, and nothing about all queries out of the corrected differences.",
+    ),
     "one_heavy_query": Code(
         "warning",
         "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",

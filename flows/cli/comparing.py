@@ -13,6 +13,7 @@ from .console import Progress, end_where_a_gate_failed, show, user_errors, write
 from .options import (
     Alpha,
     BaselineName,
+    CheapJudgmentsFile,
     ClusterColumn,
     ClusterPrefix,
     Details,
@@ -59,6 +60,7 @@ def compare(
         of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
     ] = None,
     scores: ScoresFiles = None,
+    cheap_judgments: CheapJudgmentsFile = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
     json: JsonFile = None,
@@ -139,7 +141,7 @@ def compare(
         statistics["clustered"] = False if unclustered else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
-        plan = dataclasses.replace(plan, findings=finding, strict=strict)
+        plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None)
         evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)

@@ -89,6 +89,10 @@ SmallestEffects = Annotated[
         help="The smallest difference that matters, of every metric or of one.",
     ),
 ]
+CheapJudgmentsFile = Annotated[
+    str | None,
+    of_data(metavar="FILE", help="Cheap judgments (a model's, clicks) of these queries and of more."),
+]
 QueriesFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Queries with attributes and weights: CSV, TSV, JSONL, Parquet."),

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
-    places = (evaluation.judgments, evaluation.queries, evaluation.documents, *evaluation.systems, *evaluation.scores)
+    named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
+    places = (*named, *evaluation.systems, *evaluation.scores)
     return [place.file for place in places if place and isinstance(place.file, Path)]
 
 

@@ -12,6 +12,7 @@ from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.tables import kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
+RANKED = ("judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
 OPTIONAL = ("queries", "documents")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
@@ -21,13 +22,15 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
     if arguments.get("scores") is not None:
         return evaluation_of_scores(arguments)
-    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("judgments", "systems")}
+    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in RANKED}
     plain["judgments"], judgments = place_of("judgments", arguments["judgments"])
     entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
     held = {"judgments": judgments}
     held |= optional_places(plain)
     for name, given in held.items():
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
+    if arguments.get("cheap_judgments") is not None:
+        plain["cheap_judgments"], held["cheap_judgments"] = cheap_place(arguments)
     evaluation = evaluation_from(plain | {"systems": entries})
     hold(evaluation, held)
     for system, given in zip(evaluation.systems, rankings, strict=True):
@@ -46,6 +49,17 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
     return held
 
 
+def cheap_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Given | None]:
+    """The cheap judgments as a configuration has them, with the columns and the format of the judgments."""
+    file, given = place_of("cheap_judgments", arguments["cheap_judgments"])
+    place: dict[str, Any] = {"file": file}
+    if given is None or not isinstance(given.data, Mapping):
+        place["columns"] = dict(arguments.get("judgments_columns") or {})
+    if given is None:
+        place["format"] = arguments.get("judgments_format")
+    return place, given
+
+
 def hold(evaluation: Evaluation, held: Mapping[str, Given | None]) -> None:
     for name, given in held.items():
         getattr(evaluation, name).hold(given)
@@ -53,7 +67,7 @@ def hold(evaluation: Evaluation, held: Mapping[str, Given | None]) -> None:
 
 def evaluation_of_scores(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation of scores that another tool computed; InputError names the argument."""
-    for name in ("judgments", "systems", "documents"):
+    for name in ("judgments", "cheap_judgments", "systems", "documents"):
         if arguments.get(name) is not None:
             raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
     plain = {name: as_key(name, value) for name, value in arguments.items() if name != "scores"}

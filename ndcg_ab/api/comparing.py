@@ -32,6 +32,7 @@ def compare(
     systems: Mapping[str, Data] | None = None,
     *,
     scores: Data | Mapping[str, Data] | None = None,
+    cheap_judgments: Data | None = None,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     baseline: str | None = None,
     secondary_metrics: str | Metric | Sequence[str | Metric] = (),
@@ -71,6 +72,8 @@ def compare(
     judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
     scores: in the place of both, values per query that another tool computed: a path or a table with system_id,
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
+    cheap_judgments: cheap ones (a model's, clicks) of all those queries and of more, in the format and the columns of
+        the judgments: they correct the differences, and change no verdict.
     documents: likewise, doc_id with title and url, for `report`; they change no result.
     metrics (default ndcg@10), secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric
         -> how much worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.

@@ -46,6 +46,7 @@ class Plan:
     documents: str | None = None
     findings: Sequence[str] | None = None
     strict: bool = False
+    cheap_judgments: str | None = None
 
 
 # ---- what is written in an option
@@ -227,6 +228,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
     Option("--judgments-format", "judgments_format", "judgments.format"),
     Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
+    Option("--cheap-judgments", "cheap_judgments", "cheap_judgments", near=("cheap_judgments.file",)),
     Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
     Option("--scores", "scores", "scores", parse_scores),
     Option("--format", "format", "systems[].format", near=("scores[].format",)),
@@ -276,10 +278,8 @@ def evaluation_of(
     if files.scores:
         refuse_with_scores(files)
     elif len(files.systems) < least_systems:
-        raise InputError(
-            f"--system: given {len(files.systems)} times; at least {least_systems} systems are needed;"
-            " add --system NAME=FILE"
-        )
+        count = f"given {len(files.systems)} times; at least {least_systems} systems are needed"
+        raise InputError(f"--system: {count}; add --system NAME=FILE")
     given = {**vars(files), **vars(plan), **vars(room), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
     given |= {"documents": plan.documents or None}
@@ -292,6 +292,8 @@ def evaluation_of(
         value = given.get(option.given)
         if value is not None and (value not in ([], ()) or option.given == "gate"):
             put(content, key_of(option, content), option.read(option.name, value))
+    if plan.cheap_judgments and "judgments" in content:
+        content["cheap_judgments"] = content["judgments"] | {"file": plan.cheap_judgments}
     return checked(content, by_option)
 
 

@@ -19,6 +19,7 @@ FORMS = {  # a key that holds keys and values -> how it is written where {} was 
     "statistics": "{{alpha: 0.05}}",
     "resources": "{{memory_limit: 4GB}}",
     "judgments": "FILE, or {{file: FILE}}",
+    "cheap_judgments": "FILE, or {{file: FILE}}",
     "queries": "FILE, or {{file: FILE}}",
     "documents": "FILE, or {{file: FILE}}",
 }

@@ -28,6 +28,7 @@ from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
 
 SET = "--set"
+FILES = ("judgments", "cheap_judgments", "queries", "documents")  # keys whose file may be given alone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +115,7 @@ def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
     found = dict(below)
     for key, value in above.items():
         under = found.get(key)
-        if key in ("judgments", "queries", "documents") and isinstance(under, str):
+        if key in FILES and isinstance(under, str):
             under = {"file": under}
         if value is None:
             found.pop(key, None)
@@ -142,7 +143,7 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         return str(folder / value) if is_relative else value
 
     found = dict(content)
-    for key in ("judgments", "queries", "documents", "scores", "output"):
+    for key in (*FILES, "scores", "output"):
         if isinstance(found.get(key), dict):
             found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
         elif key in found:
@@ -217,7 +218,7 @@ def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, An
         place = (*place, part)
         kinds = list(inner_types(annotation_of(place)))
         origins = {get_origin(kind) for kind in kinds}
-        if isinstance(inner, str) and place in (("judgments",), ("queries",), ("documents",)):
+        if isinstance(inner, str) and place in {(key,) for key in FILES}:
             inner = {"file": inner}
         if inner is True and place == ("gate",):
             inner = {}

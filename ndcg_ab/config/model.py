@@ -145,6 +145,9 @@ class Evaluation(Model):
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
+    cheap_judgments: JudgmentSource | None = Field(
+        None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
+    )
     queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
@@ -205,7 +208,7 @@ class Evaluation(Model):
     def _scores_alone(cls, value: Any) -> Any:
         return read_scores_key(value)
 
-    @field_validator("judgments", "queries", "documents", mode="before")
+    @field_validator("judgments", "cheap_judgments", "queries", "documents", mode="before")
     @classmethod
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)
@@ -284,6 +287,8 @@ class Evaluation(Model):
         for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
             if not self.scores and isinstance(named(name), GivenMetric):
                 raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
+        if self.cheap_judgments is not None and self.engine.spark is not None:
+            raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
         if self.scores and self.engine.spark is not None:
             raise ValueError(
                 "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
@@ -293,7 +298,7 @@ class Evaluation(Model):
         """Rankings are scored by judgments, and scores need neither."""
         if not self.scores:
             return
-        for key in ("judgments", "documents"):
+        for key in ("judgments", "cheap_judgments", "documents"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
         for key in ("judged", "unanswered"):

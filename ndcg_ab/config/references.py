@@ -21,7 +21,11 @@ AT_USE = (
     "engine.spark.conf",
     "engine.spark.remote",
     "systems[].arguments",
-    *(f"{place}.{key}" for place in ("judgments", "queries", "systems[]") for key in ("database", "storage")),
+    *(
+        f"{place}.{key}"
+        for place in ("judgments", "cheap_judgments", "queries", "systems[]")
+        for key in ("database", "storage")
+    ),
     "documents.storage",
     *(f"systems[].http.{key}" for key in REQUEST),
 )

@@ -66,7 +66,8 @@ class GateResult:
 class Input:
     """What an evaluation read.
 
-    name: of judgments and queries the file's, of a ranking the system's. kind: judgments, queries or ranking.
+    name: of judgments and queries the file's, of a ranking the system's. kind: judgments, cheap
+        judgments, queries or ranking.
     version: of a system, where the configuration says one. origin: a path, or module:function. rows: how many.
     digest: SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
     read: the earlier moment that it was read at, ISO 8601, UTC, and has not changed since; None: it was read anew.

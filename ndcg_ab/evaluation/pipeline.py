@@ -11,6 +11,15 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.evaluation.cheap import (
+    Cheap,
+    about_cheap,
+    cheap_evaluation,
+    cheap_findings,
+    cheap_table,
+    refuse_uncovered,
+    with_cheap,
+)
 from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
@@ -44,12 +53,14 @@ class Read(NamedTuple):
     """The inputs of an evaluation as they were read.
 
     judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
+    cheap: the cheap judgments; None where there are none.
     """
 
     judgments: Pulled | None
     queries: Queries
     rankings: dict[str, Pulled]
     scores: tuple[Pulled, ...] = ()
+    cheap: Pulled | None = None
 
 
 WhenRead = Callable[[Read], None]
@@ -84,8 +95,18 @@ def run_pipeline(
     if evaluation.scores:
         settled, findings = take_scores(evaluation, engine, say, when_read)
         return conclude(engine, settled, findings, None)
-    findings, parity_queries = score_all(evaluation, engine, say, when_read, whole=whole)
-    return conclude(engine, evaluation, findings, parity_queries)
+    kept: list[Read] = []
+
+    def keep_and_tell(read: Read) -> None:
+        kept.append(read)
+        when_read(read)
+
+    findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
+    if kept[0].cheap is None:
+        return conclude(engine, evaluation, findings, parity_queries)
+    say("scoring by the cheap judgments")
+    cheap = score_cheaply(evaluation, kept[0])
+    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table)
 
 
 def take_scores(
@@ -139,8 +160,13 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
     """
     say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
     judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
+    cheap = pull_cheap(evaluation)
+    if cheap is not None:
+        refuse_uncovered(judgments, cheap)
     queries = pull_queries(evaluation)
-    wanted = None if whole else wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
+    wanted = None
+    if not whole and cheap is None:  # they would be reduced to what the careful judgments look at
+        wanted = wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
     rankings = {}
     for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
@@ -149,7 +175,13 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
         if found.reduced and not holds_enough(found, judgments):
             found = pull_system(evaluation, system.source, queries, None, keep)
         rankings[system.name] = found
-    return Read(judgments, queries, rankings)
+    return Read(judgments, queries, rankings, cheap=cheap)
+
+
+def pull_cheap(evaluation: Evaluation) -> Pulled | None:
+    if evaluation.cheap_judgments is None:
+        return None
+    return pull(evaluation.cheap_judgments.source, JUDGMENT, evaluation.directory)
 
 
 def pull_system(
@@ -165,6 +197,21 @@ def pull_system(
         wanted=wanted,
         threads=evaluation.resources.threads,
     )
+
+
+def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
+    """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
+    alike = cheap_evaluation(evaluation)
+    with about_cheap(), opened(alike) as engine:
+        findings = check_cheaply(engine, alike, read)
+        score(engine, alike.metric_list, summed_up=False)
+        verify(engine, alike.metric_list)
+        return Cheap(cheap_table(engine, alike), findings)
+
+
+def check_cheaply(engine: Engine, alike: Evaluation, read: Read) -> tuple[Finding, ...]:
+    """The tables of the cheap judgments, and what the data check noticed about these; alike: `cheap_evaluation`."""
+    return cheap_findings(load_and_check(engine, read._replace(judgments=read.cheap, cheap=None), alike))
 
 
 def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
@@ -197,11 +244,15 @@ def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) 
 
 
 def conclude(
-    engine: Engine, evaluation: Evaluation, findings: Sequence[Finding], parity_queries: int | None
+    engine: Engine,
+    evaluation: Evaluation,
+    findings: Sequence[Finding],
+    parity_queries: int | None,
+    cheap: pa.Table | None = None,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
-    parity_queries: None where another tool computed the scores.
+    parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -219,6 +270,9 @@ def conclude(
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
+    if cheap is not None:
+        compared, of_sample = with_cheap(engine, evaluation, compared, cheap)
+        noticed += of_sample
     refuse_errors(noticed, evaluation)
     return Outcome(
         baseline=evaluation.baseline_name,
@@ -292,6 +346,10 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     read = pull_all(evaluation, say, engine.memory, whole=False)
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
+    if read.cheap is not None:
+        alike = cheap_evaluation(evaluation)
+        with about_cheap(), opened(alike) as other:
+            findings += check_cheaply(other, alike, read)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     findings += check_clusters(engine, evaluation)
     refuse_errors(findings, evaluation)

@@ -202,7 +202,7 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             found[prefix] = value
 
-    apart = database.ELSEWHERE | {"systems", "judgments", "scores", "queries", "baseline", "name"}
+    apart = database.ELSEWHERE | {"systems", "judgments", "cheap_judgments", "scores", "queries", "baseline", "name"}
     put("", {key: value for key, value in configuration.items() if key not in apart})
     return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 

@@ -113,6 +113,30 @@ def clustered_text(outcome: Outcome) -> str | None:
     return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
 
 
+def cheap_text(comparison: Comparison) -> str | None:
+    """``corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth 130 more queries …``
+
+    None where there are no cheap judgments, or nothing that they could correct.
+    """
+    found = comparison.cheap
+    if found is None:
+        return None
+    between = f"{signed(found.low)} … {signed(found.high)}, p {probability(found.p_value)}"
+    saved = round(found.saved)
+    worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
+    told = f"{signed(found.difference)} ({between}), worth {worth}"
+    return f"corrected by {found.cheap_queries} queries judged cheaply: {told}"
+
+
+def cheap_note(outcome: Outcome) -> str | None:
+    """What the corrected differences are and what they are not; None where there are none."""
+    if all(row.cheap is None for row in outcome.main):
+        return None
+    return (
+        "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful judgments"
+    )
+
+
 def together(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
     if comparison.simultaneous_low is None or comparison.simultaneous_high is None:

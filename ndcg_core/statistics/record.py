@@ -36,6 +36,30 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class CheapCorrected:
+    """A difference by a few careful judgments and many cheap ones (`ndcg_core.statistics.prediction_powered`).
+
+    difference: the careful judgments' mean difference, corrected by what the cheap ones say of the other queries; in
+        the metric's unit. low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than
+        Student's t interval of the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted either.
+    careful_queries: scored by the careful judgments. cheap_queries: judged cheaply, those among them.
+    correlation: of careful and cheap differences, in [-1, 1]; None where the cheap ones do not vary.
+    share: of the cheap differences that was taken, >= 0; 0 where they are of no use.
+    saved: how many more queries judged carefully would make as narrow an interval, >= 0.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    careful_queries: int
+    cheap_queries: int
+    correlation: float | None
+    share: float
+    saved: float
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result for one candidate, metric, slice and family.
 
@@ -82,6 +106,7 @@ class Comparison:
         a query can lose; else None.
     needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
         where that is not known.
+    cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -132,6 +157,7 @@ class Comparison:
     second_p_adjusted: float | None = None
     bound_method: str | None = None
     needed: int | None = None
+    cheap: CheapCorrected | None = None
 
     def __post_init__(self) -> None:
         for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):

@@ -173,6 +173,9 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     inputs = []
     if evaluation.judgments and read.judgments:
         inputs.append(row(evaluation.judgments.source.shown, "judgments", evaluation.judgments, read.judgments))
+    if evaluation.cheap_judgments and read.cheap:
+        source = evaluation.cheap_judgments
+        inputs.append(row(source.source.shown, "cheap judgments", source, read.cheap))
     inputs += [scores_row(each, pulled) for each, pulled in zip(evaluation.scores, read.scores, strict=True)]
     ranked = [system for system in evaluation.systems if system.name in read.rankings]
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]

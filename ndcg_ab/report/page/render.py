@@ -33,6 +33,8 @@ from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
     change,
+    cheap_note,
+    cheap_text,
     family_text,
     interval,
     judged_label,
@@ -129,6 +131,8 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "number_of": number_of,
         "level": level(outcome.alpha),
         "weighted": weighted_text(outcome),
+        "cheap_note": cheap_note(outcome),
+        "cheap_text": cheap_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import simulate_cheap
 import simulate_clusters
 import simulate_guardrails
 from scipy.special import ndtri
@@ -9,7 +10,8 @@ from scipy.special import ndtri
 from benchmarks import simulate
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics import bounded, estimates, procedures
+from ndcg_core.statistics import bounded, estimates, prediction_powered, procedures
+from ndcg_core.statistics.record import CheapCorrected
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
@@ -102,6 +104,25 @@ def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch:
     )
     rows = simulate.margins(world, rng(), 2_000, 200)
     assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]
+
+
+def test_a_quick_run_of_cheap_judgments_lies_within_the_ranges() -> None:
+    assert [row for row in simulate_cheap.rows(SEED, 150, (30, 100)) if not row.holds(errors=3)] == []
+
+
+def test_cheap_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the cheap grades of the many were as good as careful ones: the interval is that of all queries."""
+
+    def trusting(given: simulate_cheap.Judged, alpha: float) -> CheapCorrected | None:
+        every = np.ones(len(given.cheap), dtype=np.bool_)
+        every[-2:] = False
+        return prediction_powered.estimate(
+            simulate_cheap.Judged(given.cheap, given.cheap, every, every, given.shares, given.members), alpha
+        )
+
+    monkeypatch.setattr(simulate_cheap, "estimate", trusting)
+    rows = simulate_cheap.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)
+    assert "coverage, corrected by cheap judgments" in [row.what for row in rows if not row.holds(errors=3)]
 
 
 def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:

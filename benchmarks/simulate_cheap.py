@@ -1,0 +1,120 @@
+"""Do intervals that cheap judgments correct hold, and how much narrower are they?
+
+    python benchmarks/simulate_cheap.py [--seed 1] [--repetitions N] [--quick]
+
+Careful differences are drawn from the graded queries of `simulate.py`, with their ties; cheap ones are half of them, of
+a given correlation and with a bias. Correlation 0 is cheap judgments that say nothing. Prints rows as `simulate.py`
+does, and ends with code 1 if one of them lies outside its accepted range (docs/calibration.md).
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from simulate import Rng, Row, table, world
+
+from ndcg_core.statistics.estimates import interval, moments
+from ndcg_core.statistics.prediction_powered import FloatArray, Judged, estimate
+from ndcg_core.statistics.record import CheapCorrected
+
+CORRECTED = (0.94, 0.96)
+NARROW = (0.0, 0.8)  # of a correlation of .7 and more, with many queries beside the careful ones
+BIAS, UNIT = 0.05, 0.5
+TIMES = 20  # as many queries as are judged carefully
+ALPHA = 0.05
+
+
+def drawn(rng: Rng, pool: FloatArray, count: int, correlation: float) -> tuple[FloatArray, FloatArray]:
+    """Careful and cheap differences of so many queries."""
+    exact = pool[rng.integers(len(pool), size=count)]
+    noise = pool[rng.integers(len(pool), size=count)]
+    return exact, BIAS + UNIT * (correlation * exact + (1 - correlation**2) ** 0.5 * noise)
+
+
+def relative_width(found: CheapCorrected) -> float:
+    """Of the interval, over that of the careful judgments alone."""
+    return float((1 + found.saved / found.careful_queries) ** -0.5)
+
+
+def independent(
+    rng: Rng, pool: FloatArray, repetitions: int, careful: int, every: int, correlation: float
+) -> list[Row]:
+    """Queries that stand for themselves."""
+    truth = float(pool.mean())
+    known = np.arange(every) < careful
+    held = usually = 0
+    widths = []
+    for _ in range(repetitions):
+        exact, cheap = drawn(rng, pool, every, correlation)
+        found = estimate(Judged(cheap, exact, known, known), ALPHA)
+        if found is None:
+            raise AssertionError(f"{careful} careful queries do not vary")
+        alone = interval(moments(exact[:careful]), 1 - ALPHA)
+        held += found.low <= truth <= found.high
+        usually += alone.low <= truth <= alone.high
+        widths.append(relative_width(found))
+    setting = f"{careful} of {every} queries, correlation {correlation:g}"
+    narrow = NARROW if correlation >= 0.7 and every >= TIMES * careful else None
+    return [
+        Row("coverage, corrected by cheap judgments", setting, repetitions, held / repetitions, CORRECTED),
+        Row("coverage, careful judgments alone", setting, repetitions, usually / repetitions),
+        Row("mean width, corrected over careful alone", setting, repetitions, float(np.mean(widths)), narrow),
+        Row("largest width, corrected over careful alone", setting, repetitions, max(widths), (0.0, 1.0)),
+    ]
+
+
+def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weighted: bool) -> list[Row]:
+    """Conversations of 3 to 11 turns that share half of the variance, a twentieth judged carefully; with weights."""
+    shared = pool - pool.mean()
+    held = 0
+    widths = []
+    for _ in range(repetitions):
+        sizes = rng.integers(3, 12, TIMES * groups)
+        members = np.repeat(np.arange(len(sizes)), sizes)
+        of_group, of_group_cheap = drawn(rng, shared, len(sizes), 0.8)
+        own, own_cheap = drawn(rng, shared, len(members), 0.8)
+        weights = rng.lognormal(0, 0.5, len(members)) if weighted else None
+        known = members < groups
+        given = Judged(of_group_cheap[members] + own_cheap, of_group[members] + own, known, known, weights, members)
+        found = estimate(given, ALPHA)
+        if found is None:
+            raise AssertionError(f"{groups} careful clusters do not vary")
+        held += found.low <= 0 <= found.high
+        widths.append(relative_width(found))
+    setting = f"{groups} of {TIMES * groups} clusters, correlation 0.8" + ", log-normal weights" * weighted
+    return [
+        Row("coverage, corrected by cheap judgments", setting, repetitions, held / repetitions, CORRECTED),
+        Row("mean width, corrected over careful alone", setting, repetitions, float(np.mean(widths)), NARROW),
+    ]
+
+
+def rows(seed: int, repetitions: int, sizes: Sequence[int] = (30, 100, 500)) -> list[Row]:
+    rng = np.random.default_rng([seed, 3])
+    pool = world(seed).differences("graded", better=True)
+    found: list[Row] = []
+    for careful in sizes:
+        for correlation in (0.0, 0.3, 0.7, 0.9):
+            found += independent(rng, pool, repetitions, careful, TIMES * careful, correlation)
+    found += independent(rng, pool, repetitions, 30, 60, 0.7)
+    found += clustered(rng, pool, repetitions, 30, weighted=False)
+    return found + clustered(rng, pool, repetitions, 30, weighted=True)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repetitions", type=int, default=5_000)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(given)
+    start = time.perf_counter()
+    found = rows(options.seed, 200 if options.quick else options.repetitions)
+    errors = 3 if options.quick else 0
+    print(table(found, errors))
+    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return 0 if all(row.holds(errors) for row in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+"""A few careful judgments and many cheap ones: what is corrected, what stays as it is, what is refused and noticed."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.api.comparing import evaluate
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.flows import steps
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.history.bundles import read_bundle
+from ndcg_core.statistics.comparison import Column
+from ndcg_core.statistics.prediction_powered import correct
+from tests.small_evaluation import calling, no_tracker, plain_page
+
+RUNNER = CliRunner()
+CAREFUL, EVERY = 40, 400
+IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Where the files are, and the differences in the reciprocal rank, worked out here, of all IDS.
+
+    careful: the ids of the queries that are judged carefully.
+    """
+
+    folder: Path
+    exact: np.ndarray
+    cheap: np.ndarray
+    careful: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """Two documents a query, one of them relevant; the cheap judgments take the wrong one for it in one of eight."""
+    rng = np.random.default_rng(8)
+    folder = tmp_path_factory.mktemp("cheap")
+    orders = {name: rng.random(EVERY) < share for name, share in (("old", 0.5), ("new", 0.65))}
+    wrong = rng.random(EVERY) < 1 / 8
+    for name, right in orders.items():
+        rows = [
+            f"{query} Q0 {doc} {rank} {9 - rank} t\n"
+            for query, is_right in zip(IDS, right, strict=True)
+            for rank, doc in enumerate("ab" if is_right else "ba", start=1)
+        ]
+        (folder / f"{name}.run").write_text("".join(rows))
+    careful = tuple(IDS[place] for place in np.sort(rng.permutation(EVERY)[:CAREFUL]))
+    cheap = [f"{query} 0 {'b' if is_wrong else 'a'} 1\n" for query, is_wrong in zip(IDS, wrong, strict=True)]
+    (folder / "qrels").write_text("".join(f"{query} 0 a 1\n" for query in careful))
+    (folder / "cheap").write_text("".join(cheap))
+    (folder / "few").write_text("".join(line for line in cheap if line.split()[0] in careful))
+    (folder / "others").write_text("".join(line for line in cheap if line.split()[0] != careful[3]))
+    (folder / "twice").write_text("".join(cheap) + f"{IDS[0]} 0 a 0\n{IDS[0]} 0 b 0\n")
+    (folder / "more").write_text("".join(cheap) + "unknown 0 a 1\n")
+    won = [query for place, query in enumerate(IDS) if orders["new"][place] and not orders["old"][place]]
+    (folder / "won").write_text("".join(f"{query} 0 a {1 + (query == won[0])}\n" for query in won[:CAREFUL]))
+    exact = (orders["new"].astype(float) - orders["old"]) / 2
+    return Case(folder, exact, np.where(wrong, -exact, exact), careful)
+
+
+def command(case: Case, *options: str, judgments: str = "qrels") -> list[str]:
+    named = [word for name in ("old", "new") for word in ("--system", f"{name}={case.folder / name}.run")]
+    given = [option.replace("{}", str(case.folder)) for option in options]
+    return ["compare", "--judgments", str(case.folder / judgments), *named, "--metric", "rr", *given]
+
+
+def content(case: Case, *options: str, judgments: str = "qrels") -> dict[str, Any]:
+    found = RUNNER.invoke(app, command(case, "--json", "-", *options, judgments=judgments))
+    assert found.exit_code == 0, found.output
+    made: dict[str, Any] = json.loads(found.stdout)
+    return made
+
+
+CHEAP = ("--cheap-judgments", "{}/cheap")
+
+
+@pytest.fixture(scope="module")
+def found(case: Case) -> dict[str, Any]:
+    return content(case, *CHEAP)
+
+
+def column(case: Case, careful: bool, clusters: bool = False) -> Column:
+    ids = case.careful if careful else tuple(IDS)
+    values = dict(zip(IDS, case.exact if careful else case.cheap, strict=True))
+    names = tuple(query.split("_")[0] for query in ids) if clusters else None
+    return Column("old", "new", "rr", ids, [values[query] for query in ids], clusters=names)
+
+
+@pytest.mark.parametrize("clusters", [False, True], ids=["queries", "clusters"])
+def test_the_difference_is_corrected_by_values_worked_out_by_hand(
+    case: Case, found: dict[str, Any], clusters: bool
+) -> None:
+    made = content(case, *CHEAP, "--cluster-prefix", "_") if clusters else found
+    expected = correct(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
+    assert expected is not None
+    assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
+    assert (expected.careful_queries, expected.cheap_queries) == (CAREFUL, EVERY)
+    assert expected.saved > 0.5 * CAREFUL
+
+
+def test_weights_hold(case: Case, tmp_path: Path) -> None:
+    """Those of the queries; where one that is judged cheaply alone has none, it is named."""
+    weights = np.random.default_rng(3).uniform(1, 5, EVERY).round(2)
+    rows = [f"{query}\t{weight}\n" for query, weight in zip(IDS, weights, strict=True)]
+    (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows))
+    made = content(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv")
+    known = dict(zip(IDS, weights.tolist(), strict=True))
+    columns = [column(case, careful) for careful in (True, False)]
+    columns = [dataclasses.replace(each, weights=[known[query] for query in each.query_ids]) for each in columns]
+    expected = correct(*columns, case.careful, 0.05)
+    assert expected is not None
+    assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
+    lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)
+    (tmp_path / "queries.tsv").write_text("query_id\tweight\n" + "".join(rows[:lacking] + rows[lacking + 1 :]))
+    ended = RUNNER.invoke(app, command(case, *CHEAP, "--queries", f"{tmp_path}/queries.tsv"))
+    assert ended.exit_code == 2
+    assert f"cheap judgments: queries: 1 judged query has no weight (such as '{IDS[lacking]}'" in ended.output
+
+
+def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduced, they would hold what the careful judgments look at."""
+    wanted: list[object] = []
+
+    def noting(evaluation: Any, source: Any, queries: Any, want: Any, keep: Any) -> Any:
+        wanted.append(want)
+        return read(evaluation, source, queries, want, keep)
+
+    read = pipeline.pull_system
+    monkeypatch.setattr(pipeline, "pull_system", noting)
+    RUNNER.invoke(
+        app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
+    )
+    assert wanted == [None, None]
+
+
+def test_nothing_else_is_another(case: Case, found: dict[str, Any]) -> None:
+    """Verdicts, decisions, means and findings are those of the careful judgments."""
+    plain = content(case)
+    assert plain["comparisons"][0].pop("cheap") is None
+    assert {**found, "comparisons": [{k: v for k, v in found["comparisons"][0].items() if k != "cheap"}]} == plain
+
+
+def test_it_is_told_below_the_comparison(case: Case) -> None:
+    shown = RUNNER.invoke(app, command(case, *CHEAP, "--markdown", "{}/comment.md", "--report", "{}/page.html"))
+    assert shown.exit_code == 0, shown.output
+    told = " ".join(shown.stdout.split())
+    assert "corrected by 400 queries judged cheaply: +0." in told
+    assert "more queries judged carefully" in told
+    note = "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful"
+    assert f"i {note}" in told
+    assert "- new corrected by 400 queries judged cheaply" in (case.folder / "comment.md").read_text()
+    page = (case.folder / "page.html").read_text()
+    assert "corrected by 400 queries judged cheaply" in page and f"<li>C{note[1:]}" in page
+    assert "cheap judgments</td>" in page, "the inputs"
+
+
+def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
+    made = content(case, *CHEAP, "--secondary", "precision@1", "--guardrail", "recall@1=0.1", "--all-pairs")
+    assert {row["family"]: row["cheap"] is not None for row in made["comparisons"]} == {
+        "primary": True,
+        "secondary": False,
+        "guardrails": False,
+    }
+
+
+def test_the_same_in_python(case: Case, found: dict[str, Any]) -> None:
+    runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
+    careful = {query: {"a": 1} for query in case.careful}
+    cheap: dict[str, dict[str, int]] = {}
+    for line in (case.folder / "cheap").read_text().splitlines():
+        query, _, doc, grade = line.split()
+        cheap.setdefault(query, {})[doc] = int(grade)
+    held = ndcg_ab.compare(careful, runs, cheap_judgments=cheap, metrics="rr")
+    assert json.loads(held.to_json())["comparisons"] == found["comparisons"]
+
+
+def test_columns_are_those_of_the_judgments(case: Case, found: dict[str, Any], tmp_path: Path) -> None:
+    for name in ("qrels", "cheap"):
+        rows = [line.split() for line in (case.folder / name).read_text().splitlines()]
+        text = "".join(f"{query},{doc},{grade}\n" for query, _, doc, grade in rows)
+        (tmp_path / f"{name}.txt").write_text("qid,url,label\n" + text)
+    options = ["--judgments-format", "csv", "--judgments-columns", "query_id=qid,doc_id=url,grade=label"]
+    made = content(case, "--cheap-judgments", f"{tmp_path}/cheap.txt", *options, judgments=f"{tmp_path}/qrels.txt")
+    assert made["comparisons"] == found["comparisons"]
+    runs = {name: str(case.folder / f"{name}.run") for name in ("old", "new")}
+    names = {"query_id": "qid", "doc_id": "url", "grade": "label"}
+    files = {"judgments": tmp_path / "qrels.txt", "cheap_judgments": tmp_path / "cheap.txt"}
+    told = ndcg_ab.compare(**files, systems=runs, metrics="rr", judgments_columns=names, judgments_format="csv")
+    assert json.loads(told.to_json())["comparisons"] == found["comparisons"]
+
+
+@pytest.mark.slow
+def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_path: Path) -> None:
+    configured = {
+        "name": "cheap",
+        "judgments": str(case.folder / "qrels"),
+        "cheap_judgments": {"file": str(case.folder / "cheap")},
+        "systems": [{"name": name, "file": str(case.folder / f"{name}.run")} for name in ("old", "new")],
+        "metrics": ["rr"],
+        "output": str(tmp_path / "out"),
+    }
+    assert json.loads(evaluate(configured).to_json())["comparisons"] == found["comparisons"]
+    evaluation = ndcg_ab.config.model.Evaluation.model_validate(configured)
+    call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
+    told: list[str] = []
+    performed = steps.perform(evaluation, steps.announced(told.append, call))
+    assert len(told) == steps.count_of(evaluation)
+    assert "score by the cheap judgments" in told
+    bundle = read_bundle(performed.bundle)
+    assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]
+    assert [row["kind"] for row in bundle.inputs] == ["judgments", "cheap judgments", "ranking", "ranking"]
+    with DuckDBEngine(tmp_path / "out" / "cheap" / "history.duckdb", files={}) as past:
+        ((saved,),) = past.rows("comparison", ("cheap_saved",))
+    assert saved == found["comparisons"][0]["cheap"]["saved"]
+    assert steps.perform(evaluation, call).reused
+    (case.folder / "other").write_text((case.folder / "cheap").read_text().replace(" a 1", " a 2"))
+    changed = evaluation.model_copy(
+        update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
+    )
+    assert not steps.perform(changed, call).reused, "other cheap judgments are another input"
+
+
+REFUSED = {
+    "a careful query that is not judged cheaply": (
+        "{}/others",
+        "others: 1 of 40 carefully judged queries is not judged cheaply (such as '",
+    ),
+    "no other queries": ("{}/few", "few: judges 0 queries beside the 40 that are judged carefully; at least 2 are"),
+    "two grades": ("{}/twice", "cheap judgments: {}/twice"),
+    "no file": ("{}/nothing", "{}/nothing: there is no such file"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_what_cannot_correct_is_refused(mistake: str, case: Case) -> None:
+    file, said = REFUSED[mistake]
+    ended = RUNNER.invoke(app, command(case, "--json", "{}/never.json", "--cheap-judgments", file))
+    assert ended.exit_code == 2
+    assert said.replace("{}", str(case.folder)) in ended.output
+    assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
+
+
+def test_scores_take_no_cheap_judgments(case: Case) -> None:
+    ended = RUNNER.invoke(app, ["compare", "--scores", "s.csv", "--cheap-judgments", str(case.folder / "cheap")])
+    assert ended.exit_code == 2
+    assert "--cheap-judgments: goes with rankings, and `--scores` hold none" in ended.output
+    with pytest.raises(ndcg_ab.InputError, match=r"^cheap_judgments: goes with rankings, and scores hold none"):
+        ndcg_ab.compare(scores="s.csv", cheap_judgments=case.folder / "cheap")
+
+
+def test_what_is_noticed_about_the_cheap_judgments_says_so(case: Case) -> None:
+    made = content(case, "--cheap-judgments", "{}/more")
+    told = [row for row in made["findings"] if row["code"] == "cheap_judgments"]
+    assert {row["system"] for row in told} == {"old", "new"}
+    assert "cheap judgments: system old returned nothing for 1 of the judged queries (such as 'unknown')" in (
+        told[0]["message"] + told[1]["message"]
+    )
+    assert [row["code"] for row in made["findings"] if row["code"] == "unanswered_query"] == []
+
+
+def test_careful_queries_that_were_chosen_are_noticed(case: Case, found: dict[str, Any]) -> None:
+    assert "careful_not_random" not in {row["code"] for row in found["findings"]}
+    made = content(case, *CHEAP, judgments="won")
+    (told,) = [row for row in made["findings"] if row["code"] == "careful_not_random"]
+    assert "carefully judged queries are no random sample of those judged cheaply" in told["message"]
+
+
+def test_a_check_looks_at_them(case: Case, tmp_path: Path) -> None:
+    systems = [{"name": name, "file": str(case.folder / f"{name}.run")} for name in ("old", "new")]
+    configured = {"name": "t", "judgments": str(case.folder / "qrels"), "systems": systems, "metrics": ["rr"]}
+    for file, code in (("cheap", 0), ("twice", 2)):
+        text = json.dumps(configured | {"cheap_judgments": str(case.folder / file)})
+        (tmp_path / "c.yaml").write_text(text)
+        assert RUNNER.invoke(app, ["check", str(tmp_path / "c.yaml")]).exit_code == code
