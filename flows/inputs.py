@@ -21,8 +21,9 @@ from ndcg_ab.evaluation.reducing import reduce_pulled
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import RANKING, Layout, Pulled, content, source_of
+from ndcg_ab.sources import RANKING, Layout, Pulled, Queries, content, source_of
 from ndcg_ab.sources.base import ReducedPull
+from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import FEW, Spilled
 from ndcg_ab.visible import visible
@@ -157,3 +158,19 @@ def documents_from(folder: Path, at: int) -> pa.Table | None:
 def moment_of(folder: Path) -> datetime:
     """The moment that a run stands for, in the name of its working folder."""
     return bundles.began_of(folder.name.removeprefix(".").removesuffix(".partial"))
+
+
+def memory_of(evaluation: Evaluation, folder: Path) -> Memory:
+    """What pulling may use; what does not fit goes beside what is pulled, where no other folder is named."""
+    spill = evaluation.spill_folder or folder / PULLED / "spill"
+    limit = evaluation.resources.memory_limit
+    return Memory(limit, spill, has_folder=limit is not None)
+
+
+def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
+    """The queries as they were pulled; nothing where no file names them."""
+    if evaluation.queries is None:
+        return Queries()
+    path = folder / PULLED / "queries.parquet"
+    pulled = pulled_from(path, layout_of(evaluation), evaluation.queries.source, evaluation)
+    return Queries(pulled, tuple(evaluation.slices.by))

@@ -29,13 +29,23 @@ from ndcg_ab.files import write_text
 from ndcg_ab.history import bundles
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
-from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
-from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.scores import PULLED as SCORES
 from ndcg_ab.sources.spilled import Keep
 
-from .inputs import PULLED, Place, kept, pulled_from, rankings_from, read_kept, remember, unless_known, whole_rankings
+from .inputs import (
+    PULLED,
+    Place,
+    kept,
+    memory_of,
+    pulled_from,
+    queries_from,
+    rankings_from,
+    read_kept,
+    remember,
+    unless_known,
+    whole_rankings,
+)
 
 Inputs = list[dict[str, Any]]
 OUTCOME, SINCE_LAST = "outcome.json", "since_last.json"
@@ -387,22 +397,6 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
 
 
 # ---- what was pulled, on disk
-
-
-def memory_of(evaluation: Evaluation, folder: Path) -> Memory:
-    """What pulling may use; what does not fit goes beside what is pulled, where no other folder is named."""
-    spill = evaluation.spill_folder or folder / PULLED / "spill"
-    limit = evaluation.resources.memory_limit
-    return Memory(limit, spill, has_folder=limit is not None)
-
-
-def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
-    """The queries as they were pulled; nothing where no file names them."""
-    if evaluation.queries is None:
-        return Queries()
-    path = folder / PULLED / "queries.parquet"
-    pulled = pulled_from(path, layout_of(evaluation), evaluation.queries.source, evaluation)
-    return Queries(pulled, tuple(evaluation.slices.by))
 
 
 def opened(evaluation: Evaluation, folder: Path) -> Engine:
