@@ -73,7 +73,7 @@ def recognised(text: str) -> GivenMetric | None:
     except ImportError:
         raise MetricError(f"{where}: is a measure of ir_measures, which is not installed: {EXTRA}") from None
     try:
-        measure = ir_measures.parse_measure(bare)
+        measure: Any = ir_measures.parse_measure(bare)
         lacking = [name for name, choice in measure.SUPPORTED_PARAMS.items() if choice.required]
         lacking = [name for name in lacking if name not in measure.params]
         if lacking:

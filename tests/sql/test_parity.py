@@ -23,6 +23,12 @@ FAULTS = [
     ("query_ideal", "ideal_by_rank.rank <= ", "ideal_by_rank.rank < ", "ndcg@2"),
     ("query_score", "dcg / coalesce(cutoff, returned)", "dcg / returned", "precision@10"),
     ("query_score", "when coalesce(returned, 0) = 0 then 0.0", "when coalesce(returned, 0) = 0 then 0.5", "ndcg@10"),
+    ("walked_total", "cast(relevant_seen as double) / rank", "1.0 / rank", "ap"),
+    ("walked_total", "exp(unsatisfied_above)", "1.0", "err@10"),
+    ("walked_total", "placed_gain.rank <= pool.relevant", "placed_gain.rank < pool.relevant", "rprec"),
+    ("walked_total", "gain.gain = 0 and graded_doc.grade >= 0", "gain.gain > 0", "bpref"),
+    ("walked_total", "(pooled_seen - 1)", "0.0", "infap"),
+    ("discount", "power(rule.base, place.rank - 1)", "power(rule.base, place.rank)", "rbp"),
     ("scored_query", "where gain.gain > 0", "where gain.gain > 1", "ndcg@10"),
 ]
 
