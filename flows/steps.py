@@ -396,8 +396,5 @@ def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plai
     return Performed(bundle, reused, published)
 
 
-# ---- what was pulled, on disk
-
-
 def opened(evaluation: Evaluation, folder: Path) -> Engine:
     return pipeline.opened(evaluation, folder / bundles.TABLES)

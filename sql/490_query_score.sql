@@ -1,6 +1,6 @@
 -- query_score: the value of every metric for every query and system.
 -- grain:  one row per (system_id, query_id, metric_id)
--- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system, walked_total
+-- reads:  answered_query, metric, pulled_failed_query, query_dcg, query_ideal, returned, scored_query, system, walk_sum
 -- params: -
 -- A query that a system did not answer scores 0 (or, with unanswered = exclude, has no row for that system),
 -- and an ideal of 0 gives 0. One on which a system's place failed is missing, whatever the metric: no row. With gain
@@ -19,7 +19,7 @@ with score_part as (
         coalesce(query_dcg.dcg, 0.0) as dcg,
         query_dcg.first_rank,
         query_ideal.ideal,
-        coalesce(walked_total.total, 0.0) as total,
+        coalesce(walk_sum.total, 0.0) as total,
     from scored_query
     inner join metric on scored_query.metric_id = metric.metric_id
     cross join system
@@ -42,11 +42,11 @@ with score_part as (
             system.system_id = query_ideal.system_id
             and scored_query.query_id = query_ideal.query_id
             and scored_query.metric_id = query_ideal.metric_id
-    left join walked_total
+    left join walk_sum
         on
-            system.system_id = walked_total.system_id
-            and scored_query.query_id = walked_total.query_id
-            and scored_query.metric_id = walked_total.metric_id
+            system.system_id = walk_sum.system_id
+            and scored_query.query_id = walk_sum.query_id
+            and scored_query.metric_id = walk_sum.metric_id
     left join pulled_failed_query
         on
             system.system_id = pulled_failed_query.system_id
