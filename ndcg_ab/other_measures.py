@@ -78,7 +78,7 @@ def recognised(text: str) -> GivenMetric | None:
         lacking = [name for name in lacking if name not in measure.params]
         if lacking:
             raise ValueError(f"it needs {' and '.join(lacking)}, as {name}({lacking[0]}=…)")
-        measure.validate_params()  # type: ignore[no-untyped-call]
+        measure.validate_params()
     except (AssertionError, KeyError, NameError, ValueError) as error:
         raise MetricError(f"{where}: ir_measures does not read it: {error}") from None
     provider_of(measure, where)
