@@ -60,6 +60,8 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
         again = steps.perform(evaluation, quiet)
         assert not again.reused, "what stands in the file now was never evaluated"
     path.write_text(content)
+    if how == "other rows":
+        assert not steps.perform(evaluation, quiet).reused, "it stands for another night before"
     assert steps.perform(evaluation, quiet).reused
 
 

@@ -134,7 +134,7 @@ def test_the_note_where_the_two_disagree() -> None:
 
 
 def test_it_is_not_looked_at_where_it_would_cost() -> None:
-    many = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(9, 10, 51).T)]
+    many = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(9, 10, 501).T)]
     assert {row.second_p_adjusted for row in compare_family(many, resamples=99)} == {None}
     long = column(np.random.default_rng(1).normal(size=1_001))
     assert compare_family([long], resamples=99)[0].second_p_adjusted is None
