@@ -1,0 +1,38 @@
+-- unjudged_place: results of judged queries that have no judgment, as deep as the metrics look.
+-- grain:  one row per (rank_rule, system_id, query_id, rank)
+-- reads:  graded_doc, rank_rule
+-- params: -
+-- group_size: with ties = average how many results have the same score, judged ones among them; else 1.
+with tied_group as (
+    select
+        graded_doc.rank_rule,
+        graded_doc.system_id,
+        graded_doc.query_id,
+        graded_doc.first_rank,
+        count(*) as group_size,
+    from graded_doc
+    inner join rank_rule on graded_doc.rank_rule = rank_rule.rank_rule
+    where rank_rule.ties = 'average'
+    group by
+        graded_doc.rank_rule,
+        graded_doc.system_id,
+        graded_doc.query_id,
+        graded_doc.first_rank
+)
+
+select
+    graded_doc.rank_rule,
+    graded_doc.system_id,
+    graded_doc.query_id,
+    graded_doc.rank,
+    graded_doc.first_rank,
+    coalesce(tied_group.group_size, 1) as group_size,
+    graded_doc.doc_id,
+from graded_doc
+left join tied_group
+    on
+        graded_doc.rank_rule = tied_group.rank_rule
+        and graded_doc.system_id = tied_group.system_id
+        and graded_doc.query_id = tied_group.query_id
+        and graded_doc.first_rank = tied_group.first_rank
+where not graded_doc.is_judged

@@ -1,0 +1,152 @@
+"""Bounds of what unjudged documents can do, against every completion of small cases."""
+
+import random
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.measures.bounds import Judged, Places, difference_bounds, why_unbounded
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, arrange, score_query
+
+METRICS = (
+    "ndcg@3",
+    "ndcg@2",
+    "ndcg",
+    "ndcg(gain=exponential)@3",
+    "ndcg(gain={1:1, 2:5, 3:6})@3",
+    "ndcg(discount=reciprocal, ideal_cut=none)@2",
+    "ndcg(ideal=max)@3",
+    "ndcg(ties=average)@3",
+    "ndcg(no_relevant=zero)@3",
+    "dcg@3",
+    "dcg(ties=average)@2",
+    "precision@3",
+    "precision(relevant_from=2)@3",
+    "recall@2",
+    "recall",
+    "rbp",
+)
+Query = tuple[dict[str, float], list[Result], list[Result]]  # judgments, what candidate and baseline returned
+
+
+def places(metric: Metric, rankings: list[list[Result]], queries: list[dict[str, float]]) -> Places:
+    """The unjudged documents of one system, query by query; a document is known by its name's number."""
+    rows = []
+    for number, (results, judgments) in enumerate(zip(rankings, queries, strict=True)):
+        placed = arrange(metric, results, judgments)
+        for rank, place in enumerate(placed, start=1):
+            if place.doc_id not in judgments:
+                size = sum(each.first_rank == place.first_rank for each in placed)
+                rows.append((number, int(place.doc_id[1:]), rank, place.first_rank, size))
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    return Places(*columns)
+
+
+def bounds(metric: Metric, queries: list[Query], grades: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    highest = max(grades)
+    judgments = [query[0] for query in queries]
+    counts = np.array([[sum(each == grade for each in known.values()) for grade in grades] for known in judgments])
+    differences = np.array([difference(metric, query, query[0], highest) for query in queries])
+    candidate, baseline = (places(metric, [query[side] for query in queries], judgments) for side in (1, 2))
+    found = difference_bounds(metric, differences, candidate, baseline, Judged(grades, counts))
+    return found.low, found.high
+
+
+def difference(metric: Metric, query: Query, judgments: dict[str, float], highest: float) -> float:
+    values = [score_query(metric, ranking, judgments, highest) for ranking in query[1:]]
+    return (values[0] or 0.0) - (values[1] or 0.0)
+
+
+def completions(metric: Metric, query: Query, grades: tuple[float, ...]) -> list[float]:
+    """The difference for all grades of the unjudged documents that either system shows."""
+    known = query[0]
+    shown = set()
+    for ranking in query[1:]:
+        placed = arrange(metric, ranking, known)[: None if metric.ties == "average" else metric.cutoff]
+        shown |= {place.doc_id for place in placed if place.first_rank <= (metric.cutoff or len(placed))}
+    open_docs = sorted(shown - known.keys())
+    levels = sorted({0.0, *grades})
+    filled = [known | dict(zip(open_docs, each, strict=True)) for each in product(levels, repeat=len(open_docs))]
+    return [difference(metric, query, judgments, max(grades)) for judgments in filled]
+
+
+@st.composite
+def small_queries(draw: st.DrawFn) -> tuple[Query, tuple[float, ...]]:
+    names = [f"d{number}" for number in range(7)]
+    grades = draw(st.sampled_from([(0.0, 1.0), (0.0, 1.0, 2.0, 3.0), (1.0, 3.0), (-1.0, 2.0)]))
+    known = draw(st.dictionaries(st.sampled_from(names), st.sampled_from(grades), min_size=1, max_size=5))
+
+    def ranking() -> list[Result]:
+        docs = draw(st.lists(st.sampled_from(names), max_size=4, unique=True))
+        return [Result(doc, float(draw(st.integers(0, 4)))) for doc in docs]
+
+    return (known, ranking(), ranking()), grades
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=small_queries(), name=st.sampled_from(METRICS))
+def test_bounds_hold_every_completion_and_are_reached(case: tuple[Query, tuple[float, ...]], name: str) -> None:
+    query, grades = case
+    metric = parse(name)
+    low, high = bounds(metric, [query], grades)
+    found = completions(metric, query, grades)
+    assert low[0] == pytest.approx(min(found), abs=1e-12)
+    assert high[0] == pytest.approx(max(found), abs=1e-12)
+
+
+def test_many_queries_at_once_are_what_each_is_by_itself() -> None:
+    made = random.Random(3)
+    metric, grades = parse("ndcg@5"), (0.0, 1.0, 3.0)
+    queries: list[Query] = []
+    for _ in range(40):
+        docs = [f"d{number}" for number in range(12)]
+        known = {doc: made.choice(grades) for doc in made.sample(docs, made.randint(1, 12))}
+        sides = [[Result(doc, made.random()) for doc in made.sample(docs, made.randint(0, 8))] for _ in range(2)]
+        queries.append((known, *sides))
+    low, high = bounds(metric, queries, grades)
+    for number, query in enumerate(queries):
+        alone = bounds(metric, [query], grades)
+        assert (low[number], high[number]) == (pytest.approx(alone[0][0]), pytest.approx(alone[1][0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "candidate", "baseline", "low", "high"),
+    [
+        # Both show the same documents in the same order: no grade changes a difference of 0.
+        ("ndcg@2", {"d1": 1}, ["d1", "d2"], ["d1", "d2"], 0.0, 0.0),
+        # Alone at rank 1 each: d2 relevant gives 1 - 0 over an ideal of one place, d3 the other way.
+        ("ndcg@1", {"d1": 1}, ["d2"], ["d3"], -1.0, 1.0),
+        ("precision@2", {"d1": 1}, ["d1", "d2"], ["d1"], 0.0, 0.5),
+        # One relevant document is known and found; of the two then relevant, the baseline finds one.
+        ("recall@2", {"d1": 1}, ["d1", "d2"], ["d1"], 0.0, 0.5),
+        # A query that nothing is relevant for counts as 0 on both sides, until something is.
+        ("ndcg(no_relevant=zero)@1", {"d1": 0, "d9": 0}, ["d2"], ["d1"], 0.0, 1.0),
+    ],
+)
+def test_by_hand(
+    name: str, known: dict[str, float], candidate: list[str], baseline: list[str], low: float, high: float
+) -> None:
+    sides = [[Result(doc, -float(rank)) for rank, doc in enumerate(docs)] for docs in (candidate, baseline)]
+    found = bounds(parse(name), [(known, sides[0], sides[1])], (0.0, 1.0))
+    assert (found[0][0], found[1][0]) == (pytest.approx(low), pytest.approx(high))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ap@3", "rr@3", "err@3", "judged@3", "ndcg(unjudged=condense)@3", "ndcg(ideal=local)@3", "precision", "infap"],
+)
+def test_others_have_none_and_say_why(name: str) -> None:
+    metric = parse(name)
+    assert why_unbounded(metric)
+    with pytest.raises(ValueError, match="no bounds"):
+        bounds(metric, [({"d1": 1.0}, [], [])], (0.0, 1.0))
+
+
+def test_the_choice_of_another_ideal_end_has_none() -> None:
+    assert why_unbounded(parse("ndcg(ideal_cut=returned)@3"))
+    assert why_unbounded(parse("ndcg(ideal=max)"))
