@@ -13,6 +13,7 @@ from .console import Progress, end_where_a_gate_failed, show, user_errors, write
 from .options import (
     Alpha,
     BaselineName,
+    Bounded,
     CheapJudgmentsFile,
     ClusterColumn,
     ClusterPrefix,
@@ -111,6 +112,7 @@ def compare(
         bool,
         of_statistics("--preview", help="A quick look: t tests and Holm, no flips."),
     ] = False,
+    bounds: Bounded = None,
     details: Details = False,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
@@ -134,7 +136,7 @@ def compare(
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
-        statistics["resampling"] = resampling
+        statistics |= {"resampling": resampling, "bounds": bounds}
         statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
         statistics["weighted"] = False if unweighted else None
         statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}

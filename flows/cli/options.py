@@ -129,6 +129,10 @@ Resampling = Annotated[
     str | None,
     of_statistics(metavar="METHOD", help="sign-flip, bootstrap, or both: what both find. (default both)"),
 ]
+Bounded = Annotated[
+    bool | None,
+    of_statistics("--bounds/--no-bounds", help="What unjudged documents could do. (default where it is quick)"),
+]
 Exploratory = Annotated[
     str | None,
     of_statistics(

@@ -254,6 +254,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--unclustered", "clustered", "statistics.clustered"),
     Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
     Option("--preview", "preview", "statistics.preview"),
+    Option("--bounds", "bounds", "statistics.bounds"),
     Option("--finding", "findings", "findings", parse_severities),
     Option("--strict", "strict", "strict"),
     Option("--threads", "threads", "resources.threads"),

@@ -78,7 +78,9 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     if open_rows:
         return Choice.JUDGE_MORE, reason(open_rows)
     if conclusions == {Verdict.IDENTICAL}:
-        return Choice.NOTHING_CHANGED, f"no query has another value on {' or '.join(row.metric for row in rows)}"
+        unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
+        names = " or ".join(row.metric for row in rows)
+        return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
     if not rows:
         return Choice.JUDGE_MORE, "no primary metric is compared"
     return Choice.SHIP_IF_CHEAP, reason([row for row in rows if row.conclusion is Verdict.EQUIVALENT])
@@ -94,7 +96,7 @@ def told(rows: Sequence[Comparison]) -> Iterator[str]:
         is_shown = row.conclusion in SHOWN and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
-        yield f"{row.metric} {words}{number}{whether_enough(row)}"
+        yield f"{row.metric} {words}{number}{whether_settled(row)}{whether_enough(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
@@ -106,3 +108,11 @@ def whether_enough(row: Comparison) -> str:
     if row.smallest_effect is None:
         return "; enough? no smallest effect is set"
     return f", not shown to be by more than {row.smallest_effect:g}"
+
+
+def whether_settled(row: Comparison) -> str:
+    """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
+    if row.label_settled is not False or row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE):
+        return ""
+    between = f"difference between {signed(row.bound_low)} and {signed(row.bound_high)}"
+    return f", but the labels cannot settle it ({between})"

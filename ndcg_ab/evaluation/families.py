@@ -46,13 +46,7 @@ def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list
     columns = paired_columns(engine, evaluation, sampling)
     if not columns:
         return []
-    primary = [column for column in columns if column.metric in evaluation.metrics]
-    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
-    guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
-    found = compare_columns(primary, evaluation, PRIMARY)
-    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
-    found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
-    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
+    found = whole_families(columns, evaluation)
     sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
     for attribute, parts in sliced.items():
         found += compare_columns(parts, evaluation, slices_by(attribute), exploratory=True)
@@ -60,6 +54,18 @@ def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list
         found += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
     if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
         found += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
+    return found
+
+
+def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
+    primary = [column for column in columns if column.metric in evaluation.metrics]
+    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
+    guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
+    found = compare_columns(primary, evaluation, PRIMARY)
+    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
+    found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
+    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
     return found
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.evaluation.bounds import with_bounds
 from ndcg_ab.evaluation.cheap import (
     Cheap,
     about_cheap,
@@ -259,7 +260,7 @@ def conclude(
     sampling = sampling_of(engine, evaluation)
     weights = sampling.weights
     systems = summaries(engine, weights)
-    compared = families(engine, evaluation, sampling)
+    compared = with_bounds(engine, evaluation, sampling, families(engine, evaluation, sampling))
     noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:

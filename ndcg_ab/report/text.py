@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ndcg_ab.evaluation.decisions import whether_settled
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import LARGE, queries_text, signed
 from ndcg_core.measures.given import GivenMetric
@@ -111,6 +112,31 @@ def clustered_text(outcome: Outcome) -> str | None:
     sizes = f"{fewest.smallest} to {fewest.largest}" if fewest.smallest < fewest.largest else f"{fewest.largest}"
     as_much = "" if round(fewest.effective) == fewest.count else f", as much as {fewest.effective:.0f} equal ones"
     return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
+
+
+def bounds_text(comparison: Comparison) -> str | None:
+    """``the labels cannot settle it: between -0.0185 and +0.3414, undecided to improved``.
+
+    None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
+    """
+    if not whether_settled(comparison):
+        return None
+    ends = [comparison.bound_low_conclusion, comparison.bound_high_conclusion]
+    words = " to ".join(dict.fromkeys(end.replace("_", " ") for end in ends if end))
+    between = f"between {signed(comparison.bound_low)} and {signed(comparison.bound_high)}"
+    return f"the labels cannot settle it: {between}, {words}"
+
+
+def bounds_note(outcome: Outcome) -> str | None:
+    """What those bounds are, and what they leave out; None where they question no verdict."""
+    if not any(map(whether_settled, outcome.main)):
+        return None
+    left_out = max(row.bound_left_out or 0 for row in outcome.main)
+    tail = f"; {queries_text(left_out)} without a relevant document could come in" if left_out else ""
+    return (
+        "where labels cannot settle a verdict, other grades of the unjudged results in the cutoff give another one;"
+        f" documents further down are taken to gain nothing{tail}"
+    )
 
 
 def cheap_text(comparison: Comparison) -> str | None:

@@ -181,7 +181,7 @@ def net_weights(metric: Metric, candidate: Places, baseline: Places, queries: in
     seen = weights != 0
     query, doc = query[seen], doc[seen]
     keys, places = np.unique(query * (int(doc.max(initial=0)) + 1) + doc, return_inverse=True)
-    found: FloatArray = np.bincount(places, weights=weights[seen], minlength=len(keys))
+    found = np.asarray(np.bincount(places, weights=weights[seen], minlength=len(keys)), dtype=np.float64)
     numbers = np.zeros(len(keys), dtype=np.int64)
     numbers[places] = query
     return found, numbers

@@ -107,6 +107,14 @@ class Comparison:
     needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
         where that is not known.
     cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
+    bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
+        (`ndcg_core.measures.bounds`), weighted as the difference; None where that was not computed.
+    bound_exact: whether some grades give these very differences; None where there are no bounds.
+    bound_low_conclusion, bound_high_conclusion: the verdicts where every query has its lowest, its highest difference,
+        by the same tests in a family in which all comparisons have theirs; None where there are no bounds.
+    label_settled: whether both are the conclusion; None where there are no bounds.
+    bound_left_out: queries that are not counted, since nothing judged is relevant, and that show unjudged documents,
+        whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -158,9 +166,17 @@ class Comparison:
     bound_method: str | None = None
     needed: int | None = None
     cheap: CheapCorrected | None = None
+    bound_low: float | None = None
+    bound_high: float | None = None
+    bound_exact: bool | None = None
+    bound_low_conclusion: Verdict | None = None
+    bound_high_conclusion: Verdict | None = None
+    label_settled: bool | None = None
+    bound_left_out: int | None = None
 
     def __post_init__(self) -> None:
-        for name, kind in (("conclusion", Verdict), ("size", Size), ("obstacle", Obstacle)):
+        verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")
+        for name, kind in (*((name, Verdict) for name in verdicts), ("size", Size), ("obstacle", Obstacle)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, kind(getattr(self, name)))
 

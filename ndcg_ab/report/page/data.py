@@ -296,6 +296,8 @@ def facts(row: Comparison) -> dict[str, Any]:
         "low": row.low,
         "high": row.high,
         "interval": interval(row),
+        "bound_low": row.bound_low,
+        "bound_high": row.bound_high,
         "delta": delta,
         "minus_delta": None if delta is None else -delta,
         "counts": wins_ties_losses(row),

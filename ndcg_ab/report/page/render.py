@@ -32,6 +32,8 @@ from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
+    bounds_note,
+    bounds_text,
     change,
     cheap_note,
     cheap_text,
@@ -131,6 +133,9 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "number_of": number_of,
         "level": level(outcome.alpha),
         "weighted": weighted_text(outcome),
+        "bounds_note": bounds_note(outcome),
+        "bounds_text": bounds_text,
+        "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
         "mark": mark,
@@ -202,8 +207,9 @@ def number_of(count: int, word: str) -> str:
 
 
 def reach(rows: Sequence[Comparison]) -> float:
-    """The largest distance from zero that intervals and smallest effects span; the strips of one table share it."""
-    ends = [end for row in rows for end in (row.low, row.high, row.difference, row.smallest_effect) if end is not None]
+    """The largest distance from zero that intervals, bounds and smallest effects span; one table's strips share it."""
+    told = [(row.low, row.high, row.difference, row.smallest_effect, row.bound_low, row.bound_high) for row in rows]
+    ends = [end for row in told for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
@@ -214,6 +220,8 @@ def strip(comparison: Comparison, span: float) -> dict[str, float] | None:
     places = {"low": comparison.low, "high": comparison.high, "point": comparison.difference}
     if comparison.smallest_effect is not None:
         places |= {"from": -comparison.smallest_effect, "to": comparison.smallest_effect}
+    if comparison.bound_low is not None and comparison.bound_high is not None:
+        places |= {"least": comparison.bound_low, "most": comparison.bound_high}
     return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
 
 

@@ -13,17 +13,22 @@ if TYPE_CHECKING:
 
 
 def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
-    """Mean differences with their intervals, zero, and the band of the smallest effect.
+    """Mean differences with their intervals, zero, the band of the smallest effect, and bounds of unjudged documents.
 
-    Rows: label, order, candidate, metric, difference, low, high, delta (or null), minus_delta, verdict, kind (one of
-    VERDICTS).
+    Rows: label, order, candidate, metric, difference, low, high, bound_low and bound_high (or null), delta (or null),
+    minus_delta, verdict, kind (one of VERDICTS).
     """
     import altair as alt
 
     sort = alt.EncodingSortField("order", op="min")
     order = alt.Y("label:N", sort=sort, title=None, axis=alt.Axis(domain=False, ticks=False))
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("metric:N"), number_tip("difference", "+")]
-    tips += [number_tip("low", "+"), number_tip("high", "+"), alt.Tooltip("delta:Q", title="smallest effect ±")]
+    tips += [number_tip("low", "+"), number_tip("high", "+")]
+    tips += [
+        number_tip("bound_low", "+"),
+        number_tip("bound_high", "+"),
+        alt.Tooltip("delta:Q", title="smallest effect ±"),
+    ]
     tips += [alt.Tooltip("verdict:N")]
     colour = alt.Color(
         "kind:N", scale=alt.Scale(domain=VERDICTS, range=[colours.win, colours.loss, colours.tie]), legend=None
@@ -43,6 +48,12 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
         .encode(y=order, x="minus_delta:Q", x2="delta:Q", tooltip=tips)
     )
     zero = base.mark_rule(color=colours.soft, aria=False).encode(x=alt.datum(0))
+    ends = [alt.Tooltip("candidate:N"), number_tip("bound_low", "+"), number_tip("bound_high", "+")]
+    bounds = (
+        base.transform_filter("isValid(datum.bound_low)")
+        .mark_bar(opacity=0.22, height=10, aria=False)
+        .encode(y=order, x="bound_low:Q", x2="bound_high:Q", color=colour, tooltip=ends)
+    )
     whisker = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=3)
@@ -51,7 +62,7 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
     point = base.mark_point(filled=True, opacity=1, size=110).encode(
         y=order, x="difference:Q", color=colour, shape=shape, tooltip=tips
     )
-    return alt.layer(zero, band, whisker, point).properties(width=560, height=alt.Step(30))
+    return alt.layer(zero, band, bounds, whisker, point).properties(width=560, height=alt.Step(30))
 
 
 def pictures(data: PageData) -> Iterator[Picture]:

@@ -46,7 +46,8 @@ const figures = {
     const units = [...new Set(rows.map((row) => row.unit))];
     const told = rows.map((row) => `${row.candidate}, ${row.metric}: ${signed(row.difference)} (${row.interval}), ${row.verdict}`);
     const band = rows.some((row) => row.delta !== null) ? " Grey band: the smallest effect that matters." : "";
-    const caption = `Triangle up: improved; down: regressed or, of a guardrail, may be worse; circle: neither.${band}`;
+    const wide = rows.some((row) => row.bound_low !== null) ? " Wide and pale: where grades of unjudged documents could bring it." : "";
+    const caption = `Triangle up: improved; down: regressed or, of a guardrail, may be worse; circle: neither.${band}${wide}`;
     const numbers = `${told.join(". ")}.`;
     return { numbers, parts: units.map((unit) => ({ rows: rows.filter((row) => row.unit === unit), words: { ...words, metric: unit } })), caption };
   },

@@ -1,0 +1,196 @@
+"""What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.families import paired_columns, whole_families
+from ndcg_ab.evaluation.measured_scores import of_ours
+from ndcg_ab.evaluation.metric_tables import rank_rule
+from ndcg_ab.evaluation.sampling import Sampling
+from ndcg_core.measures.bounds import Bounds, Judged, Places, difference_bounds, why_unbounded
+from ndcg_core.measures.given import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Column, Comparison
+
+MOST_STEPS = 3_000_000  # about a second; beyond it bounds must be asked for
+DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
+Key = tuple[str, str]  # metric, candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the bounds of all comparisons are made of.
+
+    query_ids: all judged queries. judged: their grades. places: (rank rule, system) -> its unjudged results.
+    """
+
+    query_ids: pa.Array
+    judged: Judged
+    places: dict[tuple[str, str], Places]
+
+    def of(self, metric: Metric, system: str) -> Places:
+        none = np.zeros(0, dtype=np.int64)
+        return self.places.get((rank_rule(metric), system), Places(none, none, none, none, none))
+
+
+def with_bounds(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+) -> list[Comparison]:
+    """The comparisons, those over all queries with bounds where they are wanted and can be computed."""
+    metrics = {metric.name: metric for metric in bounded_metrics(engine, evaluation)}
+    if not metrics or not compared:
+        return list(compared)
+    known = known_of(engine)
+    columns = paired_columns(engine, evaluation, sampling)
+    counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()}
+    found: dict[Key, Bounds] = {}
+    left_out: dict[Key, int] = {}
+    for column in columns:
+        if metric := metrics.get(column.metric):
+            key = (column.metric, column.candidate)
+            found[key] = bounds_of(metric, column, known)
+            left_out[key] = count_left_out(metric, column, known, counted[column.metric])
+    low, high = (
+        {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
+        for end in ("low", "high")
+    )
+    rows = []
+    for row in compared:
+        key = (row.metric, row.candidate)
+        least, most = low.get(place_of(row)), high.get(place_of(row))
+        if row.attribute is None and key in found and least and most:
+            kept = replace(
+                row,
+                bound_low=least.difference,
+                bound_high=most.difference,
+                bound_exact=True,
+                bound_low_conclusion=least.conclusion,
+                bound_high_conclusion=most.conclusion,
+                label_settled=row.conclusion == least.conclusion == most.conclusion,
+                bound_left_out=left_out[key],
+            )
+            rows.append(kept)
+        else:
+            rows.append(row)
+    return rows
+
+
+def place_of(row: Comparison) -> tuple[str, ...]:
+    return (row.family, row.metric, row.baseline, row.candidate)
+
+
+def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
+    """The metrics that get bounds: by default those with unjudged results, where it takes few steps for all of them."""
+    wanted = evaluation.statistics.bounds
+    if wanted is False or evaluation.scores or evaluation.engine.spark:
+        return []
+    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+    if wanted and not metrics:
+        raise InputError(f"bounds: {none_of(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
+    if wanted or not metrics:
+        return metrics
+    coverage = engine.read("coverage", ("metric_id", "judged"))
+    unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
+    answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
+    grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
+    metrics = [metric for metric in metrics if answers.get(metric.hash)]
+    steps = sum(answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) for metric in metrics) * grades
+    return metrics if steps <= MOST_STEPS else []
+
+
+def none_of(metric: Metric) -> str:
+    """``there are none of ap@10, since a place counts by what stands above it``."""
+    reason = "another tool computes it" if isinstance(metric, GivenMetric) else why_unbounded(metric)
+    return f"there are none of {metric.name}, since {reason}"
+
+
+def known_of(engine: Engine) -> Known:
+    counted = engine.read("grade_count", ("query_id", "grade", "documents"))
+    query_ids = pc.unique(counted["query_id"])
+    grades = sorted(pc.unique(counted["grade"]).to_pylist())
+    counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
+    columns = np.searchsorted(grades, counted["grade"].to_numpy())
+    counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
+    rows = engine.read("unjudged_place")
+    docs = rows["doc_id"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    ranks = [rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size")]
+    every = Places(numbers_of(rows["query_id"], query_ids), docs, *ranks)
+    places = {}
+    for (rule, system), at in grouped_places(rows, "rank_rule", "system_id"):
+        places[rule, system] = Places(*(values[at] for values in every))
+    return Known(query_ids, Judged(tuple(grades), counts), places)
+
+
+def numbers_of(values: pa.ChunkedArray, among: pa.Array) -> NDArray[np.int64]:
+    """The place of each value; -1 where it is not there."""
+    found = pc.fill_null(pc.index_in(values, value_set=among), -1)
+    numbers: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    return numbers
+
+
+def grouped_places(rows: pa.Table, first: str, second: str) -> Iterator[tuple[tuple[str, str], NDArray[np.intp]]]:
+    """Each pair of two columns' values with the numbers of its rows."""
+    encoded = [rows[name].combine_chunks().dictionary_encode() for name in (first, second)]
+    codes = [each.indices.to_numpy(zero_copy_only=False) for each in encoded]
+    names = [each.dictionary.to_pylist() for each in encoded]
+    for one, first_name in enumerate(names[0]):
+        for other, second_name in enumerate(names[1]):
+            yield (first_name, second_name), np.flatnonzero((codes[0] == one) & (codes[1] == other))
+
+
+def bounds_of(metric: Metric, column: Column, known: Known) -> Bounds:
+    """Of every query of a column, in its order."""
+    numbers = numbers_of(pa.chunked_array([pa.array(column.query_ids, pa.string())]), known.query_ids)
+    lines = np.full(len(known.query_ids), -1)
+    lines[numbers] = np.arange(len(numbers))
+    judged = known.judged._replace(counts=known.judged.counts[numbers])
+    candidate, baseline = (within(known.of(metric, name), lines) for name in (column.candidate, column.baseline))
+    return difference_bounds(metric, np.asarray(column.differences, dtype=np.float64), candidate, baseline, judged)
+
+
+def within(places: Places, lines: NDArray[np.int64]) -> Places:
+    """The rows of some queries, numbered as these are; lines: the new number of each query, -1 for none."""
+    lines_of = lines[places.query]
+    kept = lines_of >= 0
+    return Places(lines_of[kept], *(values[kept] for values in places[1:]))
+
+
+def counted_queries(engine: Engine, metric: Metric, known: Known) -> NDArray[np.int64]:
+    """The numbers of the queries that a metric counts."""
+    rows = engine.read("scored_query", ("query_id",), where={"metric_id": metric.hash})
+    return numbers_of(rows["query_id"], known.query_ids)
+
+
+def count_left_out(metric: Metric, column: Column, known: Known, counted: NDArray[np.int64]) -> int:
+    """The queries that are not counted, and show an unjudged document within the cutoff."""
+    shown = set()
+    for system in (column.candidate, column.baseline):
+        places = known.of(metric, system)
+        seen = places.first_rank <= (metric.cutoff or np.iinfo(np.int64).max)
+        shown |= {*places.query[seen].tolist()}
+    return len(shown.difference(counted.tolist()))
+
+
+def moved(columns: Sequence[Column], found: dict[Key, Bounds], end: str, evaluation: Evaluation) -> Iterator[Column]:
+    """The columns with their lowest, or highest, differences; those without bounds as they are.
+
+    Where a range of the metric is declared, no difference goes beyond it.
+    """
+    for column in columns:
+        bounds = found.get((column.metric, column.candidate))
+        if bounds is None:
+            yield column
+            continue
+        values = getattr(bounds, end)
+        if declared := evaluation.statistics.ranges.get(column.metric):
+            widest = declared[1] - declared[0]
+            values = np.clip(values, -widest, widest)
+        yield replace(column, differences=values)
