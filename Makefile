@@ -67,6 +67,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py --format trec gzip parquet
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/signflip.py
+	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/simulate_clusters.py
 	$(BIN)/python benchmarks/simulate_words.py

@@ -110,7 +110,9 @@ def test_make_commands_exist() -> None:
 def test_every_command_and_option_is_documented(name: str) -> None:
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     (section,) = re.findall(rf"^## {name}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
-    options = {option for parameter in COMMANDS[name].params for option in parameter.opts if option.startswith("--")}
+    parameters = COMMANDS[name].params
+    named = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
+    options = {option for option in named if option.startswith("--")}
     assert set(re.findall(r"`(--[a-z-]+)", section)) == options - {"--help"}
 
 

@@ -52,6 +52,7 @@ def test_the_least_that_is_needed(tmp_path: Path) -> None:
         "all_pairs": False,
         "ranges": {},
         "preview": False,
+        "bounds": None,
     }
     assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
     assert (found.resources.threads, found.resources.memory_limit) == (None, None)
@@ -73,7 +74,7 @@ guardrails: {nDCG@3: 0.1}
 slices: {by: [language], smallest: 10}
 statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
              exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true,
-             ranges: {dcg@10: [0, 20]}, all_pairs: true, preview: true}
+             ranges: {dcg@10: [0, 20]}, all_pairs: true, preview: true, bounds: true}
 output: out
 mlflow: {tracking_uri: "http://here", experiment: x}
 prefect: {api_url: "http://there"}
@@ -97,6 +98,7 @@ resources: {threads: 2, memory_limit: 1.5 GB}
         "cluster_prefix": "_",
         "clustered": True,
         "all_pairs": True,
+        "bounds": True,
         "preview": True,
         "ranges": {"dcg@10": (0, 20)},
     }

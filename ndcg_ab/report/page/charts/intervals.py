@@ -23,12 +23,7 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
     sort = alt.EncodingSortField("order", op="min")
     order = alt.Y("label:N", sort=sort, title=None, axis=alt.Axis(domain=False, ticks=False))
     tips = [alt.Tooltip("candidate:N"), alt.Tooltip("metric:N"), number_tip("difference", "+")]
-    tips += [number_tip("low", "+"), number_tip("high", "+")]
-    tips += [
-        number_tip("bound_low", "+"),
-        number_tip("bound_high", "+"),
-        alt.Tooltip("delta:Q", title="smallest effect ±"),
-    ]
+    tips += [number_tip("low", "+"), number_tip("high", "+"), alt.Tooltip("delta:Q", title="smallest effect ±")]
     tips += [alt.Tooltip("verdict:N")]
     colour = alt.Color(
         "kind:N", scale=alt.Scale(domain=VERDICTS, range=[colours.win, colours.loss, colours.tie]), legend=None
