@@ -20,7 +20,7 @@ from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Column, Comparison
 
-MOST_STEPS = 3_000_000  # about a second; beyond it bounds must be asked for
+MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
 
