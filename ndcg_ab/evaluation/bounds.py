@@ -1,6 +1,6 @@
 """What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.families import paired_columns, whole_families
+from ndcg_ab.evaluation.families import grouped, paired_columns, whole_families
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import rank_rule
+from ndcg_ab.evaluation.outcome import SystemSummary
 from ndcg_ab.evaluation.sampling import Sampling
 from ndcg_core.measures.bounds import Bounds, Judged, Places, difference_bounds, why_unbounded
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
@@ -36,19 +38,64 @@ class Known:
     judged: Judged
     places: dict[tuple[str, str], Places]
 
-    def of(self, metric: Metric, system: str) -> Places:
+    def of(self, metric: Metric, system: str | None) -> Places:
         none = np.zeros(0, dtype=np.int64)
-        return self.places.get((rank_rule(metric), system), Places(none, none, none, none, none))
+        return self.places.get((rank_rule(metric), system or ""), Places(none, none, none, none, none))
 
 
 def with_bounds(
-    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
-) -> list[Comparison]:
-    """The comparisons, those over all queries with bounds where they are wanted and can be computed."""
+    engine: Engine,
+    evaluation: Evaluation,
+    sampling: Sampling,
+    systems: Sequence[SystemSummary],
+    compared: Sequence[Comparison],
+) -> tuple[list[SystemSummary], list[Comparison]]:
+    """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
     metrics = {metric.name: metric for metric in bounded_metrics(engine, evaluation)}
-    if not metrics or not compared:
-        return list(compared)
+    if not metrics:
+        return list(systems), list(compared)
     known = known_of(engine)
+    return (
+        bounded_systems(engine, metrics, sampling, known, systems),
+        bounded_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+    )
+
+
+def bounded_systems(
+    engine: Engine,
+    metrics: Mapping[str, Metric],
+    sampling: Sampling,
+    known: Known,
+    systems: Sequence[SystemSummary],
+) -> list[SystemSummary]:
+    """Their means; none with no_relevant = one, where a query without a relevant document is no sum over places."""
+    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
+    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
+    groups = grouped(rows, "metric_id", "system_id")
+    found = []
+    for row in systems:
+        metric = metrics.get(row.metric)
+        group = groups.get((metric.hash, row.system_id)) if metric and metric.no_relevant != "one" else None
+        if metric and group:
+            ends = bounds_of(metric, group.query_ids, group.differences, row.system_id, None, known)
+            weights = sampling.weights_in_order(group.query_ids)
+            low, high = (
+                mean(values.tolist()) if weights is None else weighted_mean(values.tolist(), weights.tolist())
+                for values in (ends.low, ends.high)
+            )
+            row = replace(row, bound_low=low, bound_high=high)
+        found.append(row)
+    return found
+
+
+def bounded_comparisons(
+    engine: Engine,
+    evaluation: Evaluation,
+    metrics: Mapping[str, Metric],
+    sampling: Sampling,
+    known: Known,
+    compared: Sequence[Comparison],
+) -> list[Comparison]:
     columns = paired_columns(engine, evaluation, sampling)
     counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()}
     found: dict[Key, Bounds] = {}
@@ -56,7 +103,8 @@ def with_bounds(
     for column in columns:
         if metric := metrics.get(column.metric):
             key = (column.metric, column.candidate)
-            found[key] = bounds_of(metric, column, known)
+            values = np.asarray(column.differences, dtype=np.float64)
+            found[key] = bounds_of(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
     low, high = (
         {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
@@ -146,14 +194,21 @@ def grouped_places(rows: pa.Table, first: str, second: str) -> Iterator[tuple[tu
             yield (first_name, second_name), np.flatnonzero((codes[0] == one) & (codes[1] == other))
 
 
-def bounds_of(metric: Metric, column: Column, known: Known) -> Bounds:
-    """Of every query of a column, in its order."""
-    numbers = numbers_of(pa.chunked_array([pa.array(column.query_ids, pa.string())]), known.query_ids)
+def bounds_of(
+    metric: Metric,
+    query_ids: Sequence[str],
+    values: NDArray[np.float64],
+    candidate: str,
+    baseline: str | None,
+    known: Known,
+) -> Bounds:
+    """Of every query, in the order given; values: differences, or without a baseline the candidate's own."""
+    numbers = numbers_of(pa.chunked_array([pa.array(query_ids, pa.string())]), known.query_ids)
     lines = np.full(len(known.query_ids), -1)
     lines[numbers] = np.arange(len(numbers))
     judged = known.judged._replace(counts=known.judged.counts[numbers])
-    candidate, baseline = (within(known.of(metric, name), lines) for name in (column.candidate, column.baseline))
-    return difference_bounds(metric, np.asarray(column.differences, dtype=np.float64), candidate, baseline, judged)
+    sides = [within(known.of(metric, name), lines) for name in (candidate, baseline)]
+    return difference_bounds(metric, values, sides[0], sides[1], judged)
 
 
 def within(places: Places, lines: NDArray[np.int64]) -> Places:

@@ -260,7 +260,8 @@ def conclude(
     sampling = sampling_of(engine, evaluation)
     weights = sampling.weights
     systems = summaries(engine, weights)
-    compared = with_bounds(engine, evaluation, sampling, families(engine, evaluation, sampling))
+    compared = families(engine, evaluation, sampling)
+    systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
     noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:

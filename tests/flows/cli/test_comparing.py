@@ -94,7 +94,7 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     assert [(row["metric"], row["system_id"]) for row in found["systems"]] == [
         (metric, system) for metric in ("rr", "ndcg@3") for system in ("old", "new", "half")
     ]
-    system_keys = "system_id metric mean median queries unanswered judged unweighted_mean"
+    system_keys = "system_id metric mean median queries unanswered judged unweighted_mean bound_low bound_high"
     assert set(found["systems"][0]) == set(system_keys.split())
     half = next(row for row in found["systems"] if row["system_id"] == "half" and row["metric"] == "rr")
     assert half == {
@@ -106,6 +106,8 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
         "unanswered": 15,
         "judged": 1.0,
         "unweighted_mean": None,
+        "bound_low": None,
+        "bound_high": None,
     }
     for row in found["comparisons"]:
         assert list(row) == listed_keys("comparisons")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import ndcg_ab
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
@@ -95,6 +96,23 @@ def test_bounds_are_the_extremes_of_all_completions(name: str, outcome: Outcome)
     assert row.bound_exact
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome) -> None:
+    """The difference from a system that returns nothing is its value."""
+    nothing: Rankings = {"nothing": {}, "new": RANKINGS["new"]}
+    against = row_of(concluded(JUDGMENTS, nothing, (name,)), parse(name).name)
+    system = next(row for row in outcome.systems if (row.system_id, row.metric) == ("new", parse(name).name))
+    assert (system.bound_low, system.bound_high) == (against.bound_low, against.bound_high)
+    assert (system.bound_low or 0.0) <= (system.mean or 0.0) < (system.bound_high or 0.0)
+
+
+def test_with_one_for_what_is_not_relevant_systems_have_none() -> None:
+    name = "ndcg(no_relevant=one)@2"
+    outcome = concluded(JUDGMENTS, RANKINGS, (name,))
+    assert row_of(outcome, name).bound_low is not None
+    assert [row.bound_low for row in outcome.systems] == [None, None]
+
+
 def test_a_metric_without_bounds_has_none(outcome: Outcome) -> None:
     row = row_of(outcome, "ap@3")
     assert (row.bound_low, row.bound_exact, row.label_settled, row.bound_left_out) == (None, None, None, None)
@@ -146,6 +164,21 @@ def test_a_decision_that_grades_could_turn_says_so() -> None:
     assert f"    {line}\n" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())
     assert f"- new {line}" in comment(outcome, [])
+
+
+def test_weights_weigh_the_bounds_too() -> None:
+    """Query a: between 0 and 1, as x is relevant or not; b: fully judged, 0. Three to one."""
+    found = ndcg_ab.compare(
+        {"a": {"d": 1}, "b": {"d": 1}},
+        {"old": {"a": {"x": 1.0}, "b": {"d": 1.0}}, "new": {"a": {"d": 1.0}, "b": {"d": 1.0}}},
+        metrics="ndcg@1",
+        queries={"a": {"weight": 3}, "b": {"weight": 1}},
+        bounds=True,
+    )
+    row = found.outcome.comparisons[0]
+    assert (row.bound_low, row.bound_high) == (0.0, 0.75)
+    old, new = found.outcome.systems
+    assert (old.bound_low, old.bound_high, new.bound_low, new.bound_high) == (0.25, 1.0, 1.0, 1.0)
 
 
 def test_what_nothing_is_unjudged_for_has_none_by_default() -> None:
