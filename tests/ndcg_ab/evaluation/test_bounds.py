@@ -175,9 +175,9 @@ def test_weights_weigh_the_bounds_too() -> None:
         queries={"a": {"weight": 3}, "b": {"weight": 1}},
         bounds=True,
     )
-    row = found.outcome.comparisons[0]
+    row = found.comparisons[0]
     assert (row.bound_low, row.bound_high) == (0.0, 0.75)
-    old, new = found.outcome.systems
+    old, new = found.systems
     assert (old.bound_low, old.bound_high, new.bound_low, new.bound_high) == (0.25, 1.0, 1.0, 1.0)
 
 
