@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import table
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.history import bundles, database
-from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, read_timeline
+from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
 from ndcg_ab.report.timeline import changed_text, print_timeline, sparkline
@@ -278,6 +278,14 @@ def test_names_that_look_like_formulas_are_drawn_as_they_are(evaluation: Evaluat
     odd = Timeline("a $x_{", found.metric, ("old", "new", "$\\frac", "_hidden"), found.evaluations, 0)
     draw_timeline(odd, tmp_path / "nights.svg")
     draw_query_values([(1, "2026-11-20T02:00", "$^", 0.5)], "$q_{", tmp_path / "query.svg")
+
+
+@pytest.mark.parametrize(
+    ("systems", "told"),
+    [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")],
+)
+def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) -> None:
+    assert failure_text("no drop", systems) == told
 
 
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
