@@ -328,8 +328,9 @@ def _clusters(pairs: Paired) -> Clusters | None:
 def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
     if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
         return row
-    between = f"[{selection.low:+.4f}, {selection.high:+.4f}]"
-    note = f"as the best of {selection.among} candidates {selection.estimate:+.4f} {between}"
+    if not row.conclusion.is_detected:
+        return replace(row, selection=selection)
+    note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
     return replace(row, notes=(*row.notes, note), selection=selection)
 
 

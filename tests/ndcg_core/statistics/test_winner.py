@@ -49,7 +49,7 @@ def test_a_winner_among_equals_is_taken_down() -> None:
     assert row.selection.estimate < row.difference
     assert row.selection.low < row.low
     assert row.selection.low <= row.selection.estimate <= row.selection.high
-    told = f"as the best of 8 candidates {row.selection.estimate:+.4f} ["
+    told = f"as the best of 8 candidates {row.selection.low:+.4f} to "
     assert sum(note.startswith(told) for note in row.notes) == 1
 
 
