@@ -54,7 +54,7 @@ def test_a_winner_among_equals_is_taken_down() -> None:
 
 
 def test_a_winner_that_is_shown_has_its_interval_as_a_note() -> None:
-    row = best(candidates(2, 60, [0.2] + [0.0] * 7))
+    row = best(candidates(2, 60, [1.0] + [0.0] * 7))
     assert row.conclusion is Verdict.IMPROVED
     assert f"as the best of 8 candidates {row.selection.low:+.4f} to {row.selection.high:+.4f}" in row.notes
 
