@@ -285,6 +285,8 @@ def evaluation_of(
     given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
     given |= {"documents": plan.documents or None}
     if cluster := given.get("cluster"):
+        if given.get("cluster_prefix") is not None:
+            raise InputError("--cluster, --cluster-prefix: both name the clusters; take one of the two out")
         if not plan.queries:
             raise InputError("--cluster: names a column of the queries; give their file too, with --queries FILE")
         given["queries"] = {"file": plan.queries, "columns": {"cluster": cluster}}

@@ -25,11 +25,12 @@ from ndcg_core.statistics.prediction_powered import Balance, balance, correct
 
 FEWEST_OTHERS = 2  # queries that are judged cheaply alone
 SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
+NO_RELEVANT = "no_relevant_query"
 CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
     "no_shared_query",
     "unmatched_document",
     "no_judged_result",
-    "no_relevant_query",
+    NO_RELEVANT,
     "negative_grade",
     "fractional_grade",
     "repeated_judgment",
@@ -104,18 +105,27 @@ def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
 
 
 def cheap_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """What concerns the cheap judgments alone, under a code of its own: it is less grave than of the careful ones."""
+    """What concerns the cheap judgments alone, under a code of its own: it is less grave than of the careful ones.
+
+    A query that they cannot score is not left out, whatever the metric says: `cheap_table`.
+    """
     severity = CODES["cheap_judgments"].severity
     return tuple(
         replace(
             finding,
             code="cheap_judgments",
             severity="note" if finding.severity == "note" else severity,
-            message=f"cheap judgments: {finding.message}",
+            message=f"cheap judgments: {unscored_text(finding) if finding.code == NO_RELEVANT else finding.message}",
         )
         for finding in found
         if finding.code in CHEAP_ALONE
     )
+
+
+def unscored_text(finding: Finding) -> str:
+    """The same with what becomes of these queries here."""
+    which, _, _ = finding.message.rpartition(": ")
+    return f"{which}: {'its difference counts' if finding.count == 1 else 'their differences count'} as 0"
 
 
 def cheap_table(engine: Engine, evaluation: Evaluation) -> pa.Table:

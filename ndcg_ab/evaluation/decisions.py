@@ -1,7 +1,8 @@
 """Decisions: one for each candidate, from its verdicts and from the gates (docs/verdicts.md, "Deciding").
 
 The first rule that matches decides, and what must not get worse comes first: a failed gate or a guardrail that is not
-shown to hold, then a regression, then what is gained.
+shown to hold, then a regression, then what is gained. A guardrail that so few queries could never show, and that points
+at no loss, asks for more of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from enum import StrEnum
 
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, signed
 from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Size, Verdict
+from ndcg_core.statistics.verdict import Obstacle, Size, Verdict
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
@@ -56,12 +57,20 @@ def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence
     """
     own = [row for row in comparisons if row.candidate == candidate]
     margins = [row for row in own if row.family in (GUARDRAILS, GATE) and row.conclusion.fails_margin]
+    harmful = [row for row in margins if not is_open(row)]
     primary = [row for row in own if row.family == PRIMARY]
     regressed = [row for row in primary if row.conclusion is Verdict.REGRESSED]
+    if margins and not (harmful or failures or regressed):
+        return Decision(candidate, Choice.JUDGE_MORE, reason(margins))
     if margins or failures or regressed:
         return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*told([*margins, *regressed]), *failures]))
     choice, why = by_primary_metrics(primary)
     return Decision(candidate, choice, why)
+
+
+def is_open(row: Comparison) -> bool:
+    """Whether a guardrail points at no loss, and there are too few queries for any data to rule one out."""
+    return row.obstacle is Obstacle.FEW_TO_RULE_OUT and row.difference is not None and row.difference >= 0
 
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
@@ -96,9 +105,18 @@ def told(rows: Sequence[Comparison]) -> Iterator[str]:
         is_shown = row.conclusion in SHOWN and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
-        yield f"{row.metric} {words}{number}{whether_settled(row)}{whether_enough(row)}"
+        beside = f"{whether_settled(row)}{whether_enough(row)}{too_few(row)}"
+        yield f"{row.metric} {words}{number}{beside}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
+
+
+def too_few(row: Comparison) -> str:
+    """What keeps a guardrail from holding where nothing points at a loss."""
+    if row.conclusion is not Verdict.MAY_BE_WORSE or not is_open(row):
+        return ""
+    units = f"{row.queries} queries" if row.clusters is None else f"{row.clusters.count} clusters"
+    return f": {units} cannot rule it out, {row.needed} could"
 
 
 def whether_enough(row: Comparison) -> str:

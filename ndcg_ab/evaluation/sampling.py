@@ -31,8 +31,17 @@ PLAIN = Sampling()
 
 
 def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
-    """query_id -> what it has before the last of a text; an id without it is its own cluster."""
-    return {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
+    """query_id -> what it has before the last of a text; an id without it is its own cluster.
+
+    InputError where no id has it: every query would be its own cluster, and none asked about.
+    """
+    clusters = {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
+    if clusters and not any(prefix in query_id for query_id in clusters):
+        raise InputError(
+            f"cluster_prefix = {prefix!r}: stands in no query id (such as {min(clusters)!r}): give the text before the"
+            " number of each, as _ in 106_1, or leave it out"
+        )
+    return clusters
 
 
 def sampling_of(engine: Engine, evaluation: Evaluation) -> Sampling:

@@ -173,7 +173,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             past.decisions[ordinal][candidate] = Choice(decision)
             past.reasons[ordinal][candidate] = why
         for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
-            past.failures[ordinal].append(f"{name} ({', '.join(systems.split('; '))})" if systems else name)
+            past.failures[ordinal].append(failure_text(name, systems))
         wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion")
         own = named | {"family": SINCE_LAST}
         for ordinal, system, difference, verdict, conclusion in tables.rows(
@@ -189,6 +189,11 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         past.values[ordinal] = {name: values[name] for name in names if name in values}
         past.states[ordinal] |= {"configuration": settings(content), "baseline": baseline}
     return past
+
+
+def failure_text(gate: str, systems: str | None) -> str:
+    """systems: whose failures they are, one for one, as the history joins them; each is named once."""
+    return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
 
 
 def settings(configuration: dict[str, Any]) -> dict[str, Any]:

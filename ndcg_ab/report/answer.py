@@ -295,8 +295,11 @@ def notes(outcome: Outcome) -> list[str]:
         found.append(f"{text}: {', '.join(names) if len(names) <= MOST_NOTES else counted}")
     shown = [row for row in outcome.slices if row.conclusion.is_detected]
     if shown:
+        several = len({row.metric for row in outcome.slices}) > 1
         each = [
-            f"{row.attribute} {row.slice}: {row.candidate} {row.verdict} ({signed(row.difference)})" for row in shown
+            f"{row.attribute} {row.slice}: {row.candidate}{f' on {row.metric}' if several else ''} {row.verdict}"
+            f" ({signed(row.difference)})"
+            for row in shown
         ]
         found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more(each)}")
     elif outcome.slices:

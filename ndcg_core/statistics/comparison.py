@@ -328,18 +328,21 @@ def _clusters(pairs: Paired) -> Clusters | None:
 def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
     if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
         return row
-    between = f"[{selection.low:+.4f}, {selection.high:+.4f}]"
-    note = f"as the best of {selection.among} candidates {selection.estimate:+.4f} {between}"
+    if not row.conclusion.is_detected:
+        return replace(row, selection=selection)
+    note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
     return replace(row, notes=(*row.notes, note), selection=selection)
 
 
 def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
-    """A note where the weights leave few queries, or reverse the sign of the difference."""
+    """A note where the weights leave few units (queries, or clusters), or reverse the sign of the difference."""
+    units = pairs.units
     if pairs.shares is None or of is None:
         return ()
     found = []
-    if (count := effective_number(pairs.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
-        found.append(f"the weights leave {count:.0f} of {of.n} queries: the interval may be too narrow")
+    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
+        many = "queries" if units.members is None else "clusters"
+        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
     if (plain := mean_difference(pairs.differences)) * of.mean < 0:
         found.append(f"without weights the difference is {plain:+.4f}")
     return tuple(found)

@@ -52,7 +52,7 @@ class TestAfterAKill:
         assert len({content for _, _, content in state["evaluations"]}) == 2
         assert state["so_far"] == 2
         for table in ("evaluation", "input", "metric", "system_summary", "comparison", "query_score"):
-            rows = state["tables"][table]
+            rows = [row for row in state["tables"][table] if row[1:3] != ["new", "new"]]  # itself since last night
             assert len(rows) == 2 * len(nights["first"]["tables"][table]), table
 
     def test_nothing_is_left_lying_about(self, nights: dict[str, Any], place: str) -> None:

@@ -162,6 +162,18 @@ def test_it_is_told_below_the_comparison(case: Case) -> None:
     assert "cheap judgments</td>" in page, "the inputs"
 
 
+def test_a_query_that_they_cannot_score_counts_and_is_said_to(case: Case) -> None:
+    lines = (case.folder / "cheap").read_text().splitlines(keepends=True)
+    for count, words in ((1, "1 judged query has no grade above 0"), (2, "2 judged queries have no grade above 0")):
+        none = [" ".join([*line.split()[:3], "0\n"]) for line in lines[:count]]
+        (case.folder / "none").write_text("".join([*none, *lines[count:]]))
+        made = content(case, "--cheap-judgments", "{}/none")
+        assert made["comparisons"][0]["cheap"]["cheap_queries"] == EVERY
+        (said,) = (each["message"] for each in made["findings"] if "no grade above 0" in each["message"])
+        what = "its difference counts" if count == 1 else "their differences count"
+        assert said == f"cheap judgments: {words} (such as '{IDS[0]}'): {what} as 0"
+
+
 def test_secondary_metrics_and_guardrails_stay_without(case: Case) -> None:
     made = content(case, *CHEAP, "--secondary", "precision@1", "--guardrail", "recall@1=0.1", "--all-pairs")
     assert {row["family"]: row["cheap"] is not None for row in made["comparisons"]} == {

@@ -11,6 +11,7 @@ from ndcg_ab.evaluation.decisions import Choice, decide
 from ndcg_ab.evaluation.outcome import GateResult, Outcome
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
 from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Obstacle
 from tests.laboratory import in_order, outcome_of
 
 WORDS = [f"q{number}" for number in range(12)]
@@ -43,6 +44,8 @@ BETTER = row("improved")
 OPEN = row("no detectable difference (MDE = 0.100 at 80 % power)", metric="rr@10")
 HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
 HARM = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
+FEW = dataclasses.replace(HARM, difference=0.03, queries=19, needed=149, obstacle=Obstacle.FEW_TO_RULE_OUT)
+CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries cannot rule it out, 149 could"
 
 # (comparisons, failed gates, decision, reason)
 TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
@@ -53,6 +56,14 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         "ship",
         "ndcg@10 improved, by more than 0.01 (+0.0500)",
     ),
+    "too few queries for a guardrail, and no loss": ([ENOUGH, FEW], [], "judge_more", CANNOT),
+    "the same with a loss": (
+        [ENOUGH, dataclasses.replace(FEW, difference=-0.03)],
+        [],
+        "do_not_ship",
+        "recall@100 may be worse than 0.02 (-0.0300)",
+    ),
+    "the same with a failed gate": ([ENOUGH, FEW], ["judged (…)"], "do_not_ship", f"{CANNOT}; judged (…)"),
     "improved, no smallest effect": (
         [BETTER],
         [],

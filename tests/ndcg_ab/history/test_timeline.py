@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import table
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.history import bundles, database
-from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, read_timeline
+from ndcg_ab.history.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
 from ndcg_ab.report.timeline import changed_text, print_timeline, sparkline
@@ -34,6 +34,7 @@ FULL: dict[str, Any] = {
     "slices": {"by": ["language"], "smallest": 6},
     "metrics": ["ndcg@10", "recall@5"],
     "gate": {"no_regression": True},
+    "statistics": {"resamples": 100, "resampling": "sign-flip"},
 }
 
 
@@ -56,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         bundles.mark_published(unlogged(small(folder, **FULL)).bundle, {})
         shifted(folder, 1)
         unlogged(small(folder, **FULL))
-        relaxed = FULL | {"statistics": {"resamples": 100, "alpha": 0.1}}
+        relaxed = FULL | {"statistics": FULL["statistics"] | {"alpha": 0.1}}
         unlogged(small(folder, **relaxed))
         third = small(folder).systems + [small(folder).systems[1].model_copy(update={"name": LONG})]
         wider = relaxed | {"systems": [system.model_dump(exclude_defaults=True) for system in third]}
@@ -280,6 +281,14 @@ def test_names_that_look_like_formulas_are_drawn_as_they_are(evaluation: Evaluat
     draw_query_values([(1, "2026-11-20T02:00", "$^", 0.5)], "$q_{", tmp_path / "query.svg")
 
 
+@pytest.mark.parametrize(
+    ("systems", "told"),
+    [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")],
+)
+def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) -> None:
+    assert failure_text("no drop", systems) == told
+
+
 def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
     found = command(evaluation)
     assert found.exit_code == 0, found.output
@@ -304,15 +313,17 @@ def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
 
 
 def described() -> dict[str, list[str]]:
-    """Table -> its columns, as docs/history.md has them."""
+    """Table -> its columns, as docs/history.md has them, by their names."""
     parts = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE)
     return {
-        name: re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", text, flags=re.M))) for name, text in parts
+        name: sorted(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", text, flags=re.M))))
+        for name, text in parts
     }
 
 
 def test_every_table_and_column_is_documented() -> None:
-    assert described() == {name: table([], kind, ordinal=0).schema.names for name, kind in database.RECORDS.items()}
+    kept = {name: sorted(table([], kind, ordinal=0).schema.names) for name, kind in database.RECORDS.items()}
+    assert described() == kept
 
 
 QUERIES = re.findall(r"\*\*(.+?)\*\*.*?\n\n```sql\n(.*?)```", PAGE, flags=re.DOTALL)

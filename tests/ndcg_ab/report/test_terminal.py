@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome
-from ndcg_ab.report.answer import banners, finding_lines, hardly_judged, holds, mark
+from ndcg_ab.report.answer import banners, finding_lines, hardly_judged, holds, mark, notes
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.terminal import print_outcome
 from ndcg_core.statistics.verdict import Verdict
@@ -120,6 +120,26 @@ def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) 
     ]
     assert scale_of(rows[3:]) is None
     assert strip(rows[0], None, 5) == "     "
+
+
+def test_slices_to_look_at_name_the_metric_where_there_are_several(outcome: Outcome) -> None:
+    rows = [
+        dataclasses.replace(
+            outcome.main[0],
+            family="slices by language",
+            attribute="language",
+            slice="de",
+            metric=metric,
+            difference=0.1,
+        )
+        for metric in ("ndcg@10", "rr")
+    ]
+    shown = [dataclasses.replace(row, conclusion=Verdict.IMPROVED, size=None) for row in rows]
+    one, two = (notes(dataclasses.replace(outcome, comparisons=tuple(each))) for each in (shown[:1], shown))
+    name = rows[0].candidate
+    assert f"slices, where to look: language de: {name} improved (+0.1000)" in one
+    each = [f"language de: {name} on {metric} improved (+0.1000)" for metric in ("ndcg@10", "rr")]
+    assert f"slices, where to look: {'; '.join(each)}" in two
 
 
 FINDINGS = {

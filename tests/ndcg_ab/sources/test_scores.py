@@ -80,7 +80,7 @@ def test_files_of_one_system_are_given_its_name(name: str, text: str, means: dic
 
 def test_ir_measures_is_told_by_the_names_of_its_measures(tmp_path: Path) -> None:
     found, _ = read(tmp_path / "x", "map\tnDCG@10\t0.5\n17\tAP(rel=2)\t0.25\n", system="a")
-    assert found == {("a", "map", "ndcg@10"): 0.5, ("a", "17", "AP(rel=2)"): 0.25}
+    assert found == {("a", "map", "ndcg@10"): 0.5, ("a", "17", "ap(relevant_from=2)"): 0.25}
 
 
 def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> None:

@@ -84,6 +84,20 @@ def test_singletons_give_the_bits_of_queries(weighted: bool) -> None:
         }
 
 
+def test_what_the_weights_leave_is_counted_in_clusters() -> None:
+    """Of 24 clusters of two queries: first four clusters are heavy, then in every cluster one of the two queries."""
+    given = conversations(sizes=(2,) * 24)
+    names = given.clusters or ()
+    heavy = sorted(set(names))[:4]
+    for weights, said in (
+        ([10.0 if name in heavy else 1.0 for name in names], ["9 of 24 clusters"]),
+        ([30.0 if names.index(name) == place else 1.0 for place, name in enumerate(names)], []),
+    ):
+        (found,) = compared(replace(given, weights=weights))
+        notes = [note for note in found.notes if "leave" in note]
+        assert notes == [f"the weights leave {count}: the interval may be too narrow" for count in said]
+
+
 def test_names_and_order_of_clusters_change_nothing() -> None:
     given = conversations()
     assert given.clusters is not None

@@ -12,6 +12,7 @@ from ndcg_core.statistics.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.estimates import interval
 from ndcg_core.statistics.paired import by_query, moments_of
 from ndcg_core.statistics.record import Selection
+from ndcg_core.statistics.verdict import Verdict
 from ndcg_core.statistics.winner import Room, room_of, selections, truncated_share
 from tests.ndcg_core.statistics.columns import around, column
 
@@ -49,8 +50,13 @@ def test_a_winner_among_equals_is_taken_down() -> None:
     assert row.selection.estimate < row.difference
     assert row.selection.low < row.low
     assert row.selection.low <= row.selection.estimate <= row.selection.high
-    told = f"as the best of 8 candidates {row.selection.estimate:+.4f} ["
-    assert sum(note.startswith(told) for note in row.notes) == 1
+    assert not any("best of" in note for note in row.notes), "a note where nothing is shown would promise something"
+
+
+def test_a_winner_that_is_shown_has_its_interval_as_a_note() -> None:
+    row = best(candidates(2, 60, [1.0] + [0.0] * 7))
+    assert row.conclusion is Verdict.IMPROVED
+    assert f"as the best of 8 candidates {row.selection.low:+.4f} to {row.selection.high:+.4f}" in row.notes
 
 
 def test_the_share_is_that_of_the_truncated_distribution() -> None:
