@@ -392,21 +392,34 @@ def table(rows: Sequence[Row], errors: float = 0) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+def in_processes(one: Callable[[int], list[Row]], count: int) -> list[Row]:
+    """The rows of every measurement, by its place, on all processors."""
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return list(chain.from_iterable(pool.map(one, range(count))))
+
+
+def run(about: str | None, rows_of: Callable[[argparse.Namespace], list[Row]]) -> None:
+    """A simulation as a command: prints its rows, and ends with 1 if one lies outside its accepted range.
+
+    rows_of: the options seed, repetitions (None: as usual) and quick -> the rows.
+    """
+    parser = argparse.ArgumentParser(description=(about or "").split("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repetitions", type=int)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     start = time.perf_counter()
-    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = list(chain.from_iterable(pool.map(one, range(len(measurements())))))
+    rows = rows_of(options)
     errors = 3 if options.quick else 0
     print(table(rows, errors))
     print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
     sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
 
 
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
+    return in_processes(one, len(measurements()))
+
+
 if __name__ == "__main__":
-    main()
+    run(__doc__, all_rows)

@@ -8,12 +8,10 @@ does, and ends with code 1 if one of them lies outside its accepted range (docs/
 """
 
 import argparse
-import sys
-import time
 from collections.abc import Sequence
 
 import numpy as np
-from simulate import Rng, Row, table, world
+from simulate import Rng, Row, run, world
 
 from ndcg_core.statistics.estimates import interval, moments
 from ndcg_core.statistics.prediction_powered import FloatArray, Judged, estimate
@@ -102,19 +100,9 @@ def rows(seed: int, repetitions: int, sizes: Sequence[int] = (30, 100, 500)) -> 
     return found + clustered(rng, pool, repetitions, 30, weighted=True)
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, default=5_000)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args(given)
-    start = time.perf_counter()
-    found = rows(options.seed, 200 if options.quick else options.repetitions)
-    errors = 3 if options.quick else 0
-    print(table(found, errors))
-    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return 0 if all(row.holds(errors) for row in found) else 1
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    return rows(options.seed, options.repetitions or (200 if options.quick else 5_000))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(__doc__, all_rows)

@@ -8,14 +8,12 @@ conversations as clusters and with every query for itself: what is lost where no
 """
 
 import argparse
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, table
+from simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, run
 
 from ndcg_core.statistics.comparison import Column, Comparison, compare_family
 
@@ -83,19 +81,9 @@ def rows(seed: int, repetitions: int) -> list[Row]:
     return found + measured(rng, repetitions, 50, users, False)
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, default=4_000)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args(given)
-    start = time.perf_counter()
-    found = rows(options.seed, 300 if options.quick else options.repetitions)
-    errors = 3 if options.quick else 0
-    print(table(found, errors))
-    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return 0 if all(row.holds(errors) for row in found) else 1
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    return rows(options.seed, options.repetitions or (300 if options.quick else 4_000))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(__doc__, all_rows)

@@ -10,14 +10,12 @@ Student's t. Prints rows as `simulate.py` does, and ends with code 1 if one lies
 
 import argparse
 import math
-import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, combinations_with_replacement
 
 import numpy as np
-from simulate import ALPHA, FloatArray, Rng, Row, table, world
+from simulate import ALPHA, FloatArray, Rng, Row, run, world
 
 from ndcg_core.statistics.bounded import not_worse_p_value
 from ndcg_core.statistics.comparison import Column, check_guardrails, compare_family
@@ -236,19 +234,9 @@ def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
     return found + slices(rng, max(repetitions // 5, 40), 300)
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int, default=2_000)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args(given)
-    start = time.perf_counter()
-    found = rows(options.seed, 150 if options.quick else options.repetitions, quick=options.quick)
-    standard_errors = 3 if options.quick else 0
-    print(table(found, standard_errors))
-    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return 0 if all(row.holds(standard_errors) for row in found) else 1
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    return rows(options.seed, options.repetitions or (150 if options.quick else 2_000), quick=options.quick)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(__doc__, all_rows)

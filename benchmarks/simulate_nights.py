@@ -8,14 +8,13 @@ are those of `benchmarks.simulate` (docs/calibration.md).
 """
 
 import argparse
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from simulate import ALPHA, FloatArray, Rng, Row, World, table, world
+from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, world
 
 from ndcg_core.statistics.comparison import Column, compare_family
 from ndcg_core.statistics.distributions import stdtr
@@ -154,21 +153,10 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return chosen.rows(world(seed), rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    rows = [
-        row
-        for place in range(len(measurements()))
-        for row in measured(place, options.seed, options.repetitions, options.quick)
-    ]
-    errors = 3 if options.quick else 0
-    print(table(rows, errors))
-    sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
+    return in_processes(one, len(measurements()))
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, all_rows)

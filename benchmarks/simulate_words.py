@@ -6,17 +6,12 @@ Prints and ends as `benchmarks/simulate.py`; its rows stand in docs/calibration.
 """
 
 import argparse
-import os
-import sys
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from functools import partial
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from simulate import ALPHA, FloatArray, Rng, Row, rejected, table
+from simulate import ALPHA, FloatArray, Rng, Row, in_processes, rejected, run
 
 from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.comparison import Column, Comparison, compare_family
@@ -190,21 +185,10 @@ def measured(place: int, seed: int, repetitions: int | None = None, quick: bool 
     return chosen.rows(rng, repetitions or (chosen.quick if quick else chosen.repetitions))
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args(given)
-    start = time.perf_counter()
+def all_rows(options: argparse.Namespace) -> list[Row]:
     one = partial(measured, seed=options.seed, repetitions=options.repetitions, quick=options.quick)
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        rows = list(chain.from_iterable(pool.map(one, range(len(measurements())))))
-    errors = 3 if options.quick else 0
-    print(table(rows, errors))
-    print(f"\nseed {options.seed}, {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    sys.exit(0 if all(row.holds(errors) for row in rows) else 1)
+    return in_processes(one, len(measurements()))
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, all_rows)
