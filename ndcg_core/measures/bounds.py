@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.registry import Counted
+from ndcg_core.measures.registry import GAINS, Counted
 from ndcg_core.measures.score import discount, gain, highest_gain
 
 FloatArray = NDArray[np.float64]
@@ -94,7 +94,8 @@ def why_unbounded(metric: Metric) -> str | None:
     """In words, why there are no bounds of a metric; None where there are, and they are exact."""
     if metric.unjudged == "condense":
         return "documents without a judgment are taken out of the ranking"
-    if metric.traits.gain == "judged":
+    rule = metric.effective_gain
+    if isinstance(rule, str) and GAINS[rule].is_of_every_grade:
         return "it is the share that is judged"
     if metric.traits.factors is not None or not metric.traits.is_additive:
         return "a place counts by what stands above it"

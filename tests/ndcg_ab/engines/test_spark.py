@@ -194,7 +194,8 @@ def test_so_is_everything_that_is_told(both: Both) -> None:
     assert found == [comparable(finding) for finding in mine.findings]
     codes = {finding.code for finding in found}
     assert {"unanswered_query", "unjudged_query", "tied_places", "rank_disagrees", "negative_grade"} <= codes
-    for row, other in zip(mine.systems, theirs.systems, strict=True):
+    for known, other in zip(mine.systems, theirs.systems, strict=True):
+        row = dataclasses.replace(known, bound_low=None, bound_high=None)  # which are not computed there
         assert dataclasses.astuple(other)[:2] == dataclasses.astuple(row)[:2]
         assert dataclasses.astuple(other)[2:] == pytest.approx(dataclasses.astuple(row)[2:], abs=1e-12)
     for one, two in zip(mine.comparisons, theirs.comparisons, strict=True):

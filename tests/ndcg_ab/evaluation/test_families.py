@@ -38,7 +38,9 @@ TOGETHER = {
     "second_p_adjusted",
     "notes",
     *VERDICT,
-}  # what else depends on the family
+    *("bound_low", "bound_high", "bound_exact", "bound_low_conclusion", "bound_high_conclusion", "bound_left_out"),
+    "label_settled",
+}  # what else depends on the family, and what slices and pairs have not
 
 
 def write(folder: Path, orders: Mapping[str, Sequence[str]], queries: Sequence[str] = QUERIES) -> Path:
