@@ -43,7 +43,7 @@ def init(
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     with user_errors():
-        from ndcg_ab.config.from_options import parse_system
+        from ndcg_ab.config.written import parse_system
         from ndcg_ab.engines import open_engine
         from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.files import write_text

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.families import grouped, paired_columns, whole_families
+from ndcg_ab.evaluation.families import paired_columns, system_groups, whole_families
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import rank_rule
 from ndcg_ab.evaluation.outcome import SystemSummary
@@ -69,9 +69,7 @@ def bounded_systems(
     systems: Sequence[SystemSummary],
 ) -> list[SystemSummary]:
     """Their means; none with no_relevant = one, where a query without a relevant document is no sum over places."""
-    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
-    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
-    groups = grouped(rows, "metric_id", "system_id")
+    groups = system_groups(engine)
     found = []
     for row in systems:
         metric = metrics.get(row.metric)

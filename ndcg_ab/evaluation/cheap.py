@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation, Slices
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.settings import Slices
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import grouped, paired_columns

@@ -228,9 +228,7 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
 
     The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
     """
-    rows = engine.read("query_score", ("system_id", "query_id", "metric_id", "value"), order="query_id")
-    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
-    groups = grouped(rows, "metric_id", "system_id")
+    groups = system_groups(engine)
     columns = []
     for metric in evaluation.primary_metrics:
         for first, second in combinations([evaluation.baseline_name, *candidates(evaluation)], 2):
@@ -241,6 +239,18 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
             group = Group(earlier.query_ids, later.differences - values, values)
             columns.append(column_of(evaluation, second, metric.name, group, sampling, baseline=first))
     return columns
+
+
+def system_groups(engine: Engine) -> dict[tuple[str, ...], Group]:
+    """(metric's hash, system) -> its values, as `value_groups` has them."""
+    columns = ("system_id", "query_id", "metric_id", "value")
+    return value_groups(engine.read("query_score", columns, order="query_id"), "metric_id", "system_id")
+
+
+def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
+    """Key -> its values as the differences of a group, and as its baseline's values."""
+    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
+    return grouped(rows, *keys)
 
 
 def shared(group: Group, other: Group) -> Group:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from ndcg_ab.config.model import Evaluation, Gate
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.settings import Gate
 from ndcg_ab.evaluation.decisions import GUARDRAILS_GATE, NO_REGRESSION, NOT_WORSE
 from ndcg_ab.evaluation.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed

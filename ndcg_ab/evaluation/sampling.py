@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,43 +47,34 @@ def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
 
 def sampling_of(engine: Engine, evaluation: Evaluation) -> Sampling:
     """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
-    return Sampling(weights_of(engine, evaluation), clusters_of(engine, evaluation))
+    clusters = prefixed(engine, evaluation) or told_of(engine, evaluation, "cluster", "unclustered_query")
+    return Sampling(told_of(engine, evaluation, "weight", "unweighed_query"), clusters)
 
 
-def weights_of(engine: Engine, evaluation: Evaluation) -> dict[str, float] | None:
-    """query_id -> weight, where queries are weighed; InputError where a scored query has none."""
-    wanted = evaluation.statistics.weighted
-    known = engine.rows("query", ("query_id", "weight", "is_judged"), order="query_id")
-    weights = {query_id: weight for query_id, weight, _ in known if weight is not None}
-    if wanted is False or (wanted is None and not weights):
+def prefixed(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
+    """query_id -> cluster by its id, where the configuration says so."""
+    prefix = evaluation.statistics.cluster_prefix
+    if prefix is None:
         return None
-    lacking = engine.rows("unweighed_query", order="query_id")
-    if lacking:
-        matched = any(judged and weight is not None for _, weight, judged in known)
-        told = queries_without(evaluation, "weight", lacking, None if matched or not weights else min(weights))
-        raise InputError(
-            f"{told}, or set statistics.weighted to false (compare: --unweighted; in Python: weighted=False)"
-        )
-    return weights
+    return by_prefix((query_id for (query_id,) in engine.rows("query", ("query_id",), order="query_id")), prefix)
 
 
-def clusters_of(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
-    """query_id -> cluster, where queries are clustered; InputError where a scored query has none."""
-    wanted, prefix = evaluation.statistics.clustered, evaluation.statistics.cluster_prefix
-    known = engine.rows("query", ("query_id", "cluster", "is_judged"), order="query_id")
-    if prefix is not None:
-        return by_prefix((query_id for query_id, *_ in known), prefix)
-    clusters = {query_id: cluster for query_id, cluster, _ in known if cluster is not None}
-    if wanted is False or (wanted is None and not clusters):
+def told_of(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
+    """query_id -> its weight or cluster, where these are used; InputError where a scored query has none.
+
+    what: the column of the queries. without: the table of those that lack it.
+    """
+    key = f"{what}ed"
+    wanted = getattr(evaluation.statistics, key)
+    known = engine.rows("query", ("query_id", what, "is_judged"), order="query_id")
+    told = {query_id: value for query_id, value, _ in known if value is not None}
+    if wanted is False or (wanted is None and not told):
         return None
-    lacking = engine.rows("unclustered_query", order="query_id")
-    if lacking:
-        matched = any(judged and cluster is not None for _, cluster, judged in known)
-        told = queries_without(evaluation, "cluster", lacking, None if matched or not clusters else min(clusters))
-        raise InputError(
-            f"{told}, or set statistics.clustered to false (compare: --unclustered; in Python: clustered=False)"
-        )
-    return clusters
+    if lacking := engine.rows(without, order="query_id"):
+        matched = any(judged and value is not None for _, value, judged in known)
+        problem = queries_without(evaluation, what, lacking, None if matched or not told else min(told))
+        raise InputError(f"{problem}, or set statistics.{key} to false (compare: --un{key}; in Python: {key}=False)")
+    return told
 
 
 def queries_without(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:

@@ -6,13 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation.families import NOTHING, Group, column_of, compare_apart, grouped, shared
+from ndcg_ab.evaluation.families import NOTHING, Group, column_of, compare_apart, shared, value_groups
 from ndcg_ab.evaluation.sampling import Sampling, sampling_of
 from ndcg_ab.evaluation.since_last import (
     NEW_SYSTEM,
@@ -28,6 +27,7 @@ from ndcg_core.statistics.comparison import Column, Comparison
 
 LOST = 5  # queries of each system and metric that are named
 TIE = 1e-9
+OF_SYSTEM = ("metric_hash", "system_id")
 Inputs = Sequence[Mapping[str, Any]]
 Groups = Mapping[tuple[str, ...], Group]
 
@@ -48,9 +48,9 @@ def since_last(
         if found is None:
             return None
         ordinal, began = found
-        earlier = groups_of(past.read("query_score", where={"ordinal": ordinal}, order="query_id"))
+        earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in inputs_of(past, ordinal)]
-    later = groups_of(papq.read_table(scores).sort_by("query_id"))
+    later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     sampling = sampling_of(engine, evaluation)
     pairs = {
         (system.name, metric.name): paired(
@@ -79,12 +79,6 @@ def before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple
 
 def inputs_of(past: DuckDBEngine, ordinal: int) -> list[tuple[Any, ...]]:
     return past.rows("input", ("kind", "name", "digest"), where={"ordinal": ordinal})
-
-
-def groups_of(rows: pa.Table) -> Groups:
-    """(metric's hash, system) -> its values by rising query_id, as the differences of a group."""
-    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
-    return grouped(rows, "metric_hash", "system_id")
 
 
 def paired(now: Group | None, then: Group | None) -> Group | None:

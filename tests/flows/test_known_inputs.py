@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.flows import inputs, steps
+from ndcg_ab.flows import inputs, pulling, steps
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.report import bundle_files
 from ndcg_ab.sources import JUDGMENT, Pulled
@@ -30,13 +30,13 @@ def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, as they are."""
     found: list[str] = []
-    pull = steps.pull
+    pull = pulling.pull
 
     def noting(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found.append(source.shown)
         return pull(source, *arguments, **options)
 
-    monkeypatch.setattr(steps, "pull", noting)
+    monkeypatch.setattr(pulling, "pull", noting)
     return found
 
 
@@ -309,7 +309,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
 def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    evaluation, pull = small(tmp_path), steps.pull
+    evaluation, pull = small(tmp_path), pulling.pull
 
     def meddling(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found = pull(source, *arguments, **options)
@@ -317,7 +317,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
             changed_run(tmp_path, 5)
         return found
 
-    monkeypatch.setattr(steps, "pull", meddling)
+    monkeypatch.setattr(pulling, "pull", meddling)
     pulls(evaluation)
     assert len(entries(evaluation)) == 2
 

@@ -15,7 +15,8 @@ import pytest
 from pydantic import ValidationError
 
 from ndcg_ab.config.file import read_config
-from ndcg_ab.config.model import Evaluation, Gate
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.settings import Gate
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import upgraded
 from ndcg_ab.evaluation.gates import check_gates, results

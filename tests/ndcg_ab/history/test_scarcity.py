@@ -12,7 +12,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation import pipeline
-from ndcg_ab.flows import steps
+from ndcg_ab.flows import pulling, steps
 from ndcg_ab.flows.cli.ending import UNUSABLE, told
 from ndcg_ab.history import bundles, database, locks, reused
 from ndcg_ab.history.timeline import read_timeline
@@ -34,7 +34,7 @@ def in_sql(cause: Exception) -> SqlError:
 # What fails, as which object's attribute, with what, and what is said.
 FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "pulled, disk": (steps.papq, "write_table", FULL, "cannot be written: [Errno 28] No space left"),
-    "pulled, memory": (steps, "pull", MEMORY, "memory ran out: Unable to allocate"),
+    "pulled, memory": (pulling, "pull", MEMORY, "memory ran out: Unable to allocate"),
     "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
     "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "output = 'OUT': cannot be written: IO Error: Could not"),

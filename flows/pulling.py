@@ -1,0 +1,111 @@
+"""The steps that pull what is read, as plain functions over the working folder; and what is told of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as papq
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
+from ndcg_ab.sources.scores import PULLED as SCORES
+from ndcg_ab.sources.spilled import Keep
+
+from .inputs import PULLED, Place, kept, memory_of, queries_from, read_kept, unless_known
+
+Inputs = list[dict[str, Any]]
+
+
+def pull_judgments(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    source = evaluation.judgments_source
+    return unless_known(
+        evaluation,
+        Place(source, JUDGMENT, source.shown, "judgments", folder / PULLED / "judgments.parquet"),
+        lambda: pull(source, JUDGMENT, evaluation.directory),
+        anew,
+    )
+
+
+def pull_cheap(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    assert evaluation.cheap_judgments is not None
+    source = evaluation.cheap_judgments.source
+    return unless_known(
+        evaluation,
+        Place(source, JUDGMENT, source.shown, "cheap judgments", folder / PULLED / "cheap_judgments.parquet"),
+        lambda: pull(source, JUDGMENT, evaluation.directory),
+        anew,
+    )
+
+
+def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
+    """One row where a file names the queries, none where none does."""
+    pulled = pull_queries(evaluation).pulled
+    if pulled is None or evaluation.queries is None:
+        return []
+    return [kept(pulled, evaluation.queries.source.shown, "queries", folder / PULLED / "queries.parquet")]
+
+
+def pull_ranking(evaluation: Evaluation, name: str, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """anew: read even what has not changed."""
+    at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
+    queries = queries_from(evaluation, folder) if system.source.needs_queries else Queries()
+    source, path = system.source, folder / PULLED / f"ranking{at}.parquet"
+
+    def read() -> Pulled:
+        pulled = pull(
+            source,
+            RANKING,
+            evaluation.directory,
+            queries.texts,
+            attributes=pipeline.attributes_for(source, queries),
+            folder=folder / PULLED / f"answers{at}",
+            keep=None if memory.limit is None else Keep(path, memory),
+        )
+        if pulled.documents is not None:
+            papq.write_table(pulled.documents, folder / PULLED / f"documents{at}.parquet", compression="zstd")
+        return pulled
+
+    with memory_of(evaluation, folder) as memory:
+        return unless_known(evaluation, Place(source, RANKING, name, "ranking", path, system.version), read, anew)
+
+
+def pull_scores(evaluation: Evaluation, name: str, folder: Path) -> dict[str, Any]:
+    place = named_scores(evaluation).index(name)
+    described = evaluation.scores[place]
+    pulled = pull(described, SCORES, evaluation.directory)
+    return kept(pulled, described.shown, "scores", folder / PULLED / f"scores{place}.parquet")
+
+
+def named_scores(evaluation: Evaluation) -> list[str]:
+    """What the places of scores are called: by their systems or files, with a number where a name comes again."""
+    names = [each.shown for each in evaluation.scores]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+    ]
+
+
+def scores_from(evaluation: Evaluation, folder: Path) -> list[Pulled]:
+    """The scores of another tool as they were pulled."""
+    return [
+        Pulled(
+            read_kept(folder / PULLED / f"scores{place}.parquet", SCORES),
+            SCORES,
+            source_of(each, evaluation.directory),
+        )
+        for place, each in enumerate(evaluation.scores)
+    ]
+
+
+def unchanged(found: Mapping[str, Any]) -> str | None:
+    """Since when an input is known that was not read again."""
+    if found["read"] is None:
+        return None
+    return f"unchanged since {found['read'][:10]}, {results_text(found['rows'], found['kind'])} not read again"
+
+
+def results_text(rows: int, kind: str) -> str:
+    word = "result" if kind == "ranking" else "judgment"
+    return f"{rows:,} {word}{'s' * (rows != 1)}"
