@@ -19,6 +19,7 @@ from .options import (
     ClusterPrefix,
     Details,
     DocumentsFile,
+    Explain,
     Exploratory,
     FindingSeverities,
     Guardrails,
@@ -114,6 +115,7 @@ def compare(
     ] = False,
     bounds: Bounded = None,
     details: Details = False,
+    explain: Explain = False,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
@@ -183,7 +185,7 @@ def compare(
         if not quiet and "-" not in (json, markdown):
             from ndcg_ab.report.terminal import print_outcome
 
-            show(print_outcome, outcome, details=details)
+            show(print_outcome, outcome, details=details, explain=explain)
         end_where_a_gate_failed(outcome)
 
 

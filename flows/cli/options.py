@@ -148,3 +148,7 @@ Details = Annotated[
     bool,
     of_output("--details", help="Print every table, and what describes the differences."),
 ]
+Explain = Annotated[
+    bool,
+    of_output("--explain", help="Print what it means, in plain words: how sure, what could overturn it, what next."),
+]

@@ -25,6 +25,7 @@ from .options import (
     At,
     ConfigFile,
     Details,
+    Explain,
     FindingSeverities,
     JsonFile,
     MemoryLimit,
@@ -113,6 +114,7 @@ def run(
     at: At = None,
     settings: Settings = None,
     details: Details = False,
+    explain: Explain = False,
     memory_limit: MemoryLimit = None,
     spill: Spill = None,
     quiet: Quiet = False,
@@ -136,7 +138,7 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal import print_run
 
-            show(print_run, finished, details=details)
+            show(print_run, finished, details=details, explain=explain)
             place = shlex.quote(str(config))
             for words, command in ("history", "history"), ("anew", "run --force"), ("all tables", "run --details"):
                 name, _, option = command.partition(" ")

@@ -113,6 +113,15 @@ class CompareResult:
         lost = [row for row in rows if row["outcome"] == "loss"][:most]
         return tuple(Loss(row["query"], row["text"] or None, row["difference"]) for row in lost)
 
+    def in_words(self, candidate: str | None = None) -> str:
+        """What `ndcg-ab compare --explain` prints of a candidate, by default of the first, as Markdown.
+
+        Raises InputError for a candidate that is not compared.
+        """
+        from ndcg_ab.report.plain_words import as_markdown, words_of
+
+        return as_markdown(words_of(self._outcome, self.comparison(candidate).candidate))
+
     # ---- as tables and files
 
     def to_arrow(self) -> pa.Table:

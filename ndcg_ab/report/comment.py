@@ -21,11 +21,13 @@ from ndcg_ab.report.answer import (
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.escaping import escaped
+from ndcg_ab.report.plain_words import as_markdown, plain_words
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.text import bounds_text, cheap_text, level, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
+EXPLAINED = 3  # candidates, the gravest decisions first
 QUERIES = 10  # that moved most
 TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
 
@@ -46,6 +48,9 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     if moved := list(query_rows(outcome, extremes)):
         head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
         parts.append(folded(f"The queries that moved most ({outcome.metrics[0].name})", table(head, moved)))
+    parts += [
+        folded(f"In plain words: {words.candidate}", as_markdown(words)) for words in plain_words(outcome)[:EXPLAINED]
+    ]
     if lines := [
         escaped(text)
         for text in (*(line.text for line in finding_lines(outcome)), *few_of_weight(outcome), *notes(outcome))

@@ -25,6 +25,7 @@ from ndcg_ab.report.answer import (
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
@@ -46,13 +47,16 @@ CHOICE_COLOURS = {
     Choice.NOTHING_CHANGED: "dim",
 }
 SEVERITY_MARKS = {"error": "!", "warning": "!", "note": "i"}
+INDENT = "  "
 SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
 EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
 
 
-def print_outcome(console: Console, outcome: Outcome, *, details: bool = False) -> None:
-    """The answer; with details also every table."""
+def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
+    """The answer; explained also in plain words, with details also every table."""
     print_answer(console, outcome, details=details)
+    if explain:
+        print_plain_words(console, outcome)
     if details:
         console.print()
         print_tables(console, outcome)
@@ -76,6 +80,19 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
     for severity, text in lines:
         told = Text.assemble((SEVERITY_MARKS[severity], SEVERITY_COLOURS[severity]), f" {text}")
         console.print(told, highlight=False)
+
+
+def print_plain_words(console: Console, outcome: Outcome) -> None:
+    """A page of sentences for each candidate."""
+    for words in plain_words(outcome):
+        console.print()
+        console.print(Text(f"{words.candidate}, in plain words", style="bold"), highlight=False)
+        for title, sentences in words.parts:
+            if sentences:
+                console.print(Text(title), style="dim", highlight=False)
+            for sentence in sentences:
+                told = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
+                console.print(Text("\n".join(f"{INDENT}{line}" for line in told)), highlight=False)
 
 
 def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
@@ -204,10 +221,10 @@ def print_gates(console: Console, outcome: Outcome) -> None:
         console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
 
 
-def print_run(console: Console, finished: "Finished", *, details: bool = False) -> None:
+def print_run(console: Console, finished: "Finished", *, details: bool = False, explain: bool = False) -> None:
     """What `run` ends with: who won, on which queries, where everything is."""
     outcome = finished.outcome
-    print_outcome(console, outcome, details=details)
+    print_outcome(console, outcome, details=details, explain=explain)
     print_since(console, finished.since_last)
     print_extremes(console, outcome, finished.extremes)
     console.print()

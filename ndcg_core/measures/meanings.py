@@ -19,6 +19,23 @@ MEASURE_MEANINGS = {
     "bpref": "share of the judged non-relevant documents below each relevant one, averaged",
     "infap": "ap as expected where only a part of a pool was judged; a grade below 0 marks the other part",
 }
+# For whoever decides and knows no formula; {results} stands for "the first 10 results", or "the results".
+PLAIN_MEANINGS = {
+    "ndcg": "how close {results} come to the best order of what is judged",
+    "dcg": "how much {results} are worth, those further down less",
+    "cg": "how much {results} are worth, wherever they stand",
+    "accuracy": "whether something relevant is among {results}",
+    "precision": "how much of {results} is relevant",
+    "recall": "how much of everything relevant is among {results}",
+    "rr": "how soon the first relevant one of {results} comes",
+    "judged": "how much of {results} somebody has judged",
+    "ap": "how early the relevant ones of {results} come, and how many of all relevant ones they are",
+    "rbp": "how much that is relevant a user finds who goes through {results} and stops at some place",
+    "err": "how soon a user finds enough among {results}",
+    "rprec": "how much is relevant of as many results as there are relevant documents",
+    "bpref": "how far relevant results stand above judged others",
+    "infap": "how early the relevant results come, estimated where only a part was judged",
+}
 CHOICE_MEANINGS = {
     "cutoff": "the ranks that count: @k; without it everything returned",
     "gain": "what a grade is worth",

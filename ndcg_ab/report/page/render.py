@@ -30,6 +30,7 @@ from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
+from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
     bounds_note,
@@ -90,6 +91,7 @@ def rendered(data: PageData) -> str:
         **words_since(data.about),
         "nights_lines": list(nights_lines(data.over_nights)),
         "configuration": configuration(data.about),
+        "in_words": {words.candidate: words.parts for words in plain_words(data.outcome)},
         "failed": [gate.name for gate in data.outcome.failures],
     }
     frame = template.render(**context, block="", left_out=NOTHING)
