@@ -1,0 +1,119 @@
+"""What `ndcg-ab judgments` prints: how two sets of judgments agree, and what each says of the systems."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.phrases import queries_text, signed
+from ndcg_ab.report.grid import plain_table
+from ndcg_ab.report.tables import print_findings
+from ndcg_ab.report.text import percent, plain
+from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, SystemMeans, Verdicts
+
+MOST_GRADES = 12  # of each set in the confusion table; more are in the JSON alone
+
+
+def print_judgments(console: Console, compared: ComparedJudgments) -> None:
+    for name, origin in (("first", compared.first), ("second", compared.second)):
+        console.print(Text.assemble((f"{name:<8}", "bold"), origin), highlight=False)
+    agreement = compared.agreement
+    console.print(counts(agreement), highlight=False, markup=False)
+    console.print()
+    console.print(confusion(agreement), highlight=False)
+    console.print(agreed(agreement), highlight=False, markup=False)
+    for order in compared.orders:
+        console.print()
+        console.print(means(order))
+        console.print(taus(order), highlight=False, markup=False)
+    if compared.verdicts:
+        console.print()
+        console.print(verdicts(compared.verdicts))
+        console.print(changes(compared.verdicts), highlight=False, markup=False)
+        for name, findings in (("first", compared.first_findings), ("second", compared.second_findings)):
+            print_findings_of(console, name, findings)
+
+
+def counts(agreement: Agreement) -> str:
+    pairs = f"{agreement.pairs} document{'s are' if agreement.pairs != 1 else ' is'} judged in both"
+    alone = f"{agreement.only_first} in the first alone, {agreement.only_second} in the second alone"
+    return f"{pairs}, of {queries_text(agreement.queries)}; {alone}."
+
+
+def confusion(agreement: Agreement) -> Table | Text:
+    """Grades of the first set down, of the second across."""
+    found = {(cell.first, cell.second): cell.count for cell in agreement.cells}
+    rows, columns = (sorted({cell[place] for cell in found}) for place in (0, 1))
+    if max(len(rows), len(columns)) > MOST_GRADES:
+        return Text(f"{len(rows)} and {len(columns)} grades: the table of them is in --json.", style="dim")
+    made = plain_table("documents by their grades")
+    made.add_column("first \\ second", justify="right")
+    for column in columns:
+        made.add_column(f"{column:g}", justify="right")
+    for row in rows:
+        cells = [(found.get((row, column), 0), "bold" if row == column else "") for column in columns]
+        made.add_row(f"{row:g}", *(Text(str(count), style if count else "dim") for count, style in cells))
+    return made
+
+
+def agreed(agreement: Agreement) -> str:
+    shares = (
+        f"Equal grades {percent(agreement.equal)}; the second is higher in {percent(agreement.second_higher)},"
+        f" lower in {percent(agreement.second_lower)}."
+    )
+    if agreement.cohen_kappa is None:
+        return f"{shares} All grades are the same one: there is nothing that kappa and alpha could tell."
+    weighted = f"linear {plain(agreement.cohen_kappa_linear)}, quadratic {plain(agreement.cohen_kappa_quadratic)}"
+    return (
+        f"{shares}\nCohen's kappa {plain(agreement.cohen_kappa)} (weighted: {weighted});"
+        f" Krippendorff's alpha {plain(agreement.krippendorff_alpha)} (ordinal)."
+    )
+
+
+def means(order: Order) -> Table:
+    made = plain_table(f"[bold]{escape(order.metric)}[/]")
+    made.add_column("system", overflow="fold")
+    for name in ("first", "second", "change"):
+        made.add_column(name, justify="right", no_wrap=True)
+    for row in order.systems:
+        made.add_row(Text(row.system_id), plain(row.first), plain(row.second), change(row))
+    return made
+
+
+def change(row: SystemMeans) -> str:
+    return "–" if row.first is None or row.second is None else signed(row.second - row.first)
+
+
+def taus(order: Order) -> str:
+    if order.tau is None:
+        return "The systems have no order under one of the sets: their means are equal, or no query can be scored."
+    return f"Order of the systems: Kendall's tau {signed(order.tau)}, weighted to the top {signed(order.weighted_tau)}."
+
+
+def verdicts(rows: tuple[Verdicts, ...]) -> Table:
+    made = plain_table("verdicts")
+    for name in ("metric", "candidate"):
+        made.add_column(name, overflow="fold")
+    for name in ("first", "second"):
+        made.add_column(f"difference\n{name}", justify="right", no_wrap=True)
+        made.add_column(f"verdict\n{name}", overflow="fold")
+    made.add_column("")
+    for row in rows:
+        told = [text for each in (row.first, row.second) for text in (signed(each.difference), each.verdict)]
+        made.add_row(*map(Text, (row.metric, row.candidate, *told)), Text("changes", "yellow") if row.changed else "")
+    return made
+
+
+def changes(rows: tuple[Verdicts, ...]) -> str:
+    changed = sum(row.changed for row in rows)
+    if not changed:
+        return f"No verdict of {len(rows)} changes with the judgments."
+    return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
+
+
+def print_findings_of(console: Console, name: str, findings: tuple[Finding, ...]) -> None:
+    if findings:
+        console.print()
+        console.print(f"[bold]data check of the {name}[/]", highlight=False)
+        print_findings(console, findings)
