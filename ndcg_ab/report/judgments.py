@@ -1,13 +1,14 @@
 """What `ndcg-ab judgments` prints: how two sets of judgments agree, and what each says of the systems."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text, signed
-from ndcg_ab.report.grid import plain_table
+from ndcg_ab.report.grid import Grid, Row, plain_table
 from ndcg_ab.report.tables import print_findings
 from ndcg_ab.report.text import percent, plain
 from ndcg_ab.studies.judgments import Agreement, ComparedJudgments, Order, SystemMeans, Verdicts
@@ -25,11 +26,11 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
     console.print(agreed(agreement), highlight=False, markup=False)
     for order in compared.orders:
         console.print()
-        console.print(means(order))
+        means(order).print(console, Text(order.metric, style="bold"))
         console.print(taus(order), highlight=False, markup=False)
     if compared.verdicts:
         console.print()
-        console.print(verdicts(compared.verdicts))
+        verdicts(compared.verdicts).print(console, Text("verdicts"))
         console.print(changes(compared.verdicts), highlight=False, markup=False)
         for name, findings in (("first", compared.first_findings), ("second", compared.second_findings)):
             print_findings_of(console, name, findings)
@@ -71,14 +72,9 @@ def agreed(agreement: Agreement) -> str:
     )
 
 
-def means(order: Order) -> Table:
-    made = plain_table(f"[bold]{escape(order.metric)}[/]")
-    made.add_column("system", overflow="fold")
-    for name in ("first", "second", "change"):
-        made.add_column(name, justify="right", no_wrap=True)
-    for row in order.systems:
-        made.add_row(Text(row.system_id), plain(row.first), plain(row.second), change(row))
-    return made
+def means(order: Order) -> Grid:
+    rows = [Row((row.system_id,), (plain(row.first), plain(row.second), change(row))) for row in order.systems]
+    return Grid(("system",), ("first", "second", "change"), rows, verdicts=False)
 
 
 def change(row: SystemMeans) -> str:
@@ -91,28 +87,24 @@ def taus(order: Order) -> str:
     return f"Order of the systems: Kendall's tau {signed(order.tau)}, weighted to the top {signed(order.weighted_tau)}."
 
 
-def verdicts(rows: tuple[Verdicts, ...]) -> Table:
-    made = plain_table("verdicts")
-    for name in ("metric", "candidate"):
-        made.add_column(name, overflow="fold")
-    for name in ("first", "second"):
-        made.add_column(f"difference\n{name}", justify="right", no_wrap=True)
-        made.add_column(f"verdict\n{name}", overflow="fold")
-    made.add_column("")
+def verdicts(rows: Sequence[Verdicts]) -> Grid:
+    """Two rows of each: a verdict is a sentence, and two of them do not stand beside each other."""
+    found = []
     for row in rows:
-        told = [text for each in (row.first, row.second) for text in (signed(each.difference), each.verdict)]
-        made.add_row(*map(Text, (row.metric, row.candidate, *told)), Text("changes", "yellow") if row.changed else "")
-    return made
+        for name, each in (("first", row.first), ("second", row.second)):
+            told = Text.assemble(each.verdict, ("; changes", "yellow") if row.changed and name == "second" else "")
+            found.append(Row((row.metric, row.candidate, name), (signed(each.difference),), told))
+    return Grid(("metric", "candidate", "judged by"), ("difference",), found)
 
 
-def changes(rows: tuple[Verdicts, ...]) -> str:
+def changes(rows: Sequence[Verdicts]) -> str:
     changed = sum(row.changed for row in rows)
     if not changed:
         return f"No verdict of {len(rows)} changes with the judgments."
     return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
 
 
-def print_findings_of(console: Console, name: str, findings: tuple[Finding, ...]) -> None:
+def print_findings_of(console: Console, name: str, findings: Sequence[Finding]) -> None:
     if findings:
         console.print()
         console.print(f"[bold]data check of the {name}[/]", highlight=False)

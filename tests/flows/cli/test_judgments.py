@@ -133,7 +133,8 @@ def test_what_is_printed(folder: Path) -> None:
     lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
     assert {"0 0 40", "1 40 0", "new 0.5000 1.0000 +0.5000", "1 verdict of 2 changes with the judgments."} <= {*lines}
     assert "Equal grades 0 %; the second is higher in 50 %, lower in 50 %." in lines
-    assert any(line.startswith("rr new -0.5000 regressed +0.5000 improved changes") for line in lines)
+    at = lines.index("rr new first -0.5000 regressed")
+    assert lines[at + 1] == "rr new second +0.5000 improved; changes"
 
 
 def test_many_grades_are_in_the_json_alone(folder: Path) -> None:
