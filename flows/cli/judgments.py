@@ -11,6 +11,8 @@ from .console import Progress, show, user_errors, write_or_print
 from .options import (
     Alpha,
     BaselineName,
+    ClusterColumn,
+    ClusterPrefix,
     JsonFile,
     MemoryLimit,
     MetricNames,
@@ -42,6 +44,8 @@ def judgments(
     metric: MetricNames = None,
     smallest_effect: SmallestEffects = None,
     queries: QueriesFile = None,
+    cluster: ClusterColumn = None,
+    cluster_prefix: ClusterPrefix = None,
     json: JsonFile = None,
     seed: Seed = None,
     resamples: Resamples = None,
@@ -72,8 +76,10 @@ def judgments(
 
         of_systems: dict[str, object] = {"--baseline": baseline, "--metric": metric, "--queries": queries}
         of_systems |= {"--smallest-effect": smallest_effect, "--alpha": alpha, "--seed": seed, "--resamples": resamples}
+        of_systems |= {"--cluster": cluster, "--cluster-prefix": cluster_prefix}
         refuse_without_systems(system, of_systems | {"--format": format, "--columns": columns})
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
+        statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}
         plan = Plan(smallest_effect=smallest_effect, queries=queries)
         formats, names = (
             of_each("--judgments-format", judgments_format),

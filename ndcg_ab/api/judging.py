@@ -51,6 +51,7 @@ def compare_judgments(
     baseline: str | None = None,
     smallest_effect: float | Mapping[Any, float] | None = None,
     queries: Data | None = None,
+    cluster_prefix: str | None = None,
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 1935,
@@ -67,7 +68,8 @@ def compare_judgments(
 
     first, second: people's and a model's, say: paths, tables that speak Arrow, or dictionaries.
     systems: at least two, by their names: their order and verdicts under each set, too.
-    metrics, baseline, smallest_effect, queries, alpha, resamples, seed, columns, format, threads: as for `compare`.
+    metrics, baseline, smallest_effect, queries, cluster_prefix, alpha, resamples, seed, columns, format, threads: as
+        for `compare`.
     first_columns, first_format, second_columns, second_format: of the judgments, field -> column and the files' format.
     progress: told what begins.
     Raises InputError (argument, row or key, value, rule), ParityError.
@@ -76,6 +78,7 @@ def compare_judgments(
         raise InputError(f"systems: holds {len(systems)}; at least 2 systems are needed, or none")
     settings: dict[str, Any] = {"metrics": metrics, "baseline": baseline, "smallest_effect": smallest_effect}
     settings |= {"queries": queries, "alpha": alpha, "resamples": resamples, "seed": seed, "threads": threads}
+    settings |= {"cluster_prefix": cluster_prefix}
     settings |= {"systems": systems or NO_SYSTEM}
     settings |= {"columns": columns, "format": format} if systems else {}
     by_first = judged_by("first", first, first_columns, first_format, settings)

@@ -32,8 +32,10 @@ def print_judgments(console: Console, compared: ComparedJudgments) -> None:
         console.print()
         verdicts(compared.verdicts).print(console, Text("verdicts"))
         console.print(changes(compared.verdicts), highlight=False, markup=False)
-        for name, findings in (("first", compared.first_findings), ("second", compared.second_findings)):
-            print_findings_of(console, name, findings)
+        first = warnings(compared.first_findings)
+        second = [each for each in warnings(compared.second_findings) if about(each) not in map(about, first)]
+        print_findings_of(console, "data check of the first", first)
+        print_findings_of(console, "of the second, what it does not share with the first", second)
 
 
 def counts(agreement: Agreement) -> str:
@@ -104,8 +106,17 @@ def changes(rows: Sequence[Verdicts]) -> str:
     return f"{changed} verdict{'s' * (changed != 1)} of {len(rows)} change{'s' * (changed == 1)} with the judgments."
 
 
-def print_findings_of(console: Console, name: str, findings: Sequence[Finding]) -> None:
+def warnings(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that question a number; notes are in the JSON."""
+    return [each for each in findings if each.severity == "warning"]
+
+
+def about(finding: Finding) -> tuple[str, str | None, str | None]:
+    return finding.code, finding.system, finding.metric
+
+
+def print_findings_of(console: Console, head: str, findings: Sequence[Finding]) -> None:
     if findings:
         console.print()
-        console.print(f"[bold]data check of the {name}[/]", highlight=False)
+        console.print(f"[bold]{head}[/]", highlight=False)
         print_findings(console, findings)

@@ -19,6 +19,7 @@ from ndcg_core.statistics.agreement import ordinal_alpha
 from ndcg_core.statistics.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
+DECIMALS = 9  # means that agree to so many are equal
 GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()})
 
 
@@ -235,7 +236,8 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
     """
     from scipy.stats import kendalltau, weightedtau  # type: ignore[import-untyped]
 
-    found = (kendalltau(first, second).statistic, weightedtau(first, second).statistic)
+    ours, theirs = np.round(first, DECIMALS), np.round(second, DECIMALS)
+    found = (kendalltau(ours, theirs).statistic, weightedtau(ours, theirs).statistic)
     tau, weighted = (None if math.isnan(value) else float(value) for value in found)
     return tau, weighted
 

@@ -137,6 +137,16 @@ def test_what_is_printed(folder: Path) -> None:
     assert lines[at + 1] == "rr new second +0.5000 improved; changes"
 
 
+def test_warnings_are_told_once(folder: Path) -> None:
+    """What the sets share stands below the first alone, notes in the JSON alone."""
+    (folder / "odd").write_text((folder / "people").read_text().replace("q01 0 a 1", "q01 0 a 0") + "q99 0 a 1\n")
+    told = invoke(folder, "{}/odd", "{}/odd", *systems("old", "new")).stdout
+    assert told.count("[unanswered_query]") == 2 and "[no_relevant_query]" not in told
+    assert "what it does not share" not in told
+    told = invoke(folder, "{}/people", "{}/odd", *systems("old", "new")).stdout
+    assert told.partition("what it does not share with the first")[2].count("[unanswered_query]") == 2
+
+
 def test_many_grades_are_in_the_json_alone(folder: Path) -> None:
     files = graded(folder, "many", {(grade, grade): 1 for grade in range(13)})
     assert "13 and 13 grades: the table of them is in --json." in invoke(folder, *files).stdout

@@ -13,6 +13,7 @@ from ndcg_ab.studies.judgments import order_agreement
         ([3, 1, 2], 1 / 3, (3 / 2 + 4 / 3 - 5 / 6) / (11 / 3)),  # the last two change places
         ([2, 3, 1], 1 / 3, (-3 / 2 + 4 / 3 + 5 / 6) / (11 / 3)),  # the first two: it weighs more
         ([5, 5, 5], None, None),
+        ([0.1 + 0.2, 0.3, 0.3], None, None),  # equal but for rounding
     ],
 )
 def test_orders_by_hand(second: list[float], tau: float | None, weighted: float | None) -> None:
