@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ndcg_ab.api.comparing import compare, evaluate
     from ndcg_ab.api.explaining import ExplainResult, explain
+    from ndcg_ab.api.judging import JudgmentsResult, compare_judgments
     from ndcg_ab.api.planning import PowerResult, power
     from ndcg_ab.api.results import CompareResult
     from ndcg_ab.api.warehouse import sql_query
@@ -32,6 +33,7 @@ __all__ = [
     "Evaluation",
     "ExplainResult",
     "InputError",
+    "JudgmentsResult",
     "Metric",
     "MetricError",
     "ParityError",
@@ -39,6 +41,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "compare",
+    "compare_judgments",
     "evaluate",
     "explain",
     "parse",
@@ -49,6 +52,7 @@ __all__ = [
 _PUBLIC = {
     "ndcg_ab.api.comparing": ("compare", "evaluate"),
     "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
+    "ndcg_ab.api.judging": ("JudgmentsResult", "compare_judgments"),
     "ndcg_ab.api.planning": ("PowerResult", "power"),
     "ndcg_ab.api.results": ("CompareResult",),
     "ndcg_ab.api.warehouse": ("sql_query",),

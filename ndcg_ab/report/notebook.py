@@ -14,11 +14,13 @@ from rich.console import Console
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.report.explained import print_explained
+from ndcg_ab.report.judgments import print_judgments
 from ndcg_ab.report.page.render import environment, words_of
 from ndcg_ab.report.power_tables import print_plans
 from ndcg_ab.report.tables import dim
 from ndcg_ab.report.terminal import footing, print_answer, print_gates
 from ndcg_ab.studies.explain import Explained
+from ndcg_ab.studies.judgments import ComparedJudgments
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.visible import visible, visible_record
 
@@ -60,6 +62,10 @@ def explained_text(explained: Sequence[Explained], query_id: str) -> str:
 
 def power_text(plans: Sequence[Plan], asked: Asked) -> str:
     return printed(lambda console: print_plans(console, visible_record(plans), asked))
+
+
+def judgments_text(compared: ComparedJudgments) -> str:
+    return printed(lambda console: print_judgments(console, visible_record(compared)))
 
 
 def printed(show: Callable[[Console], None]) -> str:

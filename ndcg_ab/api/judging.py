@@ -1,0 +1,108 @@
+"""`compare_judgments`: two sets of judgments, and what each says of systems."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ndcg_ab.api.arguments import evaluation_of, refuse_for_data
+from ndcg_ab.api.data import Data, place_of
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.errors import InputError
+from ndcg_ab.studies import judgments as study
+from ndcg_core.measures.metric import Metric
+
+NO_SYSTEM: Mapping[str, Data] = {"none": {"q": {"d": 1.0}}}  # an evaluation has a system; this one is not read
+
+
+@dataclass(frozen=True, repr=False)
+class JudgmentsResult:
+    """How two sets of judgments agree; in a notebook it shows itself, `print` writes what the command writes.
+
+    compared: the agreement of their grades; with systems their order, and the verdicts, under each set.
+    """
+
+    compared: study.ComparedJudgments
+
+    def to_json(self) -> str:
+        """What `ndcg-ab judgments --json` writes."""
+        return self.compared.to_json()
+
+    def __repr__(self) -> str:
+        return f"<JudgmentsResult: {self.compared.agreement.pairs} pairs judged in both>"
+
+    def __str__(self) -> str:
+        from ndcg_ab.report.notebook import judgments_text
+
+        return judgments_text(self.compared)
+
+    def _repr_html_(self) -> str:
+        from ndcg_ab.report.notebook import preformatted
+
+        return preformatted(str(self))
+
+
+def compare_judgments(
+    first: Data,
+    second: Data,
+    systems: Mapping[str, Data] | None = None,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    baseline: str | None = None,
+    smallest_effect: float | Mapping[Any, float] | None = None,
+    queries: Data | None = None,
+    cluster_prefix: str | None = None,
+    alpha: float = 0.05,
+    resamples: int = 10_000,
+    seed: int = 1935,
+    columns: Mapping[str, str] | None = None,
+    format: FileFormat | None = None,  # noqa: A002
+    first_columns: Mapping[str, str] | None = None,
+    first_format: FileFormat | None = None,
+    second_columns: Mapping[str, str] | None = None,
+    second_format: FileFormat | None = None,
+    threads: int | None = None,
+    progress: Callable[[str], object] | None = None,
+) -> JudgmentsResult:
+    """How far do two sets of judgments agree?  The same as `ndcg-ab judgments`: docs/judging.md, docs/commands.md.
+
+    first, second: people's and a model's, say: paths, tables that speak Arrow, or dictionaries.
+    systems: at least two, by their names: their order and verdicts under each set, too.
+    metrics, baseline, smallest_effect, queries, cluster_prefix, alpha, resamples, seed, columns, format, threads: as
+        for `compare`.
+    first_columns, first_format, second_columns, second_format: of the judgments, field -> column and the files' format.
+    progress: told what begins.
+    Raises InputError (argument, row or key, value, rule), ParityError.
+    """
+    if systems is not None and len(systems) < 2:
+        raise InputError(f"systems: holds {len(systems)}; at least 2 systems are needed, or none")
+    settings: dict[str, Any] = {"metrics": metrics, "baseline": baseline, "smallest_effect": smallest_effect}
+    settings |= {"queries": queries, "alpha": alpha, "resamples": resamples, "seed": seed, "threads": threads}
+    settings |= {"cluster_prefix": cluster_prefix}
+    settings |= {"systems": systems or NO_SYSTEM}
+    settings |= {"columns": columns, "format": format} if systems else {}
+    by_first = judged_by("first", first, first_columns, first_format, settings)
+    by_second = judged_by("second", second, second_columns, second_format, settings)
+
+    def say(step: str) -> None:
+        if progress:
+            progress(step)
+
+    return JudgmentsResult(study.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
+
+
+def judged_by(
+    argument: str,
+    data: Data,
+    columns: Mapping[str, str] | None,
+    file_format: FileFormat | None,
+    settings: Mapping[str, Any],
+) -> Evaluation:
+    """The evaluation by one set; InputError names the argument that gave the set."""
+    path, given = place_of(argument, data)
+    refuse_for_data(argument, given, columns, file_format)
+    about = {"judgments": path, "judgments_columns": columns, "judgments_format": file_format}
+    evaluation = evaluation_of({**settings, **about})
+    assert evaluation.judgments is not None
+    evaluation.judgments.hold(given)
+    return evaluation

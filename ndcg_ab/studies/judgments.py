@@ -1,0 +1,251 @@
+"""`ndcg-ab judgments`: two sets of judgments compared: do they give the same grades, order and verdicts?"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.errors import InputError, needs
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.codec import SCHEMA, encode
+from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.sources import JUDGMENT, Pulled, pull
+from ndcg_core.statistics.agreement import ordinal_alpha
+from ndcg_core.statistics.comparison import Comparison
+
+PAIR = ["query_id", "doc_id"]
+DECIMALS = 9  # means that agree to so many are equal
+GRADES = pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()})
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """How many pairs of query and document have these grades in the two sets; count >= 1."""
+
+    first: float
+    second: float
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+    """The grades of the pairs of query and document that both sets judge.
+
+    pairs: how many; >= 1. queries: of how many queries. only_first, only_second: pairs that one set alone judges.
+    equal, second_higher, second_lower: shares of the pairs, 0 to 1; they add up to 1.
+    cohen_kappa: 1 at best, 0 as by chance; of `cohen_kappa_linear` and `cohen_kappa_quadratic` a disagreement weighs as
+        the distance of its grades, counted in grades, or its square. krippendorff_alpha: ordinal. None where all grades
+        are the same one.
+    cells: the confusion table without its zeros, by first, then second grade.
+    """
+
+    pairs: int
+    queries: int
+    only_first: int
+    only_second: int
+    equal: float
+    second_higher: float
+    second_lower: float
+    cohen_kappa: float | None
+    cohen_kappa_linear: float | None
+    cohen_kappa_quadratic: float | None
+    krippendorff_alpha: float | None
+    cells: tuple[Cell, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemMeans:
+    """One system's mean under the first set and under the second; None where no query can be scored."""
+
+    system_id: str
+    first: float | None
+    second: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """The systems by one metric, in the order given.
+
+    tau: Kendall's tau-b of their means under the two sets, -1 to 1. weighted_tau: Vigna's, in which systems near the
+    top weigh more. None where all means of a set are equal, or one is None.
+    """
+
+    metric: str
+    systems: tuple[SystemMeans, ...]
+    tau: float | None
+    weighted_tau: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdicts:
+    """One candidate against the baseline on one metric, under both sets; changed: the conclusions differ."""
+
+    metric: str
+    candidate: str
+    changed: bool
+    first: Comparison
+    second: Comparison
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparedJudgments:
+    """Two sets of judgments, by where they come from; orders and verdicts are empty where no systems were given.
+
+    first_findings, second_findings: what the data check noticed about each set with the systems' rankings.
+    """
+
+    first: str
+    second: str
+    agreement: Agreement
+    orders: tuple[Order, ...] = ()
+    verdicts: tuple[Verdicts, ...] = ()
+    first_findings: tuple[Finding, ...] = ()
+    second_findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> str:
+        content = {"schema": SCHEMA, **encode(self)}
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def compare_judgments(
+    first: Evaluation, second: Evaluation, say: pipeline.Say, *, with_systems: bool = True
+) -> ComparedJudgments:
+    """The judgments of two evaluations that differ in nothing else; with_systems: their systems are compared, too.
+
+    Raises InputError where no pair is judged in both.
+    """
+    needs("ndcg-ab judgments", "sklearn")
+    say("reading judgments")
+    sets = [pull(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
+    found = ComparedJudgments(sets[0].origin, sets[1].origin, agreement_of(*sets))
+    if not with_systems:
+        return found
+    outcomes = [evaluated(each, origin.origin, say) for each, origin in zip((first, second), sets, strict=True)]
+    return dataclasses.replace(
+        found,
+        orders=tuple(orders_of(*outcomes)),
+        verdicts=tuple(verdicts_of(*outcomes)),
+        first_findings=outcomes[0].findings,
+        second_findings=outcomes[1].findings,
+    )
+
+
+def evaluated(evaluation: Evaluation, origin: str, say: pipeline.Say) -> Outcome:
+    def say_under(step: str) -> None:
+        say(f"{step}, judged by {origin}")
+
+    with pipeline.opened(evaluation) as engine:
+        return pipeline.run_pipeline(evaluation, engine, say_under, whole=False)
+
+
+def agreement_of(first: Pulled, second: Pulled) -> Agreement:
+    """InputError where no pair is judged in both, or one set contradicts itself."""
+    ours, theirs = single_grades(first), single_grades(second)
+    both = ours.join(theirs, PAIR, join_type="inner", right_suffix="_of_second")
+    if not both.num_rows:
+        raise InputError(
+            f"{first.origin} and {second.origin}: no document of a query is judged in both, of {ours.num_rows} and"
+            f" {theirs.num_rows} judgments (such as {example(ours)}, and {example(theirs)}): their ids must meet"
+        )
+    counted = both.group_by(["grade", "grade_of_second"]).aggregate([([], "count_all")]).to_pylist()
+    cells = sorted(
+        (Cell(row["grade"], row["grade_of_second"], row["count_all"]) for row in counted),
+        key=lambda cell: (cell.first, cell.second),
+    )
+    higher = sum(cell.count for cell in cells if cell.second > cell.first)
+    lower = sum(cell.count for cell in cells if cell.second < cell.first)
+    pairs = both.num_rows
+    return Agreement(
+        pairs,
+        pc.count_distinct(both["query_id"]).as_py(),
+        ours.num_rows - pairs,
+        theirs.num_rows - pairs,
+        (pairs - higher - lower) / pairs,
+        higher / pairs,
+        lower / pairs,
+        *coefficients(cells),
+        tuple(cells),
+    )
+
+
+def single_grades(judgments: Pulled) -> pa.Table:
+    """One row for each pair; InputError where one has two grades."""
+    table = judgments.table.select(GRADES.names).cast(GRADES)
+    found = table.group_by(PAIR).aggregate([("grade", "min"), ("grade", "max")])
+    split = found.filter(pc.not_equal(found["grade_min"], found["grade_max"])).sort_by(
+        [(name, "ascending") for name in PAIR]
+    )
+    if split.num_rows:
+        row = split.slice(0, 1).to_pylist()[0]
+        place = judgments.place_of(row["query_id"], row["doc_id"])
+        raise InputError(
+            f"{place}: query {row['query_id']!r}, document {row['doc_id']!r} has the grades {row['grade_min']:g} and"
+            f" {row['grade_max']:g}: a document has one grade for a query; keep one of them"
+        )
+    return found.select([*PAIR, "grade_min"]).rename_columns([*PAIR, "grade"])
+
+
+def example(table: pa.Table) -> str:
+    row = table.slice(0, 1).to_pylist()[0]
+    return f"document {row['doc_id']!r} of query {row['query_id']!r}"
+
+
+def coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
+    """Cohen's kappa, plain and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
+    from sklearn.metrics import cohen_kappa_score
+
+    levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
+    if len(levels) == 1:
+        return None, None, None, None
+    first, second = (
+        [levels.index(grade) for grade in column] for column in zip(*((c.first, c.second) for c in cells), strict=True)
+    )
+    counts = [cell.count for cell in cells]
+    kappas = [
+        float(cohen_kappa_score(first, second, labels=range(len(levels)), weights=weights, sample_weight=counts))
+        for weights in (None, "linear", "quadratic")
+    ]
+    confusion = np.zeros((len(levels), len(levels)))
+    confusion[first, second] = counts
+    return kappas[0], kappas[1], kappas[2], ordinal_alpha(confusion + confusion.T)
+
+
+def orders_of(first: Outcome, second: Outcome) -> list[Order]:
+    means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
+    found = []
+    for metric in first.metrics:
+        names = [row.system_id for row in first.systems if row.metric == metric.name]
+        systems = tuple(SystemMeans(name, *(each[metric.name, name] for each in means)) for name in names)
+        known = [(row.first, row.second) for row in systems if row.first is not None and row.second is not None]
+        taus = order_agreement(*zip(*known, strict=True)) if len(known) == len(systems) else (None, None)
+        found.append(Order(metric.name, systems, *taus))
+    return found
+
+
+def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
+    """Kendall's tau-b of two values of each system, and Vigna's tau, in which systems near the top weigh more.
+
+    S. Vigna, A Weighted Correlation Index for Rankings with Ties, WWW 2015.
+    In the second, the pair of the systems at ranks r and s (from 1) weighs 1/r + 1/s, the mean of both orders' taus.
+    None where all systems of one side are equal.
+    """
+    from scipy.stats import kendalltau, weightedtau  # type: ignore[import-untyped]
+
+    ours, theirs = np.round(first, DECIMALS), np.round(second, DECIMALS)
+    found = (kendalltau(ours, theirs).statistic, weightedtau(ours, theirs).statistic)
+    tau, weighted = (None if math.isnan(value) else float(value) for value in found)
+    return tau, weighted
+
+
+def verdicts_of(first: Outcome, second: Outcome) -> list[Verdicts]:
+    others = {(row.metric, row.candidate): row for row in second.main}
+    found = []
+    for row in first.main:
+        other = others[row.metric, row.candidate]
+        found.append(Verdicts(row.metric, row.candidate, row.conclusion != other.conclusion, row, other))
+    return found
