@@ -19,7 +19,7 @@ from ndcg_core.statistics.grade_model import Fitted, Graded, fit
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
 LEAST_RAISED = 10  # of them above the lowest grade
 MOST_LEVELS = 20
-FEATURE_SPREAD, SYSTEM_SPREAD, ALONE_SPREAD = 3.0, 1.0, 0.3  # of the slopes' priors
+FEATURE_SPREAD, SYSTEM_SPREAD, ALONE_SPREAD = 3.0, 1.0, 0.5  # of the slopes' priors
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
