@@ -40,11 +40,11 @@ def main() -> None:
     cores, wall = time.process_time() - cores, time.perf_counter() - wall
     print(f"{QUERIES} queries, {CANDIDATES} comparisons, {metric.name}: {cores:.2f} s of cores, {wall:.2f} s")
     query, doc = np.nonzero(grades < 0)
-    places = [numbered(side, doc, POOL - JUDGED) for side, _ in systems]
+    numbered_places = [numbered(side, doc, POOL - JUDGED) for side, _ in systems]
     cores, wall = time.process_time(), time.perf_counter()
     made_up = Completions(metric, judged, query, made.choice(GRADES, (DRAWS, len(query))))
-    for place, (_, values) in zip(places[1:], systems[1:], strict=True):
-        made_up.differences(values - before, np.arange(QUERIES), place, places[0])
+    for shown_there, (_, values) in zip(numbered_places[1:], systems[1:], strict=True):
+        made_up.differences(values - before, np.arange(QUERIES), shown_there, numbered_places[0])
     cores, wall = time.process_time() - cores, time.perf_counter() - wall
     print(f"{DRAWS} completions of each: {cores:.2f} s of cores, {wall:.2f} s")
 
