@@ -16,6 +16,8 @@ from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.judge_records import Judges
+from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
@@ -67,11 +69,15 @@ def run_pipeline(
         when_read(read)
 
     findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
+    judges = None
+    if kept[0].judgments and kept[0].judgments.singles is not None:
+        say("scoring by each judge")
+        judges = what_judges_say(evaluation, kept[0])
     if kept[0].cheap is None:
-        return conclude(engine, evaluation, findings, parity_queries)
+        return conclude(engine, evaluation, findings, parity_queries, judges=judges)
     say("scoring by the cheap judgments")
     cheap = score_cheaply(evaluation, kept[0])
-    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table)
+    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table, judges)
 
 
 def take_scores(
@@ -175,10 +181,12 @@ def conclude(
     findings: Sequence[Finding],
     parity_queries: int | None,
     cheap: pa.Table | None = None,
+    judges: Judges | None = None,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
+    judges: what several judges say.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -211,6 +219,7 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
+        judges=judges,
     )
 
 
