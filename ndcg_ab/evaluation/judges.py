@@ -40,21 +40,21 @@ class Choices:
 
 
 def what_judges_say(evaluation: Evaluation, read: Read) -> Judges | None:
-    """None where there are no several judges, and on Spark; rankings must be whole."""
+    """None where no document has several judges, and on Spark; rankings must be whole."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
-    judged = by_judge(read.judgments.singles)
-    if len(judged.judges) < 2:
-        return None
+    judged = by_judge(read.judgments.singles, evaluation.judgments_precedence)
     counts = np.bincount(judged.key)
     several = counts[judged.key] > 1
+    if not several.any():
+        return None
     odd = disagreed_keys(judged)
     judges = judges_of(judged, evaluation.slices.smallest)
     return Judges(
         judges=tuple(judges),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
-        alpha=krippendorff_alpha(judged.key[several], judged.grade[several]) if several.any() else None,
+        alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
         pairs=tuple(pairs_of(judged)),
         verdicts=tuple(
             row for judge in judges if judge.is_tested for row in verdicts_under(evaluation, read, judged, judge.name)

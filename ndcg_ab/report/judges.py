@@ -16,7 +16,7 @@ MOST_NAMED = 4  # judges that a line names
 
 
 def judges_line(outcome: Outcome) -> str | None:
-    """``judges disagree on new, ndcg@10: improved under ann (60 queries), …``; None where they agree on each verdict."""
+    """``judges disagree on new, ndcg@10: improved under ann (60 queries), …``; None where they agree."""
     if outcome.judges is None:
         return None
     told = []
@@ -53,8 +53,8 @@ def noise_text(row: JudgeNoise) -> str:
     """What a judge drawn for each document does to a difference, in a sentence."""
     return (
         f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
-        f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of the"
-        f" other sign in {percent(row.turned)}"
+        f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
+        f" the other sign in {percent(row.turned)}"
     )
 
 

@@ -18,7 +18,7 @@ from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.config.sources import SparkSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
-from ndcg_ab.sources.grades import DisagreeError, Graded, Units, graded, latest
+from ndcg_ab.sources.grades import DisagreeError, Graded, Units, deciding, graded, latest
 from ndcg_ab.sources.noticed import MOST_EXAMPLES
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
@@ -173,13 +173,17 @@ class ByJudge:
         return table.cast(JUDGMENT.schema)
 
 
-def by_judge(singles: pa.Table) -> ByJudge:
-    """What each judge says, of `Pulled.singles`."""
+def by_judge(singles: pa.Table, precedence: str) -> ByJudge:
+    """What each judge says, of `Pulled.singles`; not what a file says that another one corrects."""
     names = pc.unique(singles["file"]).to_pylist()
     units, keys = units_of(singles, names)
     key, judge, file, grade, _ = units.grouped()
     rows = latest(key, judge, file, len(names))
-    return ByJudge(units.judges, keys, key[rows], judge[rows], grade[rows])
+    if precedence in ("last", "first"):
+        rows = deciding(key, file, units.count, last=precedence == "last")
+    told = np.unique(judge[rows])
+    judges = tuple(units.judges[place] for place in told.tolist())
+    return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
 
 
 def codes(column: pa.ChunkedArray) -> Any:
