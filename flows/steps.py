@@ -20,8 +20,11 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.cheap import refuse_uncovered
+from ndcg_ab.evaluation.cheap import score_cheaply as by_cheap
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.evaluation.judge_records import Judges
+from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.since_last import SinceLast, check_drops
@@ -30,9 +33,11 @@ from ndcg_ab.history import bundles
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
 from ndcg_ab.sources import JUDGMENT
+from ndcg_ab.sources.judgments import named_judgments
 
 from .inputs import (
     PULLED,
+    judgments_from,
     memory_of,
     pulled_from,
     queries_from,
@@ -45,6 +50,7 @@ from .pulling import (
     named_scores,
     pull_cheap,
     pull_judgments,
+    pull_more,
     pull_named_queries,
     pull_ranking,
     pull_scores,
@@ -99,7 +105,7 @@ def load_and_check(evaluation: Evaluation, folder: Path, anew: bool = False) -> 
     """anew: look at rankings again that have not changed."""
     if evaluation.scores:
         return load_scores(evaluation, folder)
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
+    judgments = judgments_from(evaluation, folder)
     with opened(evaluation, folder) as engine:
         rankings = rankings_from(evaluation, folder, judgments, engine.memory, anew)
         read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings)
@@ -130,14 +136,14 @@ def verify_sample(evaluation: Evaluation, folder: Path) -> int:
 def score_cheaply(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
     """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
     assert evaluation.cheap_judgments is not None
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
+    judgments = judgments_from(evaluation, folder)
     source = evaluation.cheap_judgments.source
     cheap = pulled_from(folder / PULLED / "cheap_judgments.parquet", JUDGMENT, source, evaluation)
     refuse_uncovered(judgments, cheap)
     with memory_of(evaluation, folder) as memory:
         rankings = whole_rankings(evaluation, folder, memory)
         read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings, cheap=cheap)
-        scored = pipeline.score_cheaply(evaluation, read)
+        scored = by_cheap(evaluation, read)
     papq.write_table(scored.table, folder / PULLED / CHEAP, compression="zstd")
     found: list[dict[str, Any]] = encode(scored.findings)
     return found
@@ -149,15 +155,26 @@ def test_differences(
     """Against the baseline, and every system against itself in the evaluation before."""
     path = folder / PULLED / CHEAP
     cheap = papq.read_table(path) if path.exists() else None
+    judges = None if evaluation.scores else judges_of(evaluation, folder)
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
-        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judges)
         since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
         write_text(folder / SINCE_LAST, json.dumps(encode(since)))
         gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))
         outcome = dataclasses.replace(outcome, gates=gates)
         write_text(folder / OUTCOME, outcome.to_json())
         return pipeline.extremes(engine)
+
+
+def judges_of(evaluation: Evaluation, folder: Path) -> Judges | None:
+    """What several judges say, in tables that are not kept; None where there are not several."""
+    judgments = judgments_from(evaluation, folder)
+    if judgments.singles is None:
+        return None
+    with memory_of(evaluation, folder) as memory:
+        rankings = whole_rankings(evaluation, folder, memory)
+        return what_judges_say(evaluation, pipeline.Read(judgments, queries_from(evaluation, folder), rankings))
 
 
 def keep(evaluation: Evaluation, folder: Path, inputs: Inputs, extremes: list[dict[str, Any]]) -> Path:
@@ -183,6 +200,7 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
 
 
 PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=unchanged)
+PULL_MORE = Step("pull judgments {name}", pull_more, outside=True, told=unchanged)
 PULL_CHEAP = Step("pull cheap judgments", pull_cheap, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
@@ -200,6 +218,7 @@ PUBLISH = Step("publish to MLflow", publish, outside=True, most_retries=1)
 
 STEPS = (
     PULL_JUDGMENTS,
+    PULL_MORE,
     PULL_CHEAP,
     PULL_QUERIES,
     PULL_RANKING,
@@ -218,11 +237,11 @@ STEPS = (
 
 def count_of(evaluation: Evaluation) -> int:
     """How many steps a run takes whose result no earlier one has."""
-    always = len(STEPS) - len((PULL_CHEAP, SCORE_CHEAPLY))
+    always = len(STEPS) - len((PULL_MORE, PULL_CHEAP, SCORE_CHEAPLY))
     if evaluation.scores:
         return len(evaluation.scores) + always - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
     cheap = 0 if evaluation.cheap_judgments is None else len((PULL_CHEAP, SCORE_CHEAPLY))
-    return len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
+    return len(evaluation.more_judgments) + len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
 
 
 # ---- the run
@@ -271,10 +290,11 @@ def perform(
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
             judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
+            more = [call(PULL_MORE, evaluation, name, folder, force) for name in named_judgments(evaluation)[1:]]
             cheap = [call(PULL_CHEAP, evaluation, folder, force)] if evaluation.cheap_judgments else []
             queries = call(PULL_QUERIES, evaluation, folder)
             rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
-            inputs = [judgments, *cheap, *rankings, *queries]
+            inputs = [judgments, *more, *cheap, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs, moment)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder, force)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
+from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -113,6 +114,7 @@ class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
+    judges: what several judges say; None where there are not several.
     """
 
     baseline: str
@@ -125,6 +127,7 @@ class Outcome:
     resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+    judges: Judges | None = None
 
     @property
     def is_given(self) -> bool:
@@ -188,6 +191,7 @@ class Outcome:
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),
+            "judges": encode(self.judges),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -208,6 +212,7 @@ class Outcome:
             resamples=content["resamples"],
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+            judges=decode(Judges, content.get("judges")),
         )
 
     @classmethod
