@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.exact_sums import exact_sum
 
 Values = NDArray[np.float64]
+State = tuple[int, ...]
 CAUSES = ("ranking", "judgments", "queries")
 SHARES = (2 / 6, 1 / 6, 2 / 6)  # of the six orders, by how many of the other two changed before; two ways to have one
 
@@ -33,6 +34,30 @@ class Split(NamedTuple):
     of_queries: Values
 
 
+class Mean:
+    """One of the eight. weights: 0 of a query that it leaves out; is_shared: which queries are in both sets."""
+
+    def __init__(self, values: Values, weights: Values, is_shared: NDArray[np.bool_]) -> None:
+        self.values, self.weights, self.is_shared = values, weights, is_shared
+        self.total = exact_sum(weights)
+        self.value = exact_sum(weights * values) / self.total
+
+    def added(self, cause: str, middle: float) -> Values:
+        """What each query adds to the distance of the mean from the middle.
+
+        To the mean it adds what it lies above or below the middle. Where the query set is the cause, those of one set
+        alone add what they lie above or below the mean of the others, so that these add nothing while their weights
+        stand to each other as before.
+        """
+        shared = np.where(self.is_shared, self.weights, 0.0)
+        total = exact_sum(shared)
+        if cause != CAUSES[2] or total == 0:
+            return self.weights * (self.values - middle) / self.total
+        of_shared = exact_sum(shared * self.values) / total
+        alone = (self.weights - shared) * (self.values - of_shared) / self.total
+        return shared * (self.values - middle) / total + alone
+
+
 def split(values: Values, weights: Values) -> Split | None:
     """The parts of the change between two evaluations; None where one of the eight means has no query.
 
@@ -41,31 +66,26 @@ def split(values: Values, weights: Values) -> Split | None:
     belongs to the query set. weights: [query set, query]; 0 where the query is not in the set.
     """
     own = [values[0, 0], values[1, 1]]
-    is_shared = (weights > 0).all(axis=0)
-    means: dict[tuple[int, ...], float] = {}
-    counted: dict[tuple[int, ...], tuple[Values, Values, float]] = {}
+    is_shared = (weights[0] > 0) & (weights[1] > 0)
+    found: dict[State, Mean] = {}
     for state in product((0, 1), repeat=len(CAUSES)):
         ranking, judgments, queries = state
         used = np.where(is_shared, values[ranking, judgments], own[queries])
         weighing = np.where(np.isnan(used), 0.0, weights[queries])
-        total = exact_sum(weighing)
-        if total == 0:
+        if not weighing.any():
             return None
-        used = np.where(weighing > 0, used, 0.0)
-        means[state] = exact_sum(weighing * used) / total
-        counted[state] = (used, weighing, total)
-    before, now = means[0, 0, 0], means[1, 1, 1]
-    # A query adds to a mean what it lies above or below the middle: one with a low value lowers it.
+        found[state] = Mean(np.where(weighing > 0, used, 0.0), weighing, is_shared)
+    before, now = found[0, 0, 0].value, found[1, 1, 1].value
     middle = (before + now) / 2
-    added = {state: weighing * (used - middle) / total for state, (used, weighing, total) in counted.items()}
-    parts, of_queries = [], []
-    for cause in range(len(CAUSES)):
-        changes = [(state, changed(state, cause)) for state in means if not state[cause]]
-        parts.append(sum(SHARES[sum(old)] * (means[new] - means[old]) for old, new in changes))
-        of_queries.append(sum((SHARES[sum(old)] * (added[new] - added[old]) for old, new in changes), np.zeros(())))
-    return Split(before, now, tuple(parts), np.array(of_queries))
-
-
-def changed(state: tuple[int, ...], cause: int) -> tuple[int, ...]:
-    """The same with the new one of a cause."""
-    return (*state[:cause], 1, *state[cause + 1 :])
+    parts: list[float] = []
+    of_queries = np.zeros((len(CAUSES), values.shape[2]))
+    for at, cause in enumerate(CAUSES):
+        part = 0.0
+        for state, old in found.items():
+            if state[at]:
+                continue
+            new, share = found[*state[:at], 1, *state[at + 1 :]], SHARES[sum(state)]
+            part += share * (new.value - old.value)
+            of_queries[at] += share * (new.added(cause, middle) - old.added(cause, middle))
+        parts.append(part)
+    return Split(before, now, tuple(parts), of_queries)

@@ -55,7 +55,16 @@ def test_one_change_alone_is_the_whole(
 def test_a_query_with_a_low_value_lowers_the_mean_that_it_comes_to() -> None:
     found = parts(scores((0.8, 0.8, 0.8, 0.8), (NONE, NONE, NONE, 0.2)), [1, 0], [1, 1])
     assert found.parts[2] == pytest.approx(-0.3)
-    assert found.of_queries[2, 1] < 0 and abs(found.of_queries[2, 1]) >= abs(found.of_queries[2, 0])
+    assert found.of_queries[2] == pytest.approx((0.0, -0.3), abs=1e-15)
+
+
+def test_only_queries_that_came_or_went_stand_behind_the_set() -> None:
+    """The others count for more or less than before, but alike."""
+    values = scores(*[(value, value, value, value) for value in (0.1, 0.5, 0.9)], (0.3, NONE, NONE, NONE))
+    found = parts(values, [1, 2, 1, 1], [2, 4, 2, 0])
+    assert found.of_queries[2] == pytest.approx((0, 0, 0, 0.2 / 5), abs=1e-15)
+    reweighed = parts(values, [1, 1, 1, 1], [1, 1, 3, 1])
+    assert reweighed.of_queries[2, 2] == max(abs(reweighed.of_queries[2])) > 0
 
 
 def test_no_query_is_left_in_a_mean() -> None:
