@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.evaluation.since_last import Moved, SinceLast
@@ -190,27 +190,28 @@ def test_scores_of_another_tool_are_not_split(tmp_path: Path) -> None:
 
 # ---- random evaluations, against the definition in a loop over orders and queries
 
-DOCUMENTS = "abcdef"
+DOCUMENTS = "abcdefgh"
+Side = tuple[Judgments, dict[str, dict[str, float]], Weights]
 
 
-def drawn(chance: random.Random) -> tuple[Judgments, dict[str, dict[str, float]], Weights]:
+def drawn(chance: random.Random, *, queries: int = 5, returned: int = 4) -> Side:
     """Judgments, the ranking of `new`, and weights; the first query is always there, and can be scored."""
-    queries = [f"q{number}" for number in range(5) if number == 0 or chance.random() < 0.7]
+    ids = [f"q{number}" for number in range(queries)]
     judgments: Judgments = {
-        query: {doc: float(chance.choice([0, 0, 1, 2])) for doc in chance.sample(DOCUMENTS, 3)} for query in queries
+        query: {doc: float(chance.choice([0, 0, 1, 2])) for doc in chance.sample(DOCUMENTS, 3)}
+        for query in ids
+        if chance.random() < 0.7
     }
     judgments["q0"] = {"a": 2.0, "b": float(chance.randrange(3)), "c": 1.0}
     ranking = {
-        query: {doc: float(score) for score, doc in enumerate(chance.sample(DOCUMENTS, 4), 1)}
-        for query in (f"q{number}" for number in range(5))
+        query: {doc: float(score) for score, doc in enumerate(chance.sample(DOCUMENTS, returned), 1)}
+        for query in ids
         if query == "q0" or chance.random() < 0.8
     }
-    return judgments, ranking, {f"q{number}": chance.choice([0.5, 1.0, 3.0]) for number in range(5)}
+    return judgments, ranking, {query: chance.choice([0.5, 1.0, 3.0]) for query in ids}
 
 
-def expected(
-    sides: list[tuple[Judgments, dict[str, dict[str, float]], Weights]], metric: str, *, weighted: bool
-) -> dict[str, float]:
+def expected(sides: list[Side], metric: str, *, weighted: bool) -> dict[str, float]:
     """The parts by the definition: the mean over the six orders of changing one thing after the other."""
     scored = {}
     for ranking, judgments in itertools.product((0, 1), repeat=2):
@@ -239,11 +240,22 @@ def expected(
     return moved
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(chance=st.randoms(use_true_random=False), weighted=st.booleans())
 def test_random_evaluations_are_split_exactly(chance: random.Random, *, weighted: bool) -> None:
     sides = [drawn(chance), drawn(chance)]
     metrics = ["ndcg@3", "ndcg(unanswered=exclude)@3", "rr(no_relevant=zero)@3"]
+    check(sides, metrics, weighted=weighted)
+
+
+def test_rankings_of_which_only_the_top_is_kept_are_split_as_exactly() -> None:
+    """There are more queries than those whose whole rankings are kept for the parity check."""
+    chance = random.Random(1953)
+    check([drawn(chance, queries=150, returned=8) for _ in range(2)], ["ndcg@2"], weighted=True)
+
+
+def check(sides: list[Side], metrics: list[str], *, weighted: bool) -> None:
+    """Two nights: the parts are those of the definition, and add up."""
     queries = {"queries": {"file": "weights.tsv"}} if weighted else {}
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
@@ -251,20 +263,20 @@ def test_random_evaluations_are_split_exactly(chance: random.Random, *, weighted
         for day, side in enumerate(sides, start=1):
             write(folder, *side)
             bundle = night(folder, day, metrics=metrics, **queries)
-        found = since(bundle) if sides[0] != sides[1] else SinceLast(1, "", ())
-        means = {(each.system_id, each.metric): each.mean for each in bundle.outcome.systems}
-        for row in found.moved:
-            if row.system_id != "new":
-                continue
+    found = since(bundle) if sides[0] != sides[1] else SinceLast(1, "", ())
+    means = {(each.system_id, each.metric): each.mean for each in bundle.outcome.systems}
+    for row in found.moved:
+        if row.system_id == "new":
             told = [row.ranking, row.judgments, row.queries]
             assert row.unknown is None and row.now == pytest.approx(means["new", row.metric], abs=1e-15)
             assert sum(told) == pytest.approx(row.now - row.before, abs=1e-12)
             wanted = expected(sides, row.metric, weighted=weighted)
             assert told == pytest.approx(list(wanted.values()), abs=1e-12)
-        assert len(found.moved) == len(found.systems) * len(metrics)
+    assert len(found.moved) == len(found.systems) * len(metrics)
 
 
 def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float]], weights: Weights) -> None:
+    """The files of one night."""
     graded = [f"{query} 0 {doc} {grade:g}" for query, found in judgments.items() for doc, grade in found.items()]
     rewrite(folder, "judgments.qrels", graded)
     ranked = [
@@ -273,5 +285,5 @@ def write(folder: Path, judgments: Judgments, ranking: dict[str, dict[str, float
         for place, (doc, score) in enumerate(sorted(found.items(), key=lambda row: -row[1]), 1)
     ]
     rewrite(folder, "new.run", ranked)
-    rewrite(folder, "old.run", [f"q{number} Q0 a 1 1.0 old" for number in range(5)])
+    rewrite(folder, "old.run", [f"{query} Q0 a 1 1.0 old" for query in weights])
     rewrite(folder, "weights.tsv", ["query_id\tweight", *(f"{query}\t{weight}" for query, weight in weights.items())])
