@@ -137,8 +137,10 @@ def row(record: Any) -> dict[str, Any]:
         if isinstance(value, dict):
             known = columns(type(getattr(record, name)))
             found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
-        else:
-            found[name] = "; ".join(value) if isinstance(value, list) else value
+        elif not isinstance(value, list):
+            found[name] = value
+        elif all(isinstance(each, str) for each in value):
+            found[name] = "; ".join(value)
     return found
 
 

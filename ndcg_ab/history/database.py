@@ -25,7 +25,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
-from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.evaluation.since_last import Moved, SinceLast
 from ndcg_ab.history.trouble import trouble
 from ndcg_core.statistics.comparison import Comparison
 
@@ -99,6 +99,7 @@ RECORDS: dict[str, type] = {
     "decision": Decision,
     "reuse": Reuse,
     "since_last": SinceRow,
+    "moved": Moved,
     "query_score": QueryScore,
 }
 
@@ -261,6 +262,7 @@ def enter(
         "gate": outcome.gates,
         "decision": outcome.decisions,
         "since_last": changed,
+        "moved": since.moved if since else (),
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

@@ -56,7 +56,7 @@ def distances(totals: Array, levels: Array, distance: Distance) -> Array:
 
 
 def confusion(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
-    """(levels x levels): how often two judges gave each pair of grades to the same documents; grades that occur, rising."""
+    """(levels x levels): how often two judges gave the same documents each pair of the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, places = np.unique(grades, return_inverse=True)
     found = np.zeros((len(levels), len(levels)))

@@ -32,7 +32,7 @@ from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.page.judges import words_of_judges
 from ndcg_ab.report.plain_words import plain_words
-from ndcg_ab.report.since_last import since_told
+from ndcg_ab.report.since_last import behind_parts, since_told
 from ndcg_ab.report.text import (
     bounds_note,
     bounds_text,
@@ -166,7 +166,12 @@ def words_since(about: Mapping[str, Any]) -> dict[str, Any]:
     """What the template says of the evaluation before."""
     since: SinceLast | None = decode(SinceLast, about.get("since_last"))
     lines = list(since_told(since, len(since.lost))) if since else []
-    return {"since": since, "since_lines": lines, "since_kind": lambda line: KINDS.get(line.conclusion, "other")}
+    return {
+        "since": since,
+        "since_lines": lines,
+        "since_kind": lambda line: KINDS.get(line.conclusion, "other"),
+        "moved_parts": behind_parts(since),
+    }
 
 
 def documents_text(data: PageData) -> str:
