@@ -1,0 +1,86 @@
+"""The judging sheet: one file, without server or network, that shows pairs of query and document to be graded.
+
+Grades are typed; the browser keeps them, and downloads them as a file of judgments.  Every text from data is escaped or
+stands in a block of JSON, from which the sheet's script makes text and nothing else; the sheet's own policy runs no
+other script.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.files import write_text
+from ndcg_ab.report.page.block import LINK
+from ndcg_ab.report.page.render import TEMPLATES, digest, environment
+from ndcg_ab.studies.to_judge import ToJudge
+
+KEYS = 10  # digits
+
+
+def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> None:
+    """Writes the sheet whole or not at all."""
+    write_text(path, judging_sheet(rows, grades, title))
+
+
+def judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
+    """The sheet of these pairs, in their order; grades: those that the judgments hold, in any order."""
+    script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
+    known = levels(grades)
+    content = {"title": title, "pairs": [pair(row) for row in rows], "keys": keys(offered(known))}
+    identity = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return (
+        environment()
+        .get_template("judging_sheet.html")
+        .render(
+            title=title,
+            content=content | {"identity": identity},
+            levels=len(known),
+            style=(TEMPLATES / "judging_sheet.css").read_text(encoding="utf-8"),
+            script=script,
+            hash=digest(script),
+        )
+    )
+
+
+def levels(grades: Sequence[float]) -> list[float]:
+    """Every grade that a document can be given, rising: those of the judgments, and 0; 1 where there is no other."""
+    known = sorted({0.0, *(float(grade) for grade in grades)})
+    return known if len(known) > 1 else [0.0, 1.0]
+
+
+def offered(known: Sequence[float]) -> list[float]:
+    """The levels that have a key: all, or ten that are evenly spread, with 0, the lowest and highest."""
+    if len(known) <= KEYS:
+        return list(known)
+    places = {round(step * (len(known) - 1) / (KEYS - 1)) for step in range(KEYS)}
+    zero = known.index(0.0)
+    nearest = min(places - {0, len(known) - 1}, key=lambda place: abs(place - zero))
+    if zero not in places:
+        places = places - {nearest} | {zero}
+    return [known[place] for place in sorted(places)]
+
+
+def keys(given: Sequence[float]) -> list[dict[str, Any]]:
+    """The digit of each level, by rising level: its own where it has one, else the next that is free."""
+    own = {level: str(int(level)) for level in given if level in range(KEYS)}
+    free = iter(sorted({str(digit) for digit in range(KEYS)} - set(own.values())))
+    return [{"key": own.get(level) or next(free), "grade": level} for level in given]
+
+
+def pair(row: ToJudge) -> dict[str, Any]:
+    """What the sheet shows of a pair; `why` only where the judge asks for it."""
+    return {
+        "query_id": row.query_id,
+        "doc_id": row.doc_id,
+        "text": row.text,
+        "title": row.title,
+        "url": row.url if row.url and LINK.fullmatch(row.url) else None,
+        "why": [
+            ", ".join(f"{system} shows it at rank {rank}" for system, rank in row.ranks) or "No system shows it",
+            f"{row.candidate} − {row.baseline} in {row.metric}: its grade is expected to move the difference by"
+            f" {abs(row.effect):.4f}, to between {signed(row.lowest)} and {signed(row.highest)}",
+        ],
+    }
