@@ -76,9 +76,8 @@ class GradeModel:
 def pool_of(engine: Engine, evaluation: Evaluation) -> Pool:
     """As deep as the metrics that have bounds look; rows by rising query and document."""
     metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
-    counted = engine.read("grade_count", ("query_id", "grade"))
+    counted = engine.read("grade_count", ("query_id", "grade"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
-    query_ids = query_ids.take(pc.sort_indices(query_ids))
     grades = tuple(sorted({0.0, *pc.unique(counted["grade"]).to_pylist()}))
     depth = deepest_cutoff(metrics or evaluation.metric_list)
     rows = engine.read("pooled_document", order="query_id, doc_id, system_id", pool_depth=depth)

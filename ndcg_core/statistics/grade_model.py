@@ -79,8 +79,8 @@ class Fitted(NamedTuple):
 
 def _reached(values: FloatArray, effects: FloatArray, features: FloatArray, query: IntArray) -> FloatArray:
     starts, slopes = np.split(values, [len(values) - features.shape[1]])
-    found: FloatArray = np.cumprod(expit(starts[:, None] + features @ slopes + effects[query]), axis=0)
-    return found
+    chances = expit(starts[:, None] + features @ slopes + effects[query])
+    return np.asarray(np.cumprod(chances, axis=0), dtype=np.float64)
 
 
 def expit(odds: FloatArray) -> FloatArray:
