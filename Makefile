@@ -70,6 +70,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/simulate_clusters.py
+	$(BIN)/python benchmarks/simulate_labels.py
 	$(BIN)/python benchmarks/simulate_words.py
 	$(BIN)/python benchmarks/simulate_nights.py
 

@@ -84,12 +84,12 @@ def world(cutoff: int) -> World:
         for number, query_id in enumerate(query_ids)
         for doc_id, ranks in sorted(shown[query_id].items())
     ]
-    query, ranks, level = (np.array(column) for column in zip(*rows, strict=True))
+    query, ranks, levels = (np.array(column) for column in zip(*rows, strict=True))
     deeper = np.zeros((len(query_ids), len(GRADES)), dtype=np.int64)
     for number, query_id in enumerate(query_ids):
-        for doc_id, grade in judged[query_id].items():
-            deeper[number, grade] += doc_id not in shown[query_id]
-    return World(query, ranks, level, deeper)
+        for doc_id, level in judged[query_id].items():
+            deeper[number, level] += doc_id not in shown[query_id]
+    return World(query, ranks, levels, deeper)
 
 
 def drawn_anew(rng: Rng, of: World) -> World:
@@ -120,7 +120,8 @@ def values(metric: Metric, of: World, hidden: NDArray[np.bool_]) -> NDArray[np.f
     below = ideal if metric.ideal_traits is not None else np.full(len(counts), float(cutoff))
     worth = np.where(hidden, 0.0, gains[of.level])
     above = [np.bincount(of.query, worth * discounts[ranks], len(counts)) for ranks in of.ranks.T]
-    return np.divide(above, below, out=np.zeros((len(SYSTEMS), len(counts))), where=below > 0)
+    found: NDArray[np.float64] = np.divide(above, below, out=np.zeros((len(SYSTEMS), len(counts))), where=below > 0)
+    return found
 
 
 def covered(
@@ -167,7 +168,7 @@ def measured(rng: Rng, name: str, share: float | None, repetitions: int, anew: b
         else:
             hidden = rng.random(len(of.query)) < share
             found += covered(rng, metric, of, hidden, truth, set(range(len(SYSTEMS))))
-    what = "one system's own" if share is None else f"{share:.0%} at random"
+    what = "one system's own" if share is None else f"{share:.0%} at random" if share else "nothing"
     setting = f"{name}, {what} hidden, {'queries drawn anew' if anew else 'the same queries'}"
     band, plain = np.mean(found, axis=0).tolist()
     return [
@@ -177,19 +178,21 @@ def measured(rng: Rng, name: str, share: float | None, repetitions: int, anew: b
 
 
 def rows(seed: int, repetitions: int, names: tuple[str, ...] = ("ndcg@10", "ndcg@20", "precision@10")) -> list[Row]:
-    rng = np.random.default_rng([seed, 5])
+    """A quarter of the repetitions on the same queries, where only what is hidden changes."""
     found: list[Row] = []
-    for name in names:
+    for place, name in enumerate(names):
+        rng = np.random.default_rng([seed, 5, place])
+        found += measured(rng, name, 0.0, repetitions, True)
         for share in (0.2, 0.5, None):
-            for anew in (False, True):
-                found += measured(rng, name, share, repetitions, anew)
+            found += measured(rng, name, share, max(repetitions // 4, len(SYSTEMS)), False)
+            found += measured(rng, name, share, repetitions, True)
     return found
 
 
 def all_rows(options: argparse.Namespace) -> list[Row]:
     if folder() is None:
         return []
-    return rows(options.seed, options.repetitions or (20 if options.quick else 200))
+    return rows(options.seed, options.repetitions or (20 if options.quick else 240))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ndcg_core.statistics.grade_model import Fitted, Graded, fit
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
 LEAST_RAISED = 10  # of them above the lowest grade
 MOST_LEVELS = 20
-FEATURE_SPREAD, SYSTEM_SPREAD = 3.0, 1.0  # of the slopes' priors; a system's own is near that of all
+FEATURE_SPREAD, SYSTEM_SPREAD, ALONE_SPREAD = 3.0, 1.0, 0.3  # of the slopes' priors
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -114,19 +114,23 @@ def fitted(pool: Pool) -> GradeModel:
     graded = Graded(
         features_of(pool)[judged], pool.query[judged], np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64)
     )
-    return GradeModel(pool.grades, fit(graded, len(pool.grades), len(pool.query_ids), spreads_of(pool.systems)))
+    queries, alike = len(pool.query_ids), len(pool.systems)
+    return GradeModel(pool.grades, fit(graded, len(pool.grades), queries, spreads_of(pool.systems), alike))
 
 
 def features_of(pool: Pool) -> FloatArray:
-    """(n, 2 + systems): its best discount, the share of the other systems that show it; each system's discount there.
+    """(n, 2 + 2 systems): the best discount, the share of the other systems that show it; each system's discount there;
+    for each system whether it alone shows it.
 
     A discount is 1 / log2(rank + 1), and 0 where the document is not shown.
     """
     shown = pool.ranks > 0
     discounts = np.where(shown, 1 / np.log2(np.where(shown, pool.ranks, 1) + 1), 0.0)
     others = (shown.sum(axis=1) - 1) / max(len(pool.systems) - 1, 1)
-    return np.column_stack([discounts.max(axis=1), others, discounts])
+    is_alone = shown & (others == 0)[:, None]
+    return np.column_stack([discounts.max(axis=1), others, discounts, is_alone])
 
 
 def spreads_of(systems: Sequence[str]) -> FloatArray:
-    return np.array([FEATURE_SPREAD] * 2 + [SYSTEM_SPREAD] * len(systems))
+    """Of the slopes' priors; the last ones, of what each system alone shows, are alike."""
+    return np.array([FEATURE_SPREAD] * 2 + [SYSTEM_SPREAD] * len(systems) + [ALONE_SPREAD] * len(systems))

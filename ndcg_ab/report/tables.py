@@ -17,6 +17,7 @@ from ndcg_ab.report.text import (
     interval,
     judged_label,
     level,
+    likely_text,
     origin_of,
     percent,
     plain,
@@ -193,6 +194,8 @@ def print_details(console: Console, outcome: Outcome) -> None:
             if carriers:
                 carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
                 dim(console, "\n".join(lines_of(carriers, console.width)))
+            if told := likely_text(row):
+                dim(console, f"{row.candidate}: {told}")
         if rows:
             console.print()
 

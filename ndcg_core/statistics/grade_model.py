@@ -27,6 +27,7 @@ START_SPREAD = 5.0  # prior of the starts, on the scale of log odds: says next t
 ROUNDS = 40
 CLOSE = 1e-4  # a round that moves no number by more is the last
 LEAST_BETWEEN = 0.05
+GUESSED = 2
 NODES = 7  # of the quadrature over an effect
 
 
@@ -89,10 +90,11 @@ def expit(odds: FloatArray) -> FloatArray:
     return found
 
 
-def fit(graded: Graded, levels: int, queries: int, spreads: FloatArray) -> Fitted:
+def fit(graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0) -> Fitted:
     """The model of so many levels, >= 2; spreads: (p,) of the slopes' priors, around 0.
 
-    Queries without a judged document have the effect 0, and the spread of all.
+    alike: how many slopes, the last ones, are of one kind, whose spread is learned; the one given counts as that of
+    GUESSED slopes. Queries without a judged document have the effect 0, and the spread of all.
     """
     steps = levels - 1
     values = np.zeros(steps + len(spreads))
@@ -100,6 +102,7 @@ def fit(graded: Graded, levels: int, queries: int, spreads: FloatArray) -> Fitte
     precision = np.concatenate([np.full(steps, START_SPREAD**-2.0), spreads**-2.0])
     has_judged = np.bincount(graded.query, minlength=queries) > 0
     between = 1.0
+    last = np.arange(len(values)) >= len(values) - alike
     for _ in range(ROUNDS):
         slope, curve = _derivatives(graded, values, effects, steps)
         inner = curve.of_effects + between**-2
@@ -114,6 +117,9 @@ def fit(graded: Graded, levels: int, queries: int, spreads: FloatArray) -> Fitte
         values, effects = values + shorter * step, effects + shorter * step_of_effects
         variance = 1 / inner + np.einsum("qv,vw,qw->q", leverage, covariance, leverage)
         before = between
+        if alike:
+            found = float(np.sum(values[last] ** 2 + np.diag(covariance)[last]))
+            precision[last] = (alike + GUESSED) / (found + GUESSED * spreads[-1] ** 2)
         between = max(float(np.sqrt(np.mean((effects**2 + variance)[has_judged]))), LEAST_BETWEEN)
         if max(shorter * longest, abs(between - before)) < CLOSE:
             break

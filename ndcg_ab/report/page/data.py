@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.history.over_nights import OverNights
-from ndcg_ab.report.text import interval, wins_ties_losses
+from ndcg_ab.report.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.schema import DOCUMENT
@@ -298,6 +298,7 @@ def facts(row: Comparison) -> dict[str, Any]:
         "interval": interval(row),
         "bound_low": row.bound_low,
         "bound_high": row.bound_high,
+        "likely": likely_text(row),
         "delta": delta,
         "minus_delta": None if delta is None else -delta,
         "counts": wins_ties_losses(row),
