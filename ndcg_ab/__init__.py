@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ndcg_ab.api.comparing import compare, evaluate
     from ndcg_ab.api.explaining import ExplainResult, explain
+    from ndcg_ab.api.judging_next import JudgeNextResult, judge_next
     from ndcg_ab.api.planning import PowerResult, power
     from ndcg_ab.api.results import CompareResult
     from ndcg_ab.api.warehouse import sql_query
@@ -32,6 +33,7 @@ __all__ = [
     "Evaluation",
     "ExplainResult",
     "InputError",
+    "JudgeNextResult",
     "Metric",
     "MetricError",
     "ParityError",
@@ -41,6 +43,7 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "judge_next",
     "parse",
     "power",
     "sql_query",
@@ -49,6 +52,7 @@ __all__ = [
 _PUBLIC = {
     "ndcg_ab.api.comparing": ("compare", "evaluate"),
     "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
+    "ndcg_ab.api.judging_next": ("JudgeNextResult", "judge_next"),
     "ndcg_ab.api.planning": ("PowerResult", "power"),
     "ndcg_ab.api.results": ("CompareResult",),
     "ndcg_ab.api.warehouse": ("sql_query",),
