@@ -15,7 +15,8 @@ that of all judgments. It stands from the label on after which it is never anoth
 What is left after the documents that a system shows comes at random in every order. judge-next was chosen among others
 (docs/judging.md) on the pairs of the three systems without `bert` alone; pairs with such a ranking are told apart.
 Without --quick it draws docs/images/label_curve.svg anew. Prints medians as Markdown, and ends with code 1 where
-judge-next needs more than half of the labels of random order among what is shown.
+judge-next needs more than half of the labels of random order among what is shown; of all queries, where nearly every
+verdict stands at once, nothing is asked.
 """
 
 import argparse
@@ -221,6 +222,7 @@ class Measured(NamedTuple):
     shown: float
     labels: dict[str, float]
     near: dict[str, float]
+    is_asked: bool = True  # whether it is to hold
 
     @property
     def holds(self) -> bool:
@@ -252,7 +254,8 @@ def settings(seed: int, repetitions: int, quick: bool = False) -> list[Measured]
     if not quick:
         every = len(world(CUTOFF).deeper)
         title = f"all {every} queries, {len(WITH_BASELINE)} comparisons with {SYSTEMS[0]}"
-        found.append(measured(title, curves(seed, tuple(WITH_BASELINE), repetitions, every, 50)))
+        told = measured(title, curves(seed, tuple(WITH_BASELINE), repetitions, every, 50))
+        found.append(told._replace(is_asked=False))
     return found
 
 
@@ -298,7 +301,7 @@ def main() -> None:
     print(table(found))
     if not options.quick:
         draw(curves(options.seed, tuple(KEPT_ASIDE), repetitions, 40, 20), PICTURE)
-    sys.exit(0 if all(each.holds for each in found) else 1)
+    sys.exit(0 if all(each.holds for each in found if each.is_asked) else 1)
 
 
 if __name__ == "__main__":
