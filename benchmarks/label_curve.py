@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr  # type: ignore[import-untyped]
 from simulate import Rng
 from simulate_labels import GRADES, SYSTEMS, World, folder, world
 
@@ -118,7 +118,7 @@ class Case:
         counts = self.of.deeper - self.left
         np.add.at(counts, (self.of.query[~hidden], self.of.level[~hidden]), 1)
         gained = np.where(hidden, 0.0, self.weight * self.of.level)
-        return np.bincount(self.of.query, gained, len(counts)), counts
+        return np.bincount(self.of.query, gained, len(counts)).astype(np.float64), counts
 
     def bought(self, labels: Labels) -> Curve:
         above, counts = self.known(self.hidden)
@@ -137,14 +137,14 @@ class Case:
         total, squares, number = np.cumsum(steps, axis=0).T
         mean = total / number
         error = np.sqrt(np.maximum(squares - number * mean**2, 1e-300) / (number - 1) / number)
-        chance = 2 * stats.t.sf(np.abs(mean) / error, number - 1)
+        chance = 2 * stdtr(number - 1, -np.abs(mean) / error)
         return Curve(np.where(chance <= ALPHA, np.sign(mean), 0).astype(np.int64), mean)
 
     def by_effect(self, batch: int) -> IntArray:
         """The order of judge-next, found anew after each batch."""
         of, hidden, left = self.of, self.hidden.copy(), self.shown
-        ids = (pa.array(np.arange(len(each)).astype(str)) for each in (of.deeper, of.query))
-        pool = Pool(*ids, of.query, np.arange(len(of.query)), of.ranks, SYSTEMS, np.zeros(0), GRADES)
+        queries, docs = (pa.array(np.arange(len(each)).astype(str)) for each in (of.deeper, of.query))
+        pool = Pool(queries, docs, of.query, np.arange(len(of.query)), of.ranks, SYSTEMS, np.zeros(0), GRADES)
         taken: list[IntArray] = []
         while len(left):
             grade = np.where(hidden, np.nan, np.array(GRADES)[of.level])
