@@ -25,20 +25,24 @@ def listed(*options: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(found.stdout)))
 
 
-def compared(judgments: Path, metric: str) -> float:
+def compared(judgments: Path, metric: str, queries: Path | None) -> float:
     rankings = {"old": DATA / "old.run", "new": DATA / "new.run"}
-    difference = ndcg_ab.compare(judgments, rankings, metrics=metric, bounds=False).comparison("new").difference
+    result = ndcg_ab.compare(judgments, rankings, metrics=metric, queries=queries, bounds=False)
+    difference = result.comparison("new").difference
     assert difference is not None
     return difference
 
 
-@pytest.mark.parametrize("metric", ["ndcg@10", "precision@5"])
-def test_lowest_and_highest_are_what_the_comparison_gives_with_that_grade(tmp_path: Path, metric: str) -> None:
-    row = listed(*FILES, "--metric", metric, "-n", "1")[0]
+@pytest.mark.parametrize(("metric", "queries"), [("ndcg@10", DATA / "queries.tsv"), ("precision@5", None)])
+def test_lowest_and_highest_are_what_the_comparison_gives_with_that_grade(
+    tmp_path: Path, metric: str, queries: Path | None
+) -> None:
+    """With weights of the queries and without."""
+    row = listed(*FILES, "--metric", metric, "-n", "1", *(["--queries", str(queries)] if queries else []))[0]
     for grade, column in ((0, "lowest"), (3, "highest")):
         more = tmp_path / f"{grade}.qrels"
         more.write_text((DATA / "judgments.qrels").read_text() + f"{row['query_id']} 0 {row['doc_id']} {grade}\n")
-        assert compared(more, metric) == pytest.approx(float(row[column]), abs=1e-12)
+        assert compared(more, metric, queries) == pytest.approx(float(row[column]), abs=1e-12)
 
 
 def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
