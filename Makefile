@@ -77,6 +77,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/simulate_clusters.py
 	$(BIN)/python benchmarks/simulate_labels.py
+	$(BIN)/python benchmarks/label_curve.py
 	$(BIN)/python benchmarks/simulate_words.py
 	$(BIN)/python benchmarks/simulate_nights.py
 

@@ -1,5 +1,6 @@
 """The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices."""
 
+import label_curve
 import numpy as np
 import pytest
 import simulate_cheap
@@ -170,3 +171,20 @@ def test_systems_whose_own_documents_are_taken_to_be_alike_are_noticed(monkeypat
     monkeypatch.setattr(grade_model, "GUESSED", 1e6)
     rows = simulate_labels.measured(rng(), "precision@10", None, 20, False)
     assert [row.what for row in rows if not row.holds()] == ["coverage of the likely band"]
+
+
+@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
+def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels until a verdict stands take more seeds than a test has: docs/judging.md."""
+
+    def near() -> dict[str, float]:
+        label_curve.curves.cache_clear()
+        found = label_curve.curves(SEED, tuple(label_curve.KEPT_ASIDE[-4:]), 2, 40, 20)
+        assert all(curve.labels < len(curve.verdicts) for _, each in found for curve in each.values())
+        return label_curve.measured("", found).near
+
+    sound = near()
+    assert sound["judge-next"] < 0.8 * sound["random, shown"]
+    best = label_curve.root_mean_square
+    monkeypatch.setattr(label_curve, "root_mean_square", lambda *given: -best(*given))
+    assert near()["judge-next"] > sound["random, shown"]
