@@ -139,6 +139,18 @@ def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
         ndcg_ab.compare(case.path("first"), runs, more_judgments={"q07": {"b": "two"}})
 
 
+def test_explain_and_sensitivity_take_the_rule_too(case: Case) -> None:
+    systems = [word for name in ("old", "new") for word in ("--system", f"{name}={case.path(name)}.run")]
+    given = ["--judgments", case.path("odd.csv"), *systems, "--combine", "lowest"]
+    explained = RUNNER.invoke(app, ["explain", *given, "--query", "q03"])
+    assert explained.exit_code == 0, explained.output
+    few = ["--gain", "linear", "--discount", "log2", "--ideal", "global", "--cutoff", "3", "--resamples", "200"]
+    assert RUNNER.invoke(app, ["sensitivity", *given, *few]).exit_code == 0
+    runs = {"ranking": case.path("new.run"), "query": "q03"}
+    lowest, highest = (ndcg_ab.explain(case.path("odd.csv"), **runs, combine=rule) for rule in ("lowest", "highest"))
+    assert lowest.value() < highest.value()
+
+
 def test_a_page_names_every_file(case: Case) -> None:
     options = ("--more-judgments", "{}/second.csv", "--report", "{}/page.html")
     assert RUNNER.invoke(app, command(case, "first", *options)).exit_code == 0
