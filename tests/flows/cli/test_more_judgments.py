@@ -210,10 +210,9 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     told.clear()
     again = steps.perform(changed, steps.announced(told.append, call))
     assert not again.reused and sum("not read again" in line for line in told) == 4
-    swapped = evaluation.model_copy(
-        update={"judgments": evaluation.more_judgments[0], "more_judgments": [evaluation.judgments]}
-    )
-    assert not steps.perform(swapped, call).reused, "the order of the files counts"
+    other = evaluation.judgments.model_copy(update={"file": case.folder / "whole"})  # type: ignore[union-attr]
+    first = evaluation.model_copy(update={"judgments": other})
+    assert not steps.perform(first, call).reused, "each of the files counts"
     odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]
     judged = evaluation.model_copy(update={"judgments": odd, "more_judgments": [], "combine": "majority"})
     kept = read_bundle(steps.perform(judged, call).bundle).outcome
