@@ -27,7 +27,7 @@ from ndcg_core.statistics.paired import Column
 MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
 MOST_PAIRS = 45
 DRAWS, LEAST_DRAWS = 200, 20
-WORK = 40_000  # values computed for all draws together
+WORK = 20_000  # values computed for all draws together
 Grades = dict[str, float]
 
 

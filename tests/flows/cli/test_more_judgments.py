@@ -139,6 +139,18 @@ def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
         ndcg_ab.compare(case.path("first"), runs, more_judgments={"q07": {"b": "two"}})
 
 
+def test_explain_and_sensitivity_take_the_rule_too(case: Case) -> None:
+    systems = [word for name in ("old", "new") for word in ("--system", f"{name}={case.path(name)}.run")]
+    given = ["--judgments", case.path("odd.csv"), *systems, "--combine", "lowest"]
+    explained = RUNNER.invoke(app, ["explain", *given, "--query", "q03"])
+    assert explained.exit_code == 0, explained.output
+    few = ["--gain", "linear", "--discount", "log2", "--ideal", "global", "--cutoff", "3", "--resamples", "200"]
+    assert RUNNER.invoke(app, ["sensitivity", *given, *few]).exit_code == 0
+    runs = {"ranking": case.path("new.run"), "query": "q03"}
+    lowest, highest = (ndcg_ab.explain(case.path("odd.csv"), **runs, combine=rule) for rule in ("lowest", "highest"))
+    assert lowest.value() < highest.value()
+
+
 def test_a_page_names_every_file(case: Case) -> None:
     options = ("--more-judgments", "{}/second.csv", "--report", "{}/page.html")
     assert RUNNER.invoke(app, command(case, "first", *options)).exit_code == 0
@@ -194,14 +206,12 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
         (2.0, "ann", "clicks", "second.csv"),
     ]
     assert steps.perform(evaluation, call).reused
-    changed = evaluation.model_copy(update={"judgments_precedence": "first"})
+    other = evaluation.judgments.model_copy(update={"file": case.folder / "whole"})  # type: ignore[union-attr]
+    first = evaluation.model_copy(update={"judgments": other})
     told.clear()
-    again = steps.perform(changed, steps.announced(told.append, call))
-    assert not again.reused and sum("not read again" in line for line in told) == 4
-    swapped = evaluation.model_copy(
-        update={"judgments": evaluation.more_judgments[0], "more_judgments": [evaluation.judgments]}
-    )
-    assert not steps.perform(swapped, call).reused, "the order of the files counts"
+    again = steps.perform(first, steps.announced(told.append, call))
+    assert not again.reused, "each of the files counts"
+    assert sum("not read again" in line for line in told) == 3, "but for the file that is another"
     odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]
     judged = evaluation.model_copy(update={"judgments": odd, "more_judgments": [], "combine": "majority"})
     kept = read_bundle(steps.perform(judged, call).bundle).outcome
