@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
@@ -113,6 +114,7 @@ class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
+    changes: what each candidate changed in the first places; none where the rankings are not here.
     """
 
     baseline: str
@@ -125,6 +127,7 @@ class Outcome:
     resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+    changes: tuple[Changes, ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -188,6 +191,7 @@ class Outcome:
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),
+            "changes": encode(self.changes),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -208,6 +212,7 @@ class Outcome:
             resamples=content["resamples"],
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+            changes=decode(tuple[Changes, ...], content.get("changes", ())),
         )
 
     @classmethod

@@ -12,6 +12,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.evaluation.bounds import with_bounds
+from ndcg_ab.evaluation.changes import changes_of
 from ndcg_ab.evaluation.cheap import (
     Cheap,
     about_cheap,
@@ -269,6 +270,7 @@ def conclude(
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+    changes = changes_of(engine, evaluation)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
@@ -286,6 +288,7 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
+        changes=changes,
     )
 
 

@@ -22,6 +22,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
@@ -99,6 +100,7 @@ RECORDS: dict[str, type] = {
     "decision": Decision,
     "reuse": Reuse,
     "since_last": SinceRow,
+    "changes": Changes,
     "query_score": QueryScore,
 }
 
@@ -259,6 +261,7 @@ def enter(
         "gate": outcome.gates,
         "decision": outcome.decisions,
         "since_last": changed,
+        "changes": outcome.changes,
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

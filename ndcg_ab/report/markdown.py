@@ -6,6 +6,7 @@ from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
+from ndcg_ab.report.changed import changes_text
 from ndcg_ab.report.decided import worded
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.text import (
@@ -73,6 +74,7 @@ def system_note(outcome: Outcome, decision: Decision) -> str:
     lines = [f"**{decision_text(decision)}**: {escaped(decision.reason)}", ""]
     rows = [row for row in outcome.main if row.candidate == decision.candidate]
     lines += [f"- {mark(row)} {escaped(comparison_text(row, outcome.alpha))}" for row in rows]
+    lines += [f"- {escaped(changes_text(row))}" for row in outcome.changes if row.candidate == decision.candidate]
     return "\n".join(lines)
 
 

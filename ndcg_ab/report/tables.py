@@ -9,6 +9,7 @@ from rich.text import Text
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.report.answer import is_clean
+from ndcg_ab.report.changed import print_changes
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
     change,
@@ -101,6 +102,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     if outcome.findings or is_clean(outcome):
         print_findings(console, outcome.findings)
     print_details(console, outcome)
+    print_changes(console, outcome)
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:

@@ -23,6 +23,7 @@ from ndcg_ab.report.answer import (
     ordered_decisions,
     short_verdict,
 )
+from ndcg_ab.report.changed import told_changes
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.since_last import print_since
@@ -142,6 +143,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
     drawn = min(left - names - 2, STRIPS[1])
     scale = scale_of(rows) if drawn >= STRIPS[0] else None
+    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
     for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
         colour = COLOURS.get(row.conclusion, "")
         line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
@@ -151,7 +153,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
-        for told in filter(None, (bounds_text(row), cheap_text(row))):
+        for told in filter(None, (bounds_text(row), cheap_text(row), changed.get(row.candidate))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 
