@@ -22,6 +22,7 @@ from .options import (
     Exploratory,
     FindingSeverities,
     Guardrails,
+    IntendedFile,
     IntervalMethod,
     JsonFile,
     JudgmentsColumns,
@@ -98,6 +99,7 @@ def compare(
     guardrail: Guardrails = None,
     queries: QueriesFile = None,
     documents: DocumentsFile = None,
+    intended: IntendedFile = None,
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
@@ -143,7 +145,9 @@ def compare(
         statistics["clustered"] = False if unclustered else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
-        plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None)
+        plan = dataclasses.replace(
+            plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None, intended=intended
+        )
         evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)

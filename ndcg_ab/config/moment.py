@@ -47,7 +47,7 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     local = moment.astimezone(zone)
     changes: dict[str, Any] = {}
-    for name in ("judgments", "cheap_judgments", "queries", "documents"):
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         source = getattr(evaluation, name)
         if source is not None:
             source = dated_place(source, local)
@@ -91,7 +91,7 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
 
 def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
-    for name in ("judgments", "cheap_judgments", "queries", "documents"):
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         if (source := getattr(evaluation, name)) is not None:
             yield from texts_of(source, (name,))
     for at, scores in enumerate(evaluation.scores):

@@ -26,6 +26,7 @@ from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.intended import check_intended, intended_comparisons
 from ndcg_ab.evaluation.loading import load
 from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere, of_ours
 from ndcg_ab.evaluation.order_checks import check_order
@@ -261,9 +262,11 @@ def conclude(
     sampling = sampling_of(engine, evaluation)
     weights = sampling.weights
     systems = summaries(engine, weights)
+    unknown = check_intended(engine, evaluation)
     compared = families(engine, evaluation, sampling)
     systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
-    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+    compared += intended_comparisons(engine, evaluation, sampling)
+    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation), *unknown]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
@@ -342,7 +345,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     if evaluation.scores:
         evaluation, findings = take_scores(evaluation, engine, say)
         findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
-        findings += check_clusters(engine, evaluation)
+        findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
         refuse_errors(findings, evaluation)
         findings = settled(findings, evaluation)
         systems = ", ".join(system.name for system in evaluation.systems)
@@ -356,7 +359,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         with about_cheap(), opened(alike) as other:
             findings += check_cheaply(other, alike, read)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
-    findings += check_clusters(engine, evaluation)
+    findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]

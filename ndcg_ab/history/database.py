@@ -181,7 +181,7 @@ def configuration_key(evaluation: Evaluation) -> str:
     content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "cheap_judgments", "queries", "scores"):
+    for name in ("judgments", "cheap_judgments", "queries", "intended", "scores"):
         content.pop(name)
     if evaluation.scores:
         content["scores"] = True

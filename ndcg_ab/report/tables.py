@@ -11,6 +11,7 @@ from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.changed import print_changes
 from ndcg_ab.report.grid import Grid, Row, lines_of
+from ndcg_ab.report.intended import print_intended
 from ndcg_ab.report.text import (
     change,
     clustered_text,
@@ -88,6 +89,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
+    print_intended(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     if outcome.comparisons:

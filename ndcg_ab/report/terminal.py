@@ -26,6 +26,7 @@ from ndcg_ab.report.answer import (
 from ndcg_ab.report.changed import told_changes
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
@@ -153,6 +154,9 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
+        if meant := intended_text(outcome, row.candidate, row.metric):
+            lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
+            console.print(Text(lines), highlight=False)
         for told in filter(None, (bounds_text(row), cheap_text(row), changed.get(row.candidate))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 

@@ -186,6 +186,11 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
     if evaluation.queries and read.queries.pulled:
         inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
+    if evaluation.intended and read.queries.intended:
+        about = {"name": evaluation.intended.shown, "kind": "intended", "version": None}
+        given = evaluation.intended.given
+        origin = f"{kind_of(given.data)} in memory" if given else evaluation.intended.origin
+        inputs.append(about | {"origin": origin} | counted(read.queries.intended))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 

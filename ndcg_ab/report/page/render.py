@@ -25,6 +25,7 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
 from ndcg_ab.report.changed import share, told_changes
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
@@ -141,6 +142,7 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
         "changed": told_changes(outcome),
+        "intended_text": intended_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,
