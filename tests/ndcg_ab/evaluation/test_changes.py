@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from rich.console import Console
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation import changes as module
-from ndcg_ab.evaluation.change_records import Changes, MovedDocuments, TopDocument
+from ndcg_ab.evaluation.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
 from ndcg_ab.evaluation.changes import changes_of
 from ndcg_ab.evaluation.codec import row
 from ndcg_ab.evaluation.outcome import Outcome
@@ -20,6 +21,7 @@ from ndcg_ab.report.comment import comment
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
 from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
+from tests.places import ROOT
 from tests.strategies import JUDGMENTS, rankings
 
 GRADES = {
@@ -163,3 +165,12 @@ def test_it_is_told_in_one_line() -> None:
     assert "    1  ✕ n (0)                                   + a (3)\n" in told
     many = dataclasses.replace(outcome, changes=outcome.changes * 9)
     assert told_changes(many) == {}, "of many candidates the tables tell"
+
+
+def test_its_keys_are_documented() -> None:
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8").partition("## What changed")[2].partition("\n## ")[0]
+    keys = [key for cell in re.findall(r"^\| (`.*?`) \|", text, flags=re.M) for key in re.findall(r"`(\w+)`", cell)]
+    assert keys == [field.name for field in dataclasses.fields(Changes)]
+    inner = [MovedDocuments, ChangedQuery, TopDocument]
+    lists = [", ".join(field.name for field in dataclasses.fields(kind)) for kind in inner]
+    assert re.findall(r"`\[\{(.*?)\}\]`", text) == lists
