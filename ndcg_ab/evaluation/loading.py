@@ -39,6 +39,7 @@ def load(
         engine.put(SINGLES, judgments.singles)
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_intended", queries.intended_table())
     put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
     engine.put("pulled_known_rank", known_rank_table(rankings))

@@ -22,6 +22,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
@@ -100,6 +101,7 @@ RECORDS: dict[str, type] = {
     "reuse": Reuse,
     "since_last": SinceRow,
     "moved": Moved,
+    "changes": Changes,
     "query_score": QueryScore,
 }
 
@@ -180,7 +182,7 @@ def configuration_key(evaluation: Evaluation) -> str:
     content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "scores"):
+    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores"):
         content.pop(name)
     if evaluation.scores:
         content["scores"] = True
@@ -263,6 +265,7 @@ def enter(
         "decision": outcome.decisions,
         "since_last": changed,
         "moved": since.moved if since else (),
+        "changes": outcome.changes,
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

@@ -156,6 +156,10 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             key = metric_name(test.metric)
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
             values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    for found in outcome.changes:
+        if found.candidate == name:
+            values |= {"changed_queries": float(found.changed), f"overlap_at_{found.depth}": found.overlap}
+            values[f"rbo_at_{found.depth}"] = found.rbo
     for test in bundle.since_last.of(name) if bundle.since_last else ():
         values[f"since_last/{metric_name(test.metric)}"] = test.difference
     for moved in bundle.since_last.moved if bundle.since_last else ():
