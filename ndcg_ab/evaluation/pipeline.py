@@ -25,6 +25,7 @@ from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.labels import check_labels, with_labels
 from ndcg_ab.evaluation.loading import load
 from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere, of_ours
 from ndcg_ab.evaluation.order_checks import check_order
@@ -262,6 +263,7 @@ def conclude(
     systems = summaries(engine, weights)
     compared = families(engine, evaluation, sampling)
     systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
+    compared = with_labels(engine, evaluation, sampling, systems, compared)
     noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
@@ -269,6 +271,7 @@ def conclude(
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+        noticed += check_labels(compared)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)

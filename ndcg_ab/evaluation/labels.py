@@ -1,0 +1,98 @@
+"""Where the labels came from: how far each side of a comparison is judged, and what verdicts owe to that.
+
+Judgments most often come from what some systems showed. A system that they did not come from shows more that nobody
+judged, which counts as not relevant (docs/statistics.md, "Where the labels came from").
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.families import NOTHING, column_of, grouped
+from ndcg_ab.evaluation.outcome import Finding, SystemSummary
+from ndcg_ab.evaluation.phrases import MAIN, signed
+from ndcg_ab.evaluation.sampling import Sampling
+from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.labels import labels_of
+from ndcg_core.statistics.record import Labels
+from ndcg_core.statistics.verdict import Verdict
+
+CLEARLY = 0.05  # shares of judged results that are so far apart are told beside a verdict
+SLACK = 1e-9
+
+
+def with_labels(
+    engine: Engine,
+    evaluation: Evaluation,
+    sampling: Sampling,
+    systems: Sequence[SystemSummary],
+    compared: Sequence[Comparison],
+) -> list[Comparison]:
+    """The comparisons, those over all queries in families of their own with their labels where these are known."""
+    shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
+    if not shares or not compared:
+        return list(compared)
+    hashes = {metric.name: metric.hash for metric in evaluation.metric_list}
+    full = grouped(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
+
+    def labels(row: Comparison) -> Labels | None:
+        sides = [shares.get((row.metric, name)) for name in (row.baseline, row.candidate)]
+        if row.family not in MAIN or sides == [None, None]:
+            return None
+        group = full.get((hashes[row.metric], row.candidate), NOTHING)
+        return labels_of(column_of(evaluation, row.candidate, row.metric, group, sampling), *sides, row.alpha)
+
+    return [replace(row, labels=labels(row)) for row in compared]
+
+
+def check_labels(compared: Sequence[Comparison]) -> list[Finding]:
+    """Warns of verdicts in favour of a system of which clearly more is judged, where they do not stand without that."""
+    return [favoured(row, row.labels) for row in compared if row.labels and is_owed(row, row.labels)]
+
+
+def is_owed(row: Comparison, labels: Labels) -> bool:
+    """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
+    lead = labels.lead * side_of(row)
+    return lead >= CLEARLY - SLACK and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
+
+
+def side_of(row: Comparison) -> int:
+    """1 where a verdict favours the candidate, -1 where it favours the baseline, 0 where it says nothing for either."""
+    return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
+
+
+def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
+    """Whether the interval on the fully judged queries shows the same."""
+    if labels.full_low is None or labels.full_high is None:
+        return False
+    if row.conclusion is Verdict.NOT_WORSE:
+        return labels.full_low > -(row.smallest_effect or 0.0)
+    return labels.full_low > 0 if side_of(row) > 0 else labels.full_high < 0
+
+
+def stands_by_bounds(row: Comparison) -> bool:
+    """Whether the grades that favour the other system most give the same verdict; true where there are no bounds."""
+    turned = row.bound_low_conclusion if side_of(row) > 0 else row.bound_high_conclusion
+    return turned is None or turned is row.conclusion
+
+
+def favoured(row: Comparison, labels: Labels) -> Finding:
+    shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
+    winner, loser = (row.candidate, row.baseline) if side_of(row) > 0 else (row.baseline, row.candidate)
+    message = (
+        f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
+        f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %;"
+        f" {full_text(labels)}: judge what {loser} alone shows before relying on it"
+    )
+    count = row.queries - labels.full_queries
+    return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
+
+
+def full_text(labels: Labels) -> str:
+    """``on the 43 queries judged fully for both the difference is +0.0123 (-0.0100 … +0.0346)``."""
+    if labels.full_difference is None:
+        return "no query is judged fully for both"
+    between = f" ({signed(labels.full_low)} … {signed(labels.full_high)})" if labels.full_low is not None else ""
+    number = "query" if labels.full_queries == 1 else f"{labels.full_queries} queries"
+    return f"on the {number} judged fully for both the difference is {signed(labels.full_difference)}{between}"
