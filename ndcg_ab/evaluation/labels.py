@@ -11,15 +11,12 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.families import NOTHING, column_of, grouped
 from ndcg_ab.evaluation.outcome import Finding, SystemSummary
-from ndcg_ab.evaluation.phrases import MAIN, signed
+from ndcg_ab.evaluation.phrases import MAIN, fully_judged_text, is_lead
 from ndcg_ab.evaluation.sampling import Sampling
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.labels import labels_of
 from ndcg_core.statistics.record import Labels
 from ndcg_core.statistics.verdict import Verdict
-
-CLEARLY = 0.05  # shares of judged results that are so far apart are told beside a verdict
-SLACK = 1e-9
 
 
 def with_labels(
@@ -37,11 +34,12 @@ def with_labels(
     full = grouped(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
 
     def labels(row: Comparison) -> Labels | None:
-        sides = [shares.get((row.metric, name)) for name in (row.baseline, row.candidate)]
-        if row.family not in MAIN or sides == [None, None]:
+        baseline, candidate = (shares.get((row.metric, name)) for name in (row.baseline, row.candidate))
+        if row.family not in MAIN or (baseline is None and candidate is None):
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
-        return labels_of(column_of(evaluation, row.candidate, row.metric, group, sampling), *sides, row.alpha)
+        column = column_of(evaluation, row.candidate, row.metric, group, sampling)
+        return labels_of(column, baseline, candidate, row.alpha)
 
     return [replace(row, labels=labels(row)) for row in compared]
 
@@ -53,8 +51,8 @@ def check_labels(compared: Sequence[Comparison]) -> list[Finding]:
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
     """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
-    lead = labels.lead * side_of(row)
-    return lead >= CLEARLY - SLACK and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
+    favours = is_lead(labels) and labels.lead * side_of(row) > 0
+    return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
 
 
 def side_of(row: Comparison) -> int:
@@ -83,16 +81,7 @@ def favoured(row: Comparison, labels: Labels) -> Finding:
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
         f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %;"
-        f" {full_text(labels)}: judge what {loser} alone shows before relying on it"
+        f" {fully_judged_text(labels)}: judge what {loser} alone shows before relying on it"
     )
     count = row.queries - labels.full_queries
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
-
-
-def full_text(labels: Labels) -> str:
-    """``on the 43 queries judged fully for both the difference is +0.0123 (-0.0100 … +0.0346)``."""
-    if labels.full_difference is None:
-        return "no query is judged fully for both"
-    between = f" ({signed(labels.full_low)} … {signed(labels.full_high)})" if labels.full_low is not None else ""
-    number = "query" if labels.full_queries == 1 else f"{labels.full_queries} queries"
-    return f"on the {number} judged fully for both the difference is {signed(labels.full_difference)}{between}"

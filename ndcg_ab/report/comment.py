@@ -22,7 +22,7 @@ from ndcg_ab.report.answer import (
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.text import bounds_text, cheap_text, level, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.text import bounds_text, cheap_text, labels_text, level, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
@@ -96,7 +96,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     ]
     if cells:
         yield table(["candidate", "mean", "difference", f"{level(outcome.alpha)} interval", "verdict"], cells)
-    told = [(row, text) for row in rows for text in (bounds_text(row), cheap_text(row)) if text]
+    told = [(row, text) for row in rows for text in (bounds_text(row), labels_text(row), cheap_text(row)) if text]
     if beside := [f"- {escaped(f'{row.candidate} {text}')}" for row, text in told]:
         yield "\n".join(beside)
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
@@ -87,6 +87,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
+    print_labels(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     if outcome.comparisons:
@@ -134,6 +135,28 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
         console.print(Text(nothing, style="yellow"), highlight=False)
     console.print()
+
+
+def print_labels(console: Console, outcome: Outcome) -> None:
+    """How far both systems of each comparison are judged, and their difference where all they show is."""
+    rows = [
+        Row(
+            [row.metric, row.candidate],
+            [
+                percent(row.labels.candidate_judged),
+                percent(row.labels.baseline_judged),
+                str(row.labels.full_queries),
+                fully_judged_difference(row.labels),
+            ],
+        )
+        for row in outcome.main
+        if row.labels
+    ]
+    if rows:
+        head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
+        title = title_of("labels", "shares of results within the cutoff")
+        Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
+        console.print()
 
 
 def print_slices(console: Console, outcome: Outcome) -> None:

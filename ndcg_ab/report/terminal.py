@@ -28,7 +28,7 @@ from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
-from ndcg_ab.report.text import bounds_text, cheap_text, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.text import bounds_text, cheap_text, labels_text, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
-        for told in filter(None, (bounds_text(row), cheap_text(row))):
+        for told in filter(None, (bounds_text(row), labels_text(row), cheap_text(row))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 

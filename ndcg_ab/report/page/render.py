@@ -18,7 +18,7 @@ import yaml
 
 from ndcg_ab.evaluation.codec import decode
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
+from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
@@ -40,6 +40,7 @@ from ndcg_ab.report.text import (
     family_text,
     interval,
     judged_label,
+    labels_text,
     level,
     origin_of,
     percent,
@@ -138,6 +139,8 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
+        "fully_judged_difference": fully_judged_difference,
+        "labels_text": labels_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,
