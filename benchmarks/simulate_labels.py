@@ -148,7 +148,7 @@ def hidden_at_random(
 
 def row_of(found: list[Told], what: str, setting: str, accepted: tuple[float, float] | None) -> Row:
     share = float(np.mean([each.is_warned for each in found])) if found else 0.0
-    return Row(what, setting, len(found), share, accepted if found else None)
+    return Row(what, setting, max(len(found), 1), share, accepted if found else None)
 
 
 def rows(seed: int, repetitions: int, systems: tuple[str, ...] = SYSTEMS) -> list[Row]:
