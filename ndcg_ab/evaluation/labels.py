@@ -10,8 +10,8 @@ from dataclasses import replace
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.families import NOTHING, column_of, grouped
-from ndcg_ab.evaluation.outcome import Finding, SystemSummary
-from ndcg_ab.evaluation.phrases import MAIN, fully_judged_text, is_lead
+from ndcg_ab.evaluation.outcome import Finding, LeftOut, SystemSummary
+from ndcg_ab.evaluation.phrases import MAIN, PRIMARY, fully_judged_text, is_lead, signed
 from ndcg_ab.evaluation.sampling import Sampling
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.labels import labels_of
@@ -44,15 +44,37 @@ def with_labels(
     return [replace(row, labels=labels(row)) for row in compared]
 
 
-def check_labels(compared: Sequence[Comparison]) -> list[Finding]:
-    """Warns of verdicts in favour of a system of which clearly more is judged, where they do not stand without that."""
-    return [favoured(row, row.labels) for row in compared if row.labels and is_owed(row, row.labels)]
+def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
+    """Warns of verdicts in favour of the system that the labels came from, where they do not stand without that.
+
+    Where the source of the judgments is known, and one side alone is a source, its own judgments are left out; else
+    the side is looked at of which clearly more is judged.
+    """
+    sources = {row.left_out for row in left_out}
+    again = {(row.left_out, row.candidate, row.metric): row for row in left_out}
+    found = []
+    for row in compared:
+        if row.labels is None or not side_of(row):
+            continue
+        winner, loser = sides_of(row)
+        if row.family == PRIMARY and winner in sources and loser not in sources:
+            other = again[winner, row.candidate, row.metric]
+            if other.conclusion is not row.conclusion:
+                found.append(finding_of(row, row.labels, without_text(other)))
+        elif is_owed(row, row.labels):
+            found.append(finding_of(row, row.labels))
+    return found
 
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
     """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
     favours = is_lead(labels) and labels.lead * side_of(row) > 0
     return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
+
+
+def sides_of(row: Comparison) -> tuple[str, str]:
+    """The system that a verdict favours, and the other one."""
+    return (row.candidate, row.baseline) if side_of(row) > 0 else (row.baseline, row.candidate)
 
 
 def side_of(row: Comparison) -> int:
@@ -75,13 +97,22 @@ def stands_by_bounds(row: Comparison) -> bool:
     return turned is None or turned is row.conclusion
 
 
-def favoured(row: Comparison, labels: Labels) -> Finding:
+def finding_of(row: Comparison, labels: Labels, told: str = "") -> Finding:
+    """told: what becomes of the verdict, where that is known."""
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
-    winner, loser = (row.candidate, row.baseline) if side_of(row) > 0 else (row.baseline, row.candidate)
+    winner, loser = sides_of(row)
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
-        f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %;"
-        f" {fully_judged_text(labels)}: judge what {loser} alone shows before relying on it"
+        f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %; {told}"
+        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it"
     )
     count = row.queries - labels.full_queries
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
+
+
+def without_text(row: LeftOut) -> str:
+    """``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
+    judgments = "the one judgment" if row.hidden == 1 else f"the {row.hidden} judgments"
+    difference = "" if row.difference is None else f" ({signed(row.difference)})"
+    words = row.conclusion.replace("_", " ")
+    return f"without {judgments} that {row.left_out} alone contributed it is {words}{difference}; "

@@ -14,6 +14,7 @@ from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
 
 SEVERITIES = ("error", "warning", "note", "ignored")
 
@@ -109,10 +110,32 @@ class SystemSummary:
 
 
 @dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """A primary comparison without the judgments that one of the systems alone contributed.
+
+    left_out: that system. candidate, metric: which comparison. hidden: judged documents that were left out, >= 0.
+    queries, difference, low, high, conclusion: as of a comparison; no query and not testable where nothing can be
+    compared without them.
+    """
+
+    left_out: str
+    candidate: str
+    metric: str
+    hidden: int
+    queries: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    conclusion: Verdict
+
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
+    left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
+        systems as their sources.
     """
 
     baseline: str
@@ -125,6 +148,7 @@ class Outcome:
     resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -188,6 +212,7 @@ class Outcome:
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),
+            "left_out": encode(self.left_out),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -208,6 +233,7 @@ class Outcome:
             resamples=content["resamples"],
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+            left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
         )
 
     @classmethod

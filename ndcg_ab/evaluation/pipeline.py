@@ -17,9 +17,10 @@ from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.labels import check_labels, with_labels
+from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
-from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
@@ -68,11 +69,12 @@ def run_pipeline(
         when_read(read)
 
     findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
+    left_out = leave_out(evaluation, kept[0])
     if kept[0].cheap is None:
-        return conclude(engine, evaluation, findings, parity_queries)
+        return conclude(engine, evaluation, findings, parity_queries, left_out=left_out)
     say("scoring by the cheap judgments")
     cheap = score_cheaply(evaluation, kept[0])
-    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table)
+    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table, left_out)
 
 
 def take_scores(
@@ -176,10 +178,12 @@ def conclude(
     findings: Sequence[Finding],
     parity_queries: int | None,
     cheap: pa.Table | None = None,
+    left_out: tuple[LeftOut, ...] = (),
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
+    left_out: what `leave_out` gave.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -196,7 +200,7 @@ def conclude(
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
-        noticed += check_labels(compared)
+        noticed += check_labels(compared, left_out)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
@@ -214,6 +218,7 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
+        left_out=left_out,
     )
 
 

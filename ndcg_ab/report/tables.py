@@ -11,6 +11,7 @@ from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_differe
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.text import (
+    between,
     change,
     clustered_text,
     family_text,
@@ -88,6 +89,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     print_labels(console, outcome)
+    print_left_out(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     if outcome.comparisons:
@@ -157,6 +159,24 @@ def print_labels(console: Console, outcome: Outcome) -> None:
         title = title_of("labels", "shares of results within the cutoff")
         Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
         console.print()
+
+
+def print_left_out(console: Console, outcome: Outcome) -> None:
+    """The comparisons without what each source of the judgments alone contributed."""
+    if not outcome.left_out:
+        return
+    rows = [
+        Row(
+            [row.metric, row.candidate, row.left_out],
+            [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
+            Text(row.conclusion.replace("_", " "), style=COLOURS.get(row.conclusion, "")),
+        )
+        for row in outcome.left_out
+    ]
+    head = ["judgments", "queries", "difference", f"{level(outcome.alpha)} interval"]
+    title = title_of("left out", "what a system alone contributed to the judgments")
+    Grid(["metric", "system", "without those of"], head, rows).print(console, title)
+    console.print()
 
 
 def print_slices(console: Console, outcome: Outcome) -> None:

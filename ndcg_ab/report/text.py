@@ -30,9 +30,11 @@ def probability(value: float | None) -> str:
 
 
 def interval(comparison: Comparison) -> str:
-    if comparison.low is None or comparison.high is None:
-        return "–"
-    return f"{signed(comparison.low)} … {signed(comparison.high)}"
+    return between(comparison.low, comparison.high)
+
+
+def between(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{signed(low)} … {signed(high)}"
 
 
 def wins_ties_losses(comparison: Comparison) -> str:
@@ -177,9 +179,7 @@ def cheap_note(outcome: Outcome) -> str | None:
 
 def together(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
-    if comparison.simultaneous_low is None or comparison.simultaneous_high is None:
-        return "–"
-    return f"{signed(comparison.simultaneous_low)} … {signed(comparison.simultaneous_high)}"
+    return between(comparison.simultaneous_low, comparison.simultaneous_high)
 
 
 def change(descriptive: Descriptive | None) -> str:

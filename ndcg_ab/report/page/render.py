@@ -32,6 +32,7 @@ from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
+    between,
     bounds_note,
     bounds_text,
     change,
@@ -135,6 +136,7 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "level": level(outcome.alpha),
         "weighted": weighted_text(outcome),
         "bounds_note": bounds_note(outcome),
+        "between": between,
         "bounds_text": bounds_text,
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
