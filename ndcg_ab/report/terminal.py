@@ -28,14 +28,14 @@ from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
-from ndcg_ab.report.text import bounds_text, cheap_text, labels_text, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundles import Finished
 
 MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
-WHOLE_REASONS = 3  # candidates whose reasons are told to their end
+WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
 CHOICE_COLOURS = {
@@ -151,7 +151,8 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
-        for told in filter(None, (bounds_text(row), labels_text(row), cheap_text(row))):
+        labels = labels_clause(row) if len(rows) <= WHOLE_REASONS else None
+        for told in filter(None, ("; ".join(filter(None, (bounds_text(row), labels))), cheap_text(row))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 

@@ -141,6 +141,14 @@ def bounds_note(outcome: Outcome) -> str | None:
     )
 
 
+def labels_clause(comparison: Comparison) -> str | None:
+    """``70 % judged, of the baseline 86 %``; None where the shares are near, or not known."""
+    found = comparison.labels
+    if found is None or not is_lead(found):
+        return None
+    return f"{percent(found.candidate_judged)} judged, of the baseline {percent(found.baseline_judged)}"
+
+
 def labels_text(comparison: Comparison) -> str | None:
     """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
 
