@@ -80,6 +80,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/label_curve.py
 	$(BIN)/python benchmarks/simulate_words.py
 	$(BIN)/python benchmarks/simulate_nights.py
+	$(BIN)/python benchmarks/simulate_label_bias.py
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
 # minutes; pip does it where uv cannot, as with an index that only pip is told of.

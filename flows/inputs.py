@@ -126,6 +126,12 @@ def judgments_from(evaluation: Evaluation, folder: Path) -> Pulled:
     return gathered(parts, evaluation)
 
 
+def names_sources(evaluation: Evaluation, folder: Path) -> bool:
+    """Whether any of the judgments that were pulled say where they came from."""
+    places = range(len(evaluation.judgment_sources))
+    return any("source" in papq.read_schema(judgments_path(folder, at)).names for at in places)
+
+
 def result_about(evaluation: Evaluation, folder: Path) -> list[Any]:
     """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
     places = range(len(evaluation.judgment_sources))

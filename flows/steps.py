@@ -25,7 +25,8 @@ from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
-from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.evaluation.left_out import leave_out
+from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.since_last import SinceLast, check_drops
 from ndcg_ab.files import write_text
@@ -39,6 +40,7 @@ from .inputs import (
     PULLED,
     judgments_from,
     memory_of,
+    names_sources,
     pulled_from,
     queries_from,
     rankings_from,
@@ -149,6 +151,15 @@ def score_cheaply(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
     return found
 
 
+def without_own_labels(evaluation: Evaluation, folder: Path) -> tuple[LeftOut, ...]:
+    """The comparisons without what each system alone contributed, where judgments name their sources."""
+    if evaluation.scores or not names_sources(evaluation, folder):
+        return ()
+    with memory_of(evaluation, folder) as memory:
+        judgments, rankings = judgments_from(evaluation, folder), whole_rankings(evaluation, folder, memory)
+        return leave_out(evaluation, pipeline.Read(judgments, queries_from(evaluation, folder), rankings))
+
+
 def test_differences(
     evaluation: Evaluation, folder: Path, findings: list[dict[str, Any]], parity_queries: int | None, inputs: Inputs
 ) -> list[dict[str, Any]]:
@@ -156,9 +167,10 @@ def test_differences(
     path = folder / PULLED / CHEAP
     cheap = papq.read_table(path) if path.exists() else None
     judges = None if evaluation.scores else judges_of(evaluation, folder)
+    left_out = without_own_labels(evaluation, folder)
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
-        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judges)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judges, left_out)
         since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
         write_text(folder / SINCE_LAST, json.dumps(encode(since)))
         gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))

@@ -264,6 +264,16 @@ CODES: Mapping[str, Code] = {
         "Judge what only the less judged system returns, or ask for unjudged = condense beside it, and see whether the"
         " verdict holds.",
     ),
+    "labels_favour": Code(
+        "warning",
+        "A verdict favours the system that the labels came from: at least 5 points more of its results are judged than"
+        " of the other system's, and without that lead the verdict does not stand, be it that the interval on the"
+        " queries judged fully for both does not show it, or that grades of unjudged results could turn it. Where"
+        " the judgments name the favoured system as a source, and not the other one: without what it alone contributed"
+        " the verdict is another one.",
+        "Judge first what the other system alone shows, and compare again; until then take the verdict for one about"
+        " the judgments.",
+    ),
     "slices_disagree": Code(
         "warning",
         "The verdict over all queries and those of all tested slices contradict each other.",

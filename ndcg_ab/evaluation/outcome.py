@@ -16,6 +16,7 @@ from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.phrases import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdict import Verdict
 
 SEVERITIES = ("error", "warning", "note", "ignored")
 
@@ -111,12 +112,34 @@ class SystemSummary:
 
 
 @dataclasses.dataclass(frozen=True)
+class LeftOut:
+    """A primary comparison without the judgments that one of the systems alone contributed.
+
+    left_out: that system. candidate, metric: which comparison. hidden: judged documents that were left out, >= 0.
+    queries, difference, low, high, conclusion: as of a comparison; no query and not testable where nothing can be
+    compared without them.
+    """
+
+    left_out: str
+    candidate: str
+    metric: str
+    hidden: int
+    queries: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    conclusion: Verdict
+
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
     judges: what several judges say; None where there are not several.
     changes: what each candidate changed in the first places; none where the rankings are not here.
+    left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
+        systems as their sources.
     """
 
     baseline: str
@@ -131,6 +154,7 @@ class Outcome:
     gates: tuple[GateResult, ...] = ()
     judges: Judges | None = None
     changes: tuple[Changes, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def is_given(self) -> bool:
@@ -202,6 +226,7 @@ class Outcome:
             "gates": encode(self.gates),
             "judges": encode(self.judges),
             "changes": encode(self.changes),
+            "left_out": encode(self.left_out),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -224,6 +249,7 @@ class Outcome:
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
             judges=decode(Judges, content.get("judges")),
             changes=decode(tuple[Changes, ...], content.get("changes", ())),
+            left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),
         )
 
     @classmethod

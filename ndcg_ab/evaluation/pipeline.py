@@ -20,10 +20,12 @@ from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.intended import check_intended, intended_comparisons
 from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
+from ndcg_ab.evaluation.labels import check_labels, with_labels
+from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.likely import with_likely
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
-from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
@@ -76,11 +78,13 @@ def run_pipeline(
     if kept[0].judgments and kept[0].judgments.singles is not None:
         say("scoring by each judge")
         judges = what_judges_say(evaluation, kept[0])
+    left_out = leave_out(evaluation, kept[0])
     if kept[0].cheap is None:
-        return conclude(engine, evaluation, findings, parity_queries, judges=judges)
+        return conclude(engine, evaluation, findings, parity_queries, judges=judges, left_out=left_out)
     say("scoring by the cheap judgments")
     cheap = score_cheaply(evaluation, kept[0])
-    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table, judges)
+    noticed = [*findings, *cheap.findings]
+    return conclude(engine, evaluation, noticed, parity_queries, cheap.table, judges, left_out)
 
 
 def take_scores(
@@ -185,11 +189,13 @@ def conclude(
     parity_queries: int | None,
     cheap: pa.Table | None = None,
     judges: Judges | None = None,
+    left_out: tuple[LeftOut, ...] = (),
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
     judges: what several judges say.
+    left_out: what `leave_out` gave.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -200,6 +206,7 @@ def conclude(
     compared = families(engine, evaluation, sampling)
     systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
     compared = with_likely(engine, evaluation, sampling, compared)
+    compared = with_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
     noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation), *unknown]
     noticed += check_clusters(engine, evaluation)
@@ -208,6 +215,7 @@ def conclude(
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+        noticed += check_labels(compared, left_out)
     changes = changes_of(engine, evaluation)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
@@ -228,6 +236,7 @@ def conclude(
         parity_queries=parity_queries,
         judges=judges,
         changes=changes,
+        left_out=left_out,
     )
 
 

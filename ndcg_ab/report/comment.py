@@ -25,7 +25,7 @@ from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.plain_words import as_markdown, plain_words
 from ndcg_ab.report.strips import scale_of, strip
-from ndcg_ab.report.text import bounds_text, cheap_text, level, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.text import bounds_text, cheap_text, labels_text, level, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 STRIP = 21  # characters
@@ -106,7 +106,7 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
     told = []
     for row in rows:
-        texts = (intended_text(outcome, row.candidate, row.metric), bounds_text(row), cheap_text(row))
+        texts = (intended_text(outcome, row.candidate, row.metric), bounds_text(row), labels_text(row), cheap_text(row))
         told += [(row, text) for text in (*texts, changed.get(row.candidate)) if text]
     if beside := [f"- {escaped(f'{row.candidate} {text}')}" for row, text in told]:
         yield "\n".join(beside)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ndcg_ab.evaluation.decisions import Decision
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
+from ndcg_ab.evaluation.phrases import fully_judged_difference, signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
 from ndcg_ab.report.changed import changes_text
 from ndcg_ab.report.decided import worded
@@ -22,6 +22,7 @@ from ndcg_ab.report.text import (
     verdict_text,
     wins_ties_losses,
 )
+from ndcg_core.statistics.record import Comparison
 
 
 def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
@@ -57,18 +58,28 @@ def note(outcome: Outcome) -> str:
     lines += [f"Baseline {escaped(outcome.baseline)}, alpha {outcome.alpha:g}; page: artifact `report.html`.", ""]
     for metric in outcome.metrics:
         lines += [f"#### {escaped(metric.name)}", ""]
-        last = [] if outcome.is_given else [judged_label(metric)]
+        last = [] if outcome.is_given else [judged_label(metric), "fully judged queries", "difference there"]
         head = ["system", "verdict", "mean", "difference", "interval", "adjusted p", "queries", *last]
         lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         for system, row in rows_of(outcome, metric):
             cells = [escaped(system.system_id), f"{mark(row)} {escaped(verdict_text(row))}" if row else "baseline"]
             cells += [plain(system.mean)]
             cells += [signed(row.difference), interval(row), probability(row.p_adjusted)] if row else [""] * 3
-            cells += [str(system.queries), *([] if outcome.is_given else [percent(system.judged)])]
+            cells += [str(system.queries), *([] if outcome.is_given else judged_cells(system, row))]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     lines += slice_lines(outcome)
     return "\n".join([*lines, *finding_items(outcome)])
+
+
+def judged_cells(system: SystemSummary, row: Comparison | None) -> list[str]:
+    """How much is judged, on how many queries all of both systems' results, and the difference there."""
+    found = row.labels if row else None
+    return [
+        percent(system.judged),
+        str(found.full_queries) if found else "",
+        fully_judged_difference(found) if found else "",
+    ]
 
 
 def system_note(outcome: Outcome, decision: Decision) -> str:

@@ -7,13 +7,14 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.changed import print_changes
 from ndcg_ab.report.grid import Grid, Row, lines_of
 from ndcg_ab.report.intended import print_intended
 from ndcg_ab.report.judges import print_judges
 from ndcg_ab.report.text import (
+    between,
     change,
     clustered_text,
     family_text,
@@ -92,6 +93,8 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     print_intended(console, outcome)
+    print_labels(console, outcome)
+    print_left_out(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     print_judges(console, outcome)
@@ -140,6 +143,46 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     if not any(system.queries for system, _ in pairs):
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
         console.print(Text(nothing, style="yellow"), highlight=False)
+    console.print()
+
+
+def print_labels(console: Console, outcome: Outcome) -> None:
+    """How far both systems of each comparison are judged, and their difference where all they show is."""
+    rows = [
+        Row(
+            [row.metric, row.candidate],
+            [
+                percent(row.labels.candidate_judged),
+                percent(row.labels.baseline_judged),
+                str(row.labels.full_queries),
+                fully_judged_difference(row.labels),
+            ],
+        )
+        for row in outcome.main
+        if row.labels
+    ]
+    if rows:
+        head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
+        title = title_of("labels", "shares of results within the cutoff")
+        Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
+        console.print()
+
+
+def print_left_out(console: Console, outcome: Outcome) -> None:
+    """The comparisons without what each source of the judgments alone contributed."""
+    if not outcome.left_out:
+        return
+    rows = [
+        Row(
+            [row.metric, row.candidate, row.left_out],
+            [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
+            Text(row.conclusion.replace("_", " "), style=COLOURS.get(row.conclusion, "")),
+        )
+        for row in outcome.left_out
+    ]
+    head = ["judgments", "queries", "difference", f"{level(outcome.alpha)} interval"]
+    title = title_of("left out", "what a system alone contributed to the judgments")
+    Grid(["metric", "system", "without those of"], head, rows).print(console, title)
     console.print()
 
 

@@ -32,14 +32,14 @@ from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
-from ndcg_ab.report.text import bounds_text, cheap_text, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
 from ndcg_core.measures.metric import Metric
 
 if TYPE_CHECKING:
     from ndcg_ab.history.bundles import Finished
 
 MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
-WHOLE_REASONS = 3  # candidates whose reasons are told to their end
+WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
 CHOICE_COLOURS = {
@@ -177,7 +177,9 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         if meant := intended_text(outcome, row.candidate, row.metric):
             lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
             console.print(Text(lines), highlight=False)
-        for told in filter(None, (bounds_text(row), cheap_text(row), changed.get(row.candidate))):
+        labels = labels_clause(row) if len(rows) <= WHOLE_REASONS else None
+        told_labels = "; ".join(filter(None, (bounds_text(row), labels)))
+        for told in filter(None, (told_labels, cheap_text(row), changed.get(row.candidate))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ndcg_ab.evaluation.decisions import whether_settled
 from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import LARGE, queries_text, signed
+from ndcg_ab.evaluation.phrases import LARGE, fully_judged_text, is_lead, queries_text, signed
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -30,9 +30,11 @@ def probability(value: float | None) -> str:
 
 
 def interval(comparison: Comparison) -> str:
-    if comparison.low is None or comparison.high is None:
-        return "–"
-    return f"{signed(comparison.low)} … {signed(comparison.high)}"
+    return between(comparison.low, comparison.high)
+
+
+def between(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{signed(low)} … {signed(high)}"
 
 
 def wins_ties_losses(comparison: Comparison) -> str:
@@ -154,6 +156,26 @@ def bounds_note(outcome: Outcome) -> str | None:
     )
 
 
+def labels_clause(comparison: Comparison) -> str | None:
+    """``70 % judged, of the baseline 86 %``; None where the shares are near, or not known."""
+    found = comparison.labels
+    if found is None or not is_lead(found):
+        return None
+    return f"{percent(found.candidate_judged)} judged, of the baseline {percent(found.baseline_judged)}"
+
+
+def labels_text(comparison: Comparison) -> str | None:
+    """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
+
+    None where the shares lie near each other, and where they are not known.
+    """
+    found = comparison.labels
+    if found is None or not is_lead(found):
+        return None
+    shares = f"{percent(found.candidate_judged)} of its results, {percent(found.baseline_judged)} of the baseline's"
+    return f"judged: {shares}; {fully_judged_text(found)}"
+
+
 def cheap_text(comparison: Comparison) -> str | None:
     """``corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth 130 more queries …``
 
@@ -180,9 +202,7 @@ def cheap_note(outcome: Outcome) -> str | None:
 
 def together(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
-    if comparison.simultaneous_low is None or comparison.simultaneous_high is None:
-        return "–"
-    return f"{signed(comparison.simultaneous_low)} … {signed(comparison.simultaneous_high)}"
+    return between(comparison.simultaneous_low, comparison.simultaneous_high)
 
 
 def change(descriptive: Descriptive | None) -> str:

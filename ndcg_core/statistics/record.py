@@ -78,6 +78,32 @@ class Likely:
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """How far the results of two systems are judged, and their difference where all of them are.
+
+    baseline_judged, candidate_judged: mean share of a system's results within the metric's cutoff that have a judgment,
+        in [0, 1], over the queries that it answered; None where it answered none.
+    full_queries: queries, >= 0, on which neither system shows an unjudged result within the cutoff.
+    full_difference: mean difference on these, weighted as the difference; None without one. full_low, full_high: bounds
+        of its (1 - alpha) interval, by Student's t over the same units; None for fewer than two of them.
+    """
+
+    baseline_judged: float | None
+    candidate_judged: float | None
+    full_queries: int
+    full_difference: float | None
+    full_low: float | None
+    full_high: float | None
+
+    @property
+    def lead(self) -> float:
+        """By how much the candidate's share is above the baseline's, in [-1, 1]; 0 where one is not known."""
+        if self.baseline_judged is None or self.candidate_judged is None:
+            return 0.0
+        return self.candidate_judged - self.baseline_judged
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result for one candidate, metric, slice and family.
 
@@ -135,6 +161,7 @@ class Comparison:
         whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
     likely: the difference with likely grades of the unjudged documents, which decides nothing; None where there are no
         bounds.
+    labels: how far both systems are judged; None of slices, pairs and margins of the gate, and where it is not known.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -194,6 +221,7 @@ class Comparison:
     label_settled: bool | None = None
     bound_left_out: int | None = None
     likely: Likely | None = None
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")

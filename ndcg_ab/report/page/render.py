@@ -18,7 +18,7 @@ import yaml
 
 from ndcg_ab.evaluation.codec import decode
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, signed
+from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
@@ -36,6 +36,7 @@ from ndcg_ab.report.page.judges import words_of_judges
 from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import behind_parts, since_told
 from ndcg_ab.report.text import (
+    between,
     bounds_note,
     bounds_text,
     change,
@@ -44,6 +45,7 @@ from ndcg_ab.report.text import (
     family_text,
     interval,
     judged_label,
+    labels_text,
     level,
     origin_of,
     percent,
@@ -141,12 +143,15 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "level": level(outcome.alpha),
         "weighted": weighted_text(outcome),
         "bounds_note": bounds_note(outcome),
+        "between": between,
         "bounds_text": bounds_text,
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
         "changed": told_changes(outcome),
         "intended_text": intended_text,
+        "fully_judged_difference": fully_judged_difference,
+        "labels_text": labels_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,

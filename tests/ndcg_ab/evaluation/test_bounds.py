@@ -161,7 +161,7 @@ def test_a_decision_that_grades_could_turn_says_so() -> None:
     print_outcome(console, outcome)
     line = "the labels cannot settle it: between +0.0000 and +0.9667, identical to improved"
     text = console.export_text()
-    assert f"    {line}\n" in text
+    assert f"    {line};" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())
     assert f"- new {line}" in comment(outcome, [])
 

@@ -22,7 +22,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history.bundles import read_bundle
@@ -39,6 +39,7 @@ from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_t
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
+from ndcg_core.statistics.record import Labels
 from ndcg_core.statistics.verdict import Verdict
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
@@ -249,6 +250,10 @@ def read(text: str) -> Reader:
     return Reader(text)
 
 
+def labels_cells(labels: Labels | None) -> list[str]:
+    return [str(labels.full_queries), fully_judged_difference(labels)] if labels else ["", ""]
+
+
 class TestWords:
     def test_the_decisions_come_first(self, data: PageData, read: Reader) -> None:
         """By hand: what must not be shipped stands above the rest, each with its reason."""
@@ -348,6 +353,11 @@ class TestWords:
                 + ([signed(row.difference), interval(row), "", probability(row.p_adjusted)] if row else [""] * 4)
                 + ([f"{mark(row)} {verdict_text(row)}"] if row else ["baseline"])
                 + [wins_ties_losses(row) if row else "", str(system.queries), f"{100 * (system.judged or 0):.0f} %"]
+                + (
+                    [str(row.labels.full_queries), fully_judged_difference(row.labels)]
+                    if row and row.labels
+                    else ["", ""]
+                )
                 for system, row in rows_of(data.outcome, metric)
             ]
             assert rows == expected
