@@ -23,6 +23,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import RANKING, Layout, Pulled, Queries, content, source_of
 from ndcg_ab.sources.base import ReducedPull
+from ndcg_ab.sources.judgments import gathered, layout_in
 from ndcg_ab.sources.queries import layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import FEW, Spilled
@@ -111,9 +112,25 @@ def whole_rankings(evaluation: Evaluation, folder: Path, memory: Memory | None) 
     }
 
 
+def judgments_path(folder: Path, at: int) -> Path:
+    """Where the judgments of a place are put; at: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    return folder / PULLED / f"judgments{at or ''}.parquet"
+
+
+def judgments_from(evaluation: Evaluation, folder: Path) -> Pulled:
+    """All judgments as they were pulled, as one table."""
+    parts = []
+    for at, source in enumerate(evaluation.judgment_sources):
+        path = judgments_path(folder, at)
+        parts.append(pulled_from(path, layout_in(papq.read_schema(path).names), source, evaluation))
+    return gathered(parts, evaluation)
+
+
 def result_about(evaluation: Evaluation, folder: Path) -> list[Any]:
     """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
-    judgments = content.digest_of_file(folder / PULLED / "judgments.parquet")
+    places = range(len(evaluation.judgment_sources))
+    judgments: Any = [content.digest_of_file(judgments_path(folder, at)) for at in places]
+    judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]
     metrics = [metric.hash for metric in evaluation.metric_list]
     return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]
 

@@ -9,21 +9,31 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
+from ndcg_ab.sources.judgments import judgments_layout, named_judgments, pull_judged
 from ndcg_ab.sources.scores import PULLED as SCORES
 from ndcg_ab.sources.spilled import Keep
 
-from .inputs import PULLED, Place, kept, memory_of, queries_from, read_kept, unless_known
+from .inputs import PULLED, Place, judgments_path, kept, memory_of, queries_from, read_kept, unless_known
 
 Inputs = list[dict[str, Any]]
 
 
 def pull_judgments(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
     """anew: read even what has not changed."""
-    source = evaluation.judgments_source
+    return pull_judgments_at(evaluation, 0, folder, anew)
+
+
+def pull_more(evaluation: Evaluation, name: str, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """name: one of `named_judgments`.  anew: read even what has not changed."""
+    return pull_judgments_at(evaluation, named_judgments(evaluation).index(name), folder, anew)
+
+
+def pull_judgments_at(evaluation: Evaluation, at: int, folder: Path, anew: bool) -> dict[str, Any]:
+    source = evaluation.judgment_sources[at]
     return unless_known(
         evaluation,
-        Place(source, JUDGMENT, source.shown, "judgments", folder / PULLED / "judgments.parquet"),
-        lambda: pull(source, JUDGMENT, evaluation.directory),
+        Place(source, judgments_layout(source), source.shown, "judgments", judgments_path(folder, at)),
+        lambda: pull_judged(source, evaluation.directory),
         anew,
     )
 

@@ -30,9 +30,11 @@ from ndcg_ab.history import bundles
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
 from ndcg_ab.sources import JUDGMENT
+from ndcg_ab.sources.judgments import named_judgments
 
 from .inputs import (
     PULLED,
+    judgments_from,
     memory_of,
     pulled_from,
     queries_from,
@@ -45,6 +47,7 @@ from .pulling import (
     named_scores,
     pull_cheap,
     pull_judgments,
+    pull_more,
     pull_named_queries,
     pull_ranking,
     pull_scores,
@@ -99,7 +102,7 @@ def load_and_check(evaluation: Evaluation, folder: Path, anew: bool = False) -> 
     """anew: look at rankings again that have not changed."""
     if evaluation.scores:
         return load_scores(evaluation, folder)
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
+    judgments = judgments_from(evaluation, folder)
     with opened(evaluation, folder) as engine:
         rankings = rankings_from(evaluation, folder, judgments, engine.memory, anew)
         read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings)
@@ -130,7 +133,7 @@ def verify_sample(evaluation: Evaluation, folder: Path) -> int:
 def score_cheaply(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
     """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
     assert evaluation.cheap_judgments is not None
-    judgments = pulled_from(folder / PULLED / "judgments.parquet", JUDGMENT, evaluation.judgments_source, evaluation)
+    judgments = judgments_from(evaluation, folder)
     source = evaluation.cheap_judgments.source
     cheap = pulled_from(folder / PULLED / "cheap_judgments.parquet", JUDGMENT, source, evaluation)
     refuse_uncovered(judgments, cheap)
@@ -183,6 +186,7 @@ def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
 
 
 PULL_JUDGMENTS = Step("pull judgments", pull_judgments, outside=True, told=unchanged)
+PULL_MORE = Step("pull judgments {name}", pull_more, outside=True, told=unchanged)
 PULL_CHEAP = Step("pull cheap judgments", pull_cheap, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
@@ -200,6 +204,7 @@ PUBLISH = Step("publish to MLflow", publish, outside=True, most_retries=1)
 
 STEPS = (
     PULL_JUDGMENTS,
+    PULL_MORE,
     PULL_CHEAP,
     PULL_QUERIES,
     PULL_RANKING,
@@ -218,11 +223,11 @@ STEPS = (
 
 def count_of(evaluation: Evaluation) -> int:
     """How many steps a run takes whose result no earlier one has."""
-    always = len(STEPS) - len((PULL_CHEAP, SCORE_CHEAPLY))
+    always = len(STEPS) - len((PULL_MORE, PULL_CHEAP, SCORE_CHEAPLY))
     if evaluation.scores:
         return len(evaluation.scores) + always - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
     cheap = 0 if evaluation.cheap_judgments is None else len((PULL_CHEAP, SCORE_CHEAPLY))
-    return len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
+    return len(evaluation.more_judgments) + len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
 
 
 # ---- the run
@@ -271,10 +276,11 @@ def perform(
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
             judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
+            more = [call(PULL_MORE, evaluation, name, folder, force) for name in named_judgments(evaluation)[1:]]
             cheap = [call(PULL_CHEAP, evaluation, folder, force)] if evaluation.cheap_judgments else []
             queries = call(PULL_QUERIES, evaluation, folder)
             rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
-            inputs = [judgments, *cheap, *rankings, *queries]
+            inputs = [judgments, *more, *cheap, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs, moment)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder, force)

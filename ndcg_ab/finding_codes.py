@@ -60,6 +60,17 @@ CODES: Mapping[str, Code] = {
         "A judgment stands in the file more than once, with the same grade. It counts once.",
         "Look for the step that writes it twice, if the judgments are not pooled from several files.",
     ),
+    "more_judgments": Code(
+        "note",
+        "What a later file of judgments changed: how many grades it adds, how many others it replaces by"
+        " judgments_precedence, and how many stay as they were.",
+        "Look at the examples where grades change that should not; judgments_precedence says which file counts.",
+    ),
+    "several_judges": Code(
+        "note",
+        "Documents are judged by several judges; where they disagree, `combine` says which grade counts.",
+        "Look at how far they agree, and whether the verdict is the same under each of them, before relying on it.",
+    ),
     "no_relevant_query": Code(
         "note",
         "A judged query has no grade above 0. no_relevant says what it scores; by default it is left out.",

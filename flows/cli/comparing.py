@@ -17,6 +17,7 @@ from .options import (
     CheapJudgmentsFile,
     ClusterColumn,
     ClusterPrefix,
+    Combine,
     Details,
     DocumentsFile,
     Explain,
@@ -28,8 +29,10 @@ from .options import (
     JudgmentsColumns,
     JudgmentsFile,
     JudgmentsFormat,
+    JudgmentsPrecedence,
     MemoryLimit,
     MetricNames,
+    MoreJudgmentsFiles,
     QueriesFile,
     Quiet,
     RankingsColumns,
@@ -62,6 +65,9 @@ def compare(
         of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline."),
     ] = None,
     scores: ScoresFiles = None,
+    more_judgments: MoreJudgmentsFiles = None,
+    judgments_precedence: JudgmentsPrecedence = None,
+    combine: Combine = None,
     cheap_judgments: CheapJudgmentsFile = None,
     baseline: BaselineName = None,
     metric: MetricNames = None,
@@ -146,6 +152,9 @@ def compare(
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
         plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None)
+        plan = dataclasses.replace(
+            plan, more_judgments=more_judgments, judgments_precedence=judgments_precedence, combine=combine
+        )
         evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)

@@ -89,6 +89,20 @@ SmallestEffects = Annotated[
         help="The smallest difference that matters, of every metric or of one.",
     ),
 ]
+MoreJudgmentsFiles = Annotated[
+    list[str] | None,
+    of_data(metavar="FILE", help="More judgments, which correct and add to those before them; again for more."),
+]
+JudgmentsPrecedence = Annotated[
+    str | None,
+    of_data(
+        metavar="RULE", help="Where files judge one document: last, first, highest, lowest, together. (default last)"
+    ),
+]
+Combine = Annotated[
+    str | None,
+    of_data(metavar="RULE", help="Where judges disagree: majority, median, mean, highest or lowest."),
+]
 CheapJudgmentsFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Cheap judgments (a model's, clicks) of these queries and of more."),

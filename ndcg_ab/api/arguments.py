@@ -12,7 +12,7 @@ from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.tables import kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
-RANKED = ("judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
+RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
 OPTIONAL = ("queries", "documents")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
@@ -31,8 +31,12 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
     if arguments.get("cheap_judgments") is not None:
         plain["cheap_judgments"], held["cheap_judgments"] = cheap_place(arguments)
+    more = more_places(arguments.get("more_judgments"))
+    plain["more_judgments"] = [{"file": file} for file, _ in more]
     evaluation = evaluation_from(plain | {"systems": entries})
     hold(evaluation, held)
+    for place, (_, given) in zip(evaluation.more_judgments, more, strict=True):
+        place.hold(given)
     for system, given in zip(evaluation.systems, rankings, strict=True):
         system.hold(given)
     return evaluation
@@ -47,6 +51,12 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
             file, held[name] = place_of(name, plain[name])
             plain[name] = {"file": file, "columns": dict(columns or {})}
     return held
+
+
+def more_places(given: Any) -> list[tuple[Any, Given | None]]:
+    """The file of each, and what it was given in memory; one alone may be given without a list."""
+    several = given if isinstance(given, list | tuple) else [] if given is None else [given]
+    return [place_of(f"more_judgments[{at}]", each) for at, each in enumerate(several)]
 
 
 def cheap_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Given | None]:
@@ -67,10 +77,10 @@ def hold(evaluation: Evaluation, held: Mapping[str, Given | None]) -> None:
 
 def evaluation_of_scores(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation of scores that another tool computed; InputError names the argument."""
-    for name in ("judgments", "cheap_judgments", "systems", "documents"):
+    for name in ("judgments", "more_judgments", "cheap_judgments", "systems", "documents"):
         if arguments.get(name) is not None:
             raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
-    plain = {name: as_key(name, value) for name, value in arguments.items() if name != "scores"}
+    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("scores", *RANKED)}
     entries, givens = scores_of(arguments["scores"])
     held = optional_places(plain)
     for name, given in held.items():

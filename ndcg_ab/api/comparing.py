@@ -32,6 +32,9 @@ def compare(
     systems: Mapping[str, Data] | None = None,
     *,
     scores: Data | Mapping[str, Data] | None = None,
+    more_judgments: Data | Sequence[Data] | None = None,
+    judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = "last",
+    combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = None,
     cheap_judgments: Data | None = None,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     baseline: str | None = None,
@@ -73,6 +76,8 @@ def compare(
     judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
     scores: in the place of both, values per query that another tool computed: a path or a table with system_id,
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
+    more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.
+    combine: the grade of a document that several judges (a column `judge`) grade; needed where they disagree.
     cheap_judgments: cheap ones (a model's, clicks) of all those queries and of more, in the format and the columns of
         the judgments: they correct the differences, and change no verdict.
     documents: likewise, doc_id with title and url, for `report`; they change no result.

@@ -56,6 +56,9 @@ class Plan:
     findings: Sequence[str] | None = None
     strict: bool = False
     cheap_judgments: str | None = None
+    more_judgments: Sequence[str] | None = None
+    judgments_precedence: str | None = None
+    combine: str | None = None
 
 
 class Option(NamedTuple):
@@ -77,6 +80,9 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--judgments", "judgments", "judgments.file", near=("judgments",)),
     Option("--judgments-format", "judgments_format", "judgments.format"),
     Option("--judgments-columns", "judgments_columns", "judgments.columns", parse_columns),
+    Option("--more-judgments", "more_judgments", "more_judgments", as_list, near=("more_judgments[].file",)),
+    Option("--judgments-precedence", "judgments_precedence", "judgments_precedence"),
+    Option("--combine", "combine", "combine"),
     Option("--cheap-judgments", "cheap_judgments", "cheap_judgments", near=("cheap_judgments.file",)),
     Option("--system", "systems", "systems", parse_systems, near=("systems[].name",)),
     Option("--scores", "scores", "scores", parse_scores),

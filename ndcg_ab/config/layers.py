@@ -143,19 +143,20 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
         return str(folder / value) if is_relative else value
 
     found = dict(content)
-    for key in (*FILES, "scores", "output"):
+    for key in (*FILES, "more_judgments", "scores", "output"):
         if isinstance(found.get(key), dict):
             found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
         elif key in found:
             found[key] = absolute(found[key])
-    for key in ("systems", "scores"):
+    for key in ("more_judgments", "systems", "scores"):
         if isinstance(found.get(key), list):
             found[key] = [
                 each | {"file": absolute(each["file"])} if isinstance(each, dict) and "file" in each else each
                 for each in found[key]
             ]
-    if isinstance(scores := found.get("scores"), list):
-        found["scores"] = [absolute(each) for each in scores]
+    for key in ("more_judgments", "scores"):
+        if isinstance(found.get(key), list):
+            found[key] = [absolute(each) for each in found[key]]
     return {key: with_whole_references(value, absolute, key) for key, value in found.items()}
 
 

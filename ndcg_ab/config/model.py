@@ -38,6 +38,16 @@ class Evaluation(Model):
     cheap_judgments: JudgmentSource | None = Field(
         None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
     )
+    more_judgments: list[JudgmentSource] = Field(
+        default_factory=list,
+        description="More files of judgments, each as `judgments`; later ones correct earlier ones.",
+    )
+    judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = Field(
+        "last", description="Which grade counts where several files judge a document; together: as several judges do."
+    )
+    combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = Field(
+        None, description="The grade of a document that several judges judge; must be named where they disagree."
+    )
     queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
@@ -97,6 +107,11 @@ class Evaluation(Model):
     @classmethod
     def _scores_alone(cls, value: Any) -> Any:
         return read_scores_key(value)
+
+    @field_validator("more_judgments", mode="before")
+    @classmethod
+    def _more_alone(cls, value: Any) -> Any:
+        return [read_source(each) for each in value] if isinstance(value, list) else [read_source(value)]
 
     @field_validator("judgments", "cheap_judgments", "queries", "documents", mode="before")
     @classmethod
@@ -170,6 +185,7 @@ class Evaluation(Model):
     def _check_tables(self) -> None:
         """Tables of Spark are read by Spark."""
         given = [("judgments", self.judgments)] if self.judgments else []
+        given += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
         for key, place in [*given, *((f"system {system.name!r}", system) for system in self.systems)]:
             if isinstance(place, System) and self.scores:
                 continue
@@ -178,6 +194,10 @@ class Evaluation(Model):
                 raise ValueError(
                     f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
                 )
+        if self.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
+            raise ValueError(
+                "more_judgments: are put together on this machine, and rows of a `table` stay with Spark: give files"
+            )
         for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
             if not self.scores and isinstance(named(name), GivenMetric):
                 raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
@@ -192,8 +212,8 @@ class Evaluation(Model):
         """Rankings are scored by judgments, and scores need neither."""
         if not self.scores:
             return
-        for key in ("judgments", "cheap_judgments", "documents"):
-            if getattr(self, key) is not None:
+        for key in ("judgments", "more_judgments", "cheap_judgments", "documents"):
+            if getattr(self, key):
                 raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
         for key in ("judged", "unanswered"):
             if self.gate is not None and getattr(self.gate, key) is not None:
@@ -271,6 +291,11 @@ class Evaluation(Model):
         """Where the judgments are; for an evaluation of rankings."""
         assert self.judgments is not None
         return self.judgments.source
+
+    @property
+    def judgment_sources(self) -> list[Source]:
+        """Every place of judgments, in their order."""
+        return [self.judgments_source, *(place.source for place in self.more_judgments)]
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given

@@ -50,9 +50,11 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     for name in ("judgments", "cheap_judgments", "queries", "documents"):
         source = getattr(evaluation, name)
         if source is not None:
-            source = dated_place(source, local)
-            file = one_file(evaluation, source, f"{name}.file")
-            changes[name] = source if file is None else source.model_copy(update={"file": file})
+            changes[name] = settled_place(evaluation, source, local, f"{name}.file")
+    changes["more_judgments"] = [
+        settled_place(evaluation, source, local, f"more_judgments[{at}].file")
+        for at, source in enumerate(evaluation.more_judgments)
+    ]
     changes["systems"] = [
         system
         for at, given in enumerate(evaluation.systems)
@@ -94,6 +96,8 @@ def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     for name in ("judgments", "cheap_judgments", "queries", "documents"):
         if (source := getattr(evaluation, name)) is not None:
             yield from texts_of(source, (name,))
+    for at, place in enumerate(evaluation.more_judgments):
+        yield from texts_of(place, ("more_judgments", at))
     for at, scores in enumerate(evaluation.scores):
         yield ("scores", at, "file"), str(scores.file)
     for at, system in enumerate(evaluation.systems):
@@ -146,6 +150,13 @@ def dated_place(source: P, moment: datetime) -> P:
     if isinstance(source, System) and source.http is not None:
         changes["http"] = source.http.model_copy(update={key: changed(getattr(source.http, key)) for key in REQUEST})
     return source.model_copy(update=changes)
+
+
+def settled_place(evaluation: Evaluation, source: P, moment: datetime, where: str) -> P:
+    """The place with its dates written out, and the one file that it names."""
+    source = dated_place(source, moment)
+    file = one_file(evaluation, source, where)
+    return source if file is None else source.model_copy(update={"file": file})
 
 
 def mapped(content: Any, change: Callable[[str], str]) -> Any:

@@ -23,7 +23,7 @@ AT_USE = (
     "systems[].arguments",
     *(
         f"{place}.{key}"
-        for place in ("judgments", "cheap_judgments", "queries", "systems[]")
+        for place in ("judgments", "more_judgments[]", "cheap_judgments", "queries", "systems[]")
         for key in ("database", "storage")
     ),
     "documents.storage",

@@ -35,9 +35,10 @@ def json_schema() -> Schema:
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
-    scores = keys["scores"]
-    scores["anyOf"] = [TEXT, scores["items"], {"type": "array", "items": {"anyOf": [TEXT, scores.pop("items")]}}]
-    del scores["type"]
+    for name in ("more_judgments", "scores"):
+        entry = keys[name].pop("items")
+        keys[name]["anyOf"] = [TEXT, entry, {"type": "array", "items": {"anyOf": [TEXT, entry]}}]
+        del keys[name]["type"]
     not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
     not_null["table"] = TEXT
     places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]

@@ -67,6 +67,7 @@ def cheap_evaluation(evaluation: Evaluation) -> Evaluation:
     """The same systems and primary metrics by the cheap judgments, and nothing else of it."""
     changes: dict[str, Any] = {
         "judgments": evaluation.cheap_judgments,
+        "more_judgments": [],
         "cheap_judgments": None,
         "secondary_metrics": [],
         "guardrails": {},

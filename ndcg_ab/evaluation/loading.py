@@ -17,6 +17,8 @@ from ndcg_ab.sources.reduced import ANSWER, KNOWN_RANK
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import Spilled, file_of
 
+SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
+
 
 def load(
     engine: Engine,
@@ -35,6 +37,8 @@ def load(
         holding = (table[column] for table in tables.values() if column in table.column_names)
         engine.number(column, (text for texts in holding for text in texts.to_pylist()))
     engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
+    if judgments.singles is not None:
+        engine.put(SINGLES, judgments.singles)
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
     put_rankings(engine, rankings)

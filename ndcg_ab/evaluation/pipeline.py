@@ -39,7 +39,7 @@ from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_judgments, pull_queries
 from ndcg_ab.sources.cluster import cluster_of
 from ndcg_ab.sources.scores import PULLED
 from ndcg_ab.sources.spilled import Keep, keep_in
@@ -160,7 +160,7 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
     rankings, whatever the metrics look at.
     """
     say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
-    judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
+    judgments = pull_judgments(evaluation)
     cheap = pull_cheap(evaluation)
     if cheap is not None:
         refuse_uncovered(judgments, cheap)

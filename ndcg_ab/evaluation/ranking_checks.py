@@ -86,7 +86,7 @@ def remarked(what: str, pulled: Pulled, system: str | None = None) -> list[Findi
     about = f"system {what}" if system else what
     found = []
     for remark in pulled.remarks:
-        message = f"{about}: {REMARKS[remark.code].format(count=remark.count)}"
+        message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count)}"
         if remark.examples:
             message += f" (such as {remark.examples[0]})"
         severity = CODES[remark.code].severity
@@ -97,6 +97,7 @@ def remarked(what: str, pulled: Pulled, system: str | None = None) -> list[Findi
 REMARKS = {
     "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
     "truncated_last_line": "its last line may be cut",
+    "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
     "unread_rank": "{count} of its ranks cannot be read, and are not used",
     "failed_query": "its place failed on {count} queries, which are missing: they are left out of the system's"
     " comparisons",

@@ -179,7 +179,7 @@ def configuration_key(evaluation: Evaluation) -> str:
     content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "cheap_judgments", "queries", "scores"):
+    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "scores"):
         content.pop(name)
     if evaluation.scores:
         content["scores"] = True
@@ -190,7 +190,9 @@ def content_key(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]]) -> 
     """Digest of the configuration and of every input's content: the same key, the same result."""
     digests = {f"{row['kind']} {'' if row['kind'] != 'ranking' else row['name']}": row["digest"] for row in inputs}
     scores = sorted(row["digest"] for row in inputs if row["kind"] == "scores")
-    return digest_of([configuration_key(evaluation), digests | {"scores ": scores} if scores else digests, __version__])
+    judged = [row["digest"] for row in inputs if row["kind"] == "judgments"]
+    several: dict[str, Any] = {"scores ": scores} if scores else {"judgments ": judged} if judged[1:] else {}
+    return digest_of([configuration_key(evaluation), digests | several, __version__])
 
 
 def query_set(tables: Path) -> str:

@@ -113,7 +113,7 @@ def own_digests(inputs: Inputs, system_id: str) -> list[str]:
 
 def digests(kind: str) -> Any:
     def of(inputs: Inputs, _: str) -> list[str]:
-        return [row["digest"] for row in inputs if row["kind"] == kind]
+        return sorted(row["digest"] for row in inputs if row["kind"] == kind)
 
     return of
 

@@ -163,8 +163,11 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
                     past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
                         row["difference"], row["verdict"], Verdict(row["conclusion"])
                     )
-        for ordinal, kind, name, digest in tables.rows("input", ("ordinal", "kind", "name", "digest")):
-            past.states[ordinal][f"{kind} {name}" if kind in ("ranking", "scores") else kind] = digest
+        named_inputs = tables.rows("input", ("ordinal", "kind", "name", "digest"), order="ordinal, kind, name, digest")
+        for ordinal, kind, name, digest in named_inputs:
+            state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
+            before = past.states[ordinal].get(state)  # of judgments there may be several files
+            past.states[ordinal][state] = f"{before} {digest}" if before else digest
         for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
             past.states[ordinal]["definition"] = digest
         for ordinal, candidate, decision, why in tables.rows(
@@ -207,7 +210,16 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             found[prefix] = value
 
-    apart = database.ELSEWHERE | {"systems", "judgments", "cheap_judgments", "scores", "queries", "baseline", "name"}
+    apart = database.ELSEWHERE | {
+        "systems",
+        "judgments",
+        "more_judgments",
+        "cheap_judgments",
+        "scores",
+        "queries",
+        "baseline",
+        "name",
+    }
     put("", {key: value for key, value in configuration.items() if key not in apart})
     return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
 

@@ -23,12 +23,14 @@ REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.else
 class Remark:
     """What a source noticed and reads all the same: a code of docs/findings.md, how often, and up to five examples.
 
-    An example is a place and what stands there: ``run.txt, line 7: tag 'b'``.
+    An example is a place and what stands there: ``run.txt, line 7: tag 'b'``.  told: the sentence, where the code and
+    the count do not say all of it.
     """
 
     code: str
     count: int
     examples: tuple[str, ...] = ()
+    told: str | None = None
 
 
 def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
@@ -46,7 +48,7 @@ def metadata_of(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
 def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
     """What a source noticed, of its table."""
     rows = json.loads((table.schema.metadata or {}).get(REMARKS, b"[]"))
-    return tuple(Remark(row["code"], row["count"], tuple(row["examples"])) for row in rows)
+    return tuple(Remark(row["code"], row["count"], tuple(row["examples"]), row.get("told")) for row in rows)
 
 
 def with_failed(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
@@ -126,13 +128,14 @@ class Pulled:
     """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
 
     table: in memory, or `Spilled`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
-    document.
+    document.  singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
     """
 
     table: Any
     layout: Layout
     source: Source
     documents: pa.Table | None = None
+    singles: pa.Table | None = None
 
     @property
     def origin(self) -> str:

@@ -10,7 +10,16 @@ import pyarrow.compute as pc
 from ndcg_ab.sources.schema import MOST_RANK, Layout, check_types
 from ndcg_ab.sources.streams import UnusualError
 
-OPTIONAL = ("score", "rank", "text", "weight", "cluster", "metric_hash")  # columns that a table may lack
+OPTIONAL = (
+    "score",
+    "rank",
+    "text",
+    "weight",
+    "cluster",
+    "metric_hash",
+    "judge",
+    "source",
+)  # columns that a table may lack
 
 
 def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:

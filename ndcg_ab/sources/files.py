@@ -275,7 +275,7 @@ def trec_pieces(
         if TAG in unused:
             add_tags(tags, table[TAG], rows)
         rows += table.num_rows
-        yield shaped(table, layout, {name: name for name in layout.schema.names})
+        yield shaped(table, layout, chosen)
 
 
 def block_size(in_pieces: bool) -> int:

@@ -89,7 +89,9 @@ def pieces_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> I
                 raise InputError(f"{where}: score is missing: a ranking needs a score, a rank, or both in every row")
             present = names
         for field in layout.fields:
-            if field.name in names or field.name in present:
+            if field.may_lack:
+                values[field.name].append(read_value(field, record.get(field.name), where))
+            elif field.name in names or field.name in present:
                 if field.name not in present:
                     raise InputError(f"{where}: {field.name} stands here, but not in the rows before it")
                 values[field.name].append(read_value(field, record.get(field.name), where))

@@ -26,6 +26,11 @@ class Field:
     required: bool = True
     blank: str | None = None
 
+    @property
+    def may_lack(self) -> bool:
+        """Whether it may be empty in some rows and not in others."""
+        return not self.required and self.blank is not None
+
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
@@ -105,7 +110,7 @@ class Layout:
         if problem := wrong_header(self.kind, found, [each.name for each in self.fields]):
             raise InputError(f"{where}: {problem}")
         name = columns.get(field.name, field.name)
-        if field.blank is not None:
+        if field.blank is not None and field.required:
             there = closest_first(name, [each for each in found if each not in self._own_names])
             if not field.blank:
                 raise InputError(
@@ -160,6 +165,20 @@ JUDGMENT = Layout(
     "judgment",
     (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
     ({"query_id": 0, "doc_id": 2, "grade": 3}, 4),
+)
+JUDGED = Layout(  # with who judged and where the judgment came from, which a file may say
+    JUDGMENT.kind,
+    (
+        *JUDGMENT.fields,
+        Field("judge", pa.string(), required=False, blank=""),
+        Field("source", pa.string(), required=False, blank=""),
+    ),
+    JUDGMENT.trec,
+    ("query_id", "doc_id", "judge", "source"),
+)
+SINGLE_JUDGMENT = Layout(
+    JUDGMENT.kind,
+    (*JUDGED.fields, Field("file", pa.string())),
 )
 RANKING = Layout(
     "ranking",

@@ -12,7 +12,7 @@ from ndcg_ab.evaluation import loading, pipeline
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.measured_scores import measured_elsewhere
 from ndcg_ab.evaluation.parity import agree
-from ndcg_ab.sources import JUDGMENT, RANKING, pull, pull_queries
+from ndcg_ab.sources import RANKING, pull, pull_judgments, pull_queries
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
 
@@ -33,7 +33,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     """
     for metric in measured_elsewhere(evaluation.metric_list):
         raise InputError(f"metric {metric.name!r}: {metric.tool} computes it, and how is not known here: leave it out")
-    judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
+    judgments = pull_judgments(evaluation)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
         hint = nearest(query_id, judgments.table)

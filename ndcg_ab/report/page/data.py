@@ -20,6 +20,7 @@ from ndcg_ab.history.over_nights import OverNights
 from ndcg_ab.report.text import interval, wins_ties_losses
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.judgments import Several
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.tables import kind_of
 from ndcg_core.measures.metric import Metric
@@ -172,7 +173,10 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
 
     inputs = []
     if evaluation.judgments and read.judgments:
-        inputs.append(row(evaluation.judgments.source.shown, "judgments", evaluation.judgments, read.judgments))
+        several = read.judgments.source
+        parts = several.parts if isinstance(several, Several) else (read.judgments,)
+        places = (evaluation.judgments, *evaluation.more_judgments)
+        inputs += [row(place.source.shown, "judgments", place, part) for place, part in zip(places, parts, strict=True)]
     if evaluation.cheap_judgments and read.cheap:
         source = evaluation.cheap_judgments
         inputs.append(row(source.source.shown, "cheap judgments", source, read.cheap))

@@ -1,0 +1,158 @@
+"""One grade for each document, of the grades that several files and several judges give it."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+MOST_EXAMPLES = 5
+Array = Any
+
+
+def majority(grades: Sequence[float]) -> float:
+    """The grade that most judges give; of several such the lowest."""
+    counts = Counter(grades)
+    most = max(counts.values())
+    return min(grade for grade, count in counts.items() if count == most)
+
+
+COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
+    "majority": majority,
+    "median": median,
+    "mean": lambda grades: fmean(sorted(grades)),
+    "highest": max,
+    "lowest": min,
+}
+CHOSEN: dict[str, Callable[[Array, Array], Array]] = {  # of the grade before and that of a later file
+    "last": lambda before, later: later,
+    "first": lambda before, later: before,
+    "highest": np.maximum,
+    "lowest": np.minimum,
+}
+TOGETHER = "together"  # the judges of all files stand beside each other
+
+
+class DisagreeError(Exception):
+    """Judges disagree and no rule says what counts: the first document of `count`; its judges and their grades."""
+
+    def __init__(self, key: int, lowest: tuple[int, float], highest: tuple[int, float], count: int) -> None:
+        super().__init__()
+        self.key, self.lowest, self.highest, self.count = key, lowest, highest, count
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Judgments as numbers, one row each.
+
+    keys: which document, 0 to count - 1. judge: place in `judges`. files: which file, 0 the first. grades: what each
+    says.
+    """
+
+    keys: Array
+    judge: Array
+    files: Array
+    grades: Array
+    judges: tuple[str, ...]
+    count: int
+
+    def grouped(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Key, judge, file, lowest and highest grade of what each judge says of a document in a file, in that order."""
+        files = int(self.files.max()) + 1
+        units = (self.keys.astype(np.int64) * len(self.judges) + self.judge) * files + self.files
+        found, inverse = np.unique(units, return_inverse=True)
+        lowest, highest = np.full(len(found), math.inf), np.full(len(found), -math.inf)
+        np.minimum.at(lowest, inverse, self.grades)
+        np.maximum.at(highest, inverse, self.grades)
+        rest, file = np.divmod(found, files)
+        key, judge = np.divmod(rest, len(self.judges))
+        return key, judge, file, lowest, highest
+
+    def contradictions(self) -> list[tuple[int, float, float, int, int]]:
+        """Key, lowest and highest grade, judge and file, where one judge says two things in one file."""
+        key, judge, file, lowest, highest = self.grouped()
+        odd = np.flatnonzero(lowest < highest)
+        columns = (key[odd], lowest[odd], highest[odd], judge[odd], file[odd])
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@dataclass(frozen=True)
+class Later:
+    """What a later file did: grades added, changed and left as they were; (key, before, after) of some changed."""
+
+    added: int
+    changed: int
+    left: int
+    examples: tuple[tuple[int, float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """grades: of every key. later: one for each file but the first.
+
+    several, disagreed: documents whose grade is made of several judges', and those on which they disagree.
+    """
+
+    grades: Array
+    later: tuple[Later, ...]
+    several: int
+    disagreed: int
+
+
+def graded(units: Units, precedence: str, combine: str | None) -> Graded:
+    """One grade for each document. Raises DisagreeError where judges disagree and `combine` is None."""
+    key, judge, file, grade, _ = units.grouped()
+    now = np.full(units.count, math.nan)
+    later, several, disagreed = [], 0, 0
+    for at in range(int(file.max()) + 1):
+        own = np.unique(key[file == at])
+        before = now.copy()
+        if precedence == TOGETHER:
+            chosen = latest(key, judge, file, at)
+            found, values, several, disagreed = combined(key[chosen], judge[chosen], grade[chosen], combine)
+            now[found] = values
+        else:
+            mine = file == at
+            found, values, more, odd = combined(key[mine], judge[mine], grade[mine], combine)
+            is_new = np.isnan(now[found])
+            now[found] = np.where(is_new, values, CHOSEN[precedence](now[found], values))
+            several, disagreed = several + more, disagreed + odd
+        if at:
+            later.append(told_of(own, before, now))
+    return Graded(now, tuple(later), several, disagreed)
+
+
+def latest(key: Array, judge: Array, file: Array, most: int) -> Array:
+    """The rows of each judge's latest judgment of a document in the files up to one; rows are in this order."""
+    rows = np.flatnonzero(file <= most)
+    pairs = np.stack([key[rows], judge[rows]])
+    is_last = np.append(np.any(pairs[:, 1:] != pairs[:, :-1], axis=0), True)
+    return rows[is_last]
+
+
+def combined(key: Array, judge: Array, grade: Array, combine: str | None) -> tuple[Array, Array, int, int]:
+    """Keys and their grades, and how many of them several judges grade, and grade otherwise; rows by their keys."""
+    found, start, counts = np.unique(key, return_index=True, return_counts=True)
+    values = grade[start].copy()
+    lowest, highest = np.minimum.reduceat(grade, start), np.maximum.reduceat(grade, start)
+    odd = np.flatnonzero(lowest < highest)
+    if len(odd) and combine is None:
+        rows = slice(start[odd[0]], start[odd[0]] + counts[odd[0]])
+        named = list(zip(judge[rows].tolist(), grade[rows].tolist(), strict=True))
+        low, high = (choose(named, key=lambda pair: pair[1]) for choose in (min, max))
+        raise DisagreeError(int(found[odd[0]]), low, high, len(odd))
+    for at in odd.tolist():
+        assert combine is not None
+        values[at] = COMBINED[combine](grade[start[at] : start[at] + counts[at]].tolist())
+    return found, values, int((counts > 1).sum()), len(odd)
+
+
+def told_of(own: Array, before: Array, now: Array) -> Later:
+    """What a file that judges the keys `own` did."""
+    is_new = np.isnan(before[own])
+    changed = own[~is_new & (before[own] != now[own])]
+    examples = tuple((key, float(before[key]), float(now[key])) for key in changed[:MOST_EXAMPLES].tolist())
+    return Later(int(is_new.sum()), len(changed), len(own) - int(is_new.sum()) - len(changed), examples)

@@ -1,0 +1,203 @@
+"""More files of judgments and several judges, by the command, in Python, in a configuration and in kept evaluations."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.api.comparing import evaluate
+from ndcg_ab.config.file import read_config
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.flows import steps
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.history.bundles import read_bundle
+from tests.small_evaluation import calling, no_tracker, plain_page
+
+RUNNER = CliRunner()
+QUERIES = 30
+COLUMNS = "query_id,doc_id,grade,judge,source"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Two systems over 30 queries; whole: the judgments in one file of TREC, which the others are parts of."""
+
+    folder: Path
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    folder = tmp_path_factory.mktemp("more")
+    for name, order in (("old", "abcd"), ("new", "bacd")):
+        lines = [
+            f"q{query:02d} Q0 {doc} {rank} {9 - rank} t\n"
+            for query in range(QUERIES)
+            for rank, doc in enumerate(order if query % 5 else "abcd", start=1)
+        ]
+        (folder / f"{name}.run").write_text("".join(lines))
+    whole = {(f"q{query:02d}", doc): grade for query in range(QUERIES) for doc, grade in (("a", 1), ("b", 2), ("d", 1))}
+    first = {key: 1 if key == ("q07", "b") else grade for key, grade in whole.items() if key[1] != "d"}
+    second = {key: grade for key, grade in whole.items() if key[1] == "d"} | {("q07", "b"): 2, ("q08", "b"): 2}
+    for name, grades in (("whole", whole), ("first", first)):
+        (folder / name).write_text("".join(f"{query} 0 {doc} {grade}\n" for (query, doc), grade in grades.items()))
+    rows = [f"{query},{doc},{grade},ann,clicks" for (query, doc), grade in second.items()]
+    (folder / "second.csv").write_text("\n".join([COLUMNS, *rows]) + "\n")
+    judged = [f"{q},{doc},{grade},{who},pool" for (q, doc), grade in whole.items() for who in ("ann", "bob", "cy")]
+    (folder / "agreed.csv").write_text("\n".join([COLUMNS, *judged]) + "\n")
+    (folder / "odd.csv").write_text("\n".join([COLUMNS, *judged]).replace("q03,b,2,cy", "q03,b,0,cy") + "\n")
+    return Case(folder)
+
+
+def command(case: Case, judgments: str, *options: str) -> list[str]:
+    named = [word for name in ("old", "new") for word in ("--system", f"{name}={case.path(name)}.run")]
+    given = [option.replace("{}", str(case.folder)) for option in options]
+    return ["compare", "--judgments", case.path(judgments), *named, "--metric", "ndcg@3", *given]
+
+
+def content(case: Case, judgments: str, *options: str) -> dict[str, Any]:
+    found = RUNNER.invoke(app, command(case, judgments, "--json", "-", *options))
+    assert found.exit_code == 0, found.output
+    made: dict[str, Any] = json.loads(found.stdout)
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(case: Case) -> dict[str, Any]:
+    return content(case, "whole")
+
+
+def without(made: dict[str, Any], *codes: str) -> dict[str, Any]:
+    return made | {"findings": [row for row in made["findings"] if row["code"] not in codes]}
+
+
+def test_two_files_are_as_one(case: Case, expected: dict[str, Any]) -> None:
+    made = content(case, "first", "--more-judgments", "{}/second.csv")
+    assert without(made, "more_judgments") == expected
+    (told,) = [row for row in made["findings"] if row["code"] == "more_judgments"]
+    assert told["message"] == (
+        "judgments: second.csv: adds 30, changes 1 and leaves 1 of those before it (judgments_precedence = last) (such"
+        " as query 'q07', document 'b': 1 is now 2)"
+    )
+    assert (told["severity"], told["count"]) == ("note", 31)
+    assert content(case, "first", "--more-judgments", "{}/second.csv", "--judgments-precedence", "first") != made
+
+
+def test_judges_who_agree_are_as_one_and_those_who_do_not_need_a_rule(case: Case, expected: dict[str, Any]) -> None:
+    made = content(case, "agreed.csv")
+    assert without(made, "several_judges") == expected
+    made = content(case, "odd.csv", "--combine", "majority")
+    assert without(made, "several_judges") == expected
+    (told,) = [row for row in made["findings"] if row["code"] == "several_judges"]
+    assert told["message"] == (
+        "judgments: 90 documents are judged by several of 3 judges, who disagree on 1: majority counts"
+    )
+    assert content(case, "odd.csv", "--combine", "mean")["comparisons"] != expected["comparisons"]
+
+
+REFUSED = {
+    "no rule": ("odd.csv", (), "where judges disagree, say what counts: --combine majority, median, mean"),
+    "no such rule": ("odd.csv", ("--combine", "most"), "--combine = 'most': must be 'majority', 'median', 'mean'"),
+    "no such precedence": ("first", ("--judgments-precedence", "newest"), "--judgments-precedence = 'newest': must be"),
+    "no such file": ("first", ("--more-judgments", "{}/third.csv"), "/third.csv: there is no such file"),
+    "a file of another kind": ("first", ("--more-judgments", "{}/old.run"), "are judgments and ranking swapped?"),
+    "an input would be overwritten": (
+        "first",
+        ("--more-judgments", "{}/second.csv", "--per-query", "{}/second.csv"),
+        "second.csv: is one of the inputs, and would be overwritten",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_mistakes_are_told_in_a_sentence(mistake: str, case: Case) -> None:
+    judgments, options, said = REFUSED[mistake]
+    ended = RUNNER.invoke(app, command(case, judgments, "--json", "{}/never.json", *options))
+    assert ended.exit_code == 2
+    assert said in ended.output
+    assert "Traceback" not in ended.output and not (case.folder / "never.json").exists()
+
+
+def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
+    runs = {name: case.path(f"{name}.run") for name in ("old", "new")}
+    more = [{"q07": {"b": 2}}, {f"q{query:02d}": {"d": 1} for query in range(QUERIES)}]
+    found = ndcg_ab.compare(case.path("first"), runs, more_judgments=more, metrics="ndcg@3")
+    assert json.loads(found.to_json())["comparisons"] == expected["comparisons"]
+    odd = ndcg_ab.compare(case.path("odd.csv"), runs, combine="median", metrics="ndcg@3")
+    assert json.loads(odd.to_json())["comparisons"] == expected["comparisons"]
+    with pytest.raises(ndcg_ab.InputError, match=r"^more_judgments: goes with rankings, and scores hold none"):
+        ndcg_ab.compare(scores="s.csv", more_judgments=case.path("first"))
+    with pytest.raises(ndcg_ab.InputError, match=r"^more_judgments\[0\]"):
+        ndcg_ab.compare(case.path("first"), runs, more_judgments={"q07": {"b": "two"}})
+
+
+def test_a_page_names_every_file(case: Case) -> None:
+    options = ("--more-judgments", "{}/second.csv", "--report", "{}/page.html")
+    assert RUNNER.invoke(app, command(case, "first", *options)).exit_code == 0
+    page = (case.folder / "page.html").read_text()
+    shown = re.findall(r"<td[^>]*>judgments</td>", page)
+    assert len(shown) == 2 and "second.csv" in page
+
+
+def configured(case: Case, folder: Path, more: str) -> Path:
+    """A configuration in a folder of its own, on one beside the files: paths stay relative to theirs."""
+    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
+    base = {"judgments": "first", "more_judgments": [more], "systems": systems, "metrics": ["ndcg@3"]}
+    (case.folder / "base.yaml").write_text(json.dumps(base))
+    (folder / "own.yaml").write_text(json.dumps({"extends": case.path("base.yaml"), "name": "own", "output": "out"}))
+    return folder / "own.yaml"
+
+
+def test_a_configuration_has_them_too(case: Case, expected: dict[str, Any], tmp_path: Path) -> None:
+    path = configured(case, tmp_path, "second.*")
+    assert json.loads(evaluate(path).to_json())["comparisons"] == expected["comparisons"]
+    content = {
+        "name": "e",
+        "judgments": "j",
+        "more_judgments": [{"table": "t"}],
+        "systems": [{"name": "s", "file": "s"}],
+    }
+    content["engine"] = {"spark": {"remote": "sc://host:15002"}}
+    with pytest.raises(ndcg_ab.InputError, match="more_judgments: are put together on this machine"):
+        evaluate(content)
+
+
+@pytest.mark.slow
+def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
+    case: Case, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    evaluation = read_config(configured(case, tmp_path, "second.csv"))
+    call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
+    told: list[str] = []
+    performed = steps.perform(evaluation, steps.announced(told.append, call))
+    assert len(told) == steps.count_of(evaluation) and "pull judgments second.csv" in told
+    bundle = read_bundle(performed.bundle)
+    assert json.loads(bundle.outcome.to_json())["comparisons"] == expected["comparisons"]
+    assert [(row["kind"], row["name"], row["rows"]) for row in bundle.inputs[:2]] == [
+        ("judgments", "first", 60),
+        ("judgments", "second.csv", 32),
+    ]
+    with DuckDBEngine(performed.bundle / "evaluation.duckdb") as tables:
+        rows = tables.rows("pulled_single_judgment", ("grade", "judge", "source", "file"), where={"query_id": "q07"})
+    assert sorted(rows, key=str) == [
+        (1.0, "ann", "clicks", "second.csv"),
+        (1.0, None, None, "first"),
+        (1.0, None, None, "first"),
+        (2.0, "ann", "clicks", "second.csv"),
+    ]
+    assert steps.perform(evaluation, call).reused
+    changed = evaluation.model_copy(update={"judgments_precedence": "first"})
+    told.clear()
+    again = steps.perform(changed, steps.announced(told.append, call))
+    assert not again.reused and sum("not read again" in line for line in told) == 4
+    swapped = evaluation.model_copy(
+        update={"judgments": evaluation.more_judgments[0], "more_judgments": [evaluation.judgments]}
+    )
+    assert not steps.perform(swapped, call).reused, "the order of the files counts"
