@@ -20,6 +20,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
 from ndcg_ab.evaluation.cheap import refuse_uncovered
+from ndcg_ab.evaluation.cheap import score_cheaply as by_cheap
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.outcome import Finding, Outcome
@@ -140,7 +141,7 @@ def score_cheaply(evaluation: Evaluation, folder: Path) -> list[dict[str, Any]]:
     with memory_of(evaluation, folder) as memory:
         rankings = whole_rankings(evaluation, folder, memory)
         read = pipeline.Read(judgments, queries_from(evaluation, folder), rankings, cheap=cheap)
-        scored = pipeline.score_cheaply(evaluation, read)
+        scored = by_cheap(evaluation, read)
     papq.write_table(scored.table, folder / PULLED / CHEAP, compression="zstd")
     found: list[dict[str, Any]] = encode(scored.findings)
     return found

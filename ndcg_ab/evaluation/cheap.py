@@ -6,19 +6,19 @@ They decide nothing: verdicts, decisions and gates stay those of the careful jud
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.settings import Slices
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import grouped, paired_columns
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import PRIMARY, queries_text
+from ndcg_ab.evaluation.rescoring import Loaded, loaded
 from ndcg_ab.evaluation.sampling import sampling_of
+from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
 from ndcg_core.statistics.comparison import Column, Comparison
@@ -63,29 +63,19 @@ class Cheap:
     findings: tuple[Finding, ...]
 
 
-def cheap_evaluation(evaluation: Evaluation) -> Evaluation:
-    """The same systems and primary metrics by the cheap judgments, and nothing else of it."""
-    changes: dict[str, Any] = {
-        "judgments": evaluation.cheap_judgments,
-        "more_judgments": [],
-        "cheap_judgments": None,
-        "secondary_metrics": [],
-        "guardrails": {},
-        "slices": Slices(),
-        "gate": None,
-        "findings": {},
-        "strict": False,
-    }
-    return evaluation.model_copy(update=changes)
-
-
 @contextlib.contextmanager
-def about_cheap() -> Iterator[None]:
-    """An InputError says that it is about the cheap judgments."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"cheap judgments: {error}") from error.__cause__
+def cheaply(evaluation: Evaluation, read: Read) -> Iterator[Loaded]:
+    """The same rankings beside the cheap judgments, in an engine of their own."""
+    assert read.cheap is not None
+    with loaded(evaluation, read, read.cheap, "cheap judgments", evaluation.cheap_judgments) as found:
+        yield found
+
+
+def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
+    """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
+    with cheaply(evaluation, read) as found:
+        found.score()
+        return Cheap(cheap_table(found.engine, found.evaluation), cheap_findings(found.findings))
 
 
 def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:

@@ -4,29 +4,19 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.operation import Resources
-from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.engines import Engine
 from ndcg_ab.evaluation.bounds import with_bounds
-from ndcg_ab.evaluation.cheap import (
-    Cheap,
-    about_cheap,
-    cheap_evaluation,
-    cheap_findings,
-    cheap_table,
-    refuse_uncovered,
-    with_cheap,
-)
+from ndcg_ab.evaluation.cheap import cheap_findings, cheaply, refuse_uncovered, score_cheaply, with_cheap
 from ndcg_ab.evaluation.cluster_checks import check_clusters
-from ndcg_ab.evaluation.data_checks import check, check_queries, check_scored, refuse_missing_gains
+from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
-from ndcg_ab.evaluation.loading import load
-from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere, of_ours
+from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
@@ -34,50 +24,24 @@ from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
 from ndcg_ab.evaluation.sampling import sampling_of
 from ndcg_ab.evaluation.score_checks import check_coverage
+from ndcg_ab.evaluation.scoring import Read as Read
+from ndcg_ab.evaluation.scoring import load_and_check as load_and_check
+from ndcg_ab.evaluation.scoring import opened as opened
+from ndcg_ab.evaluation.scoring import score as score
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
-from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_judgments, pull_queries
-from ndcg_ab.sources.cluster import cluster_of
 from ndcg_ab.sources.scores import PULLED
 from ndcg_ab.sources.spilled import Keep, keep_in
-from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
 Say = Callable[[str], None]
 SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
 
 
-class Read(NamedTuple):
-    """The inputs of an evaluation as they were read.
-
-    judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
-    cheap: the cheap judgments; None where there are none.
-    """
-
-    judgments: Pulled | None
-    queries: Queries
-    rankings: dict[str, Pulled]
-    scores: tuple[Pulled, ...] = ()
-    cheap: Pulled | None = None
-
-
 WhenRead = Callable[[Read], None]
-
-
-def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
-    """The engine that an evaluation asks for, with what it may use.
-
-    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation.
-    """
-    if evaluation is None:
-        given = resources or Resources()
-        return open_engine(path, given.threads, given.memory_limit, given.spill)
-    given, spark = evaluation.resources, evaluation.engine.spark
-    cluster = cluster_of(spark, evaluation.directory) if spark else None
-    return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
 
 
 def run_pipeline(
@@ -166,7 +130,7 @@ def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, 
         refuse_uncovered(judgments, cheap)
     queries = pull_queries(evaluation)
     wanted = None
-    if not whole and cheap is None:  # they would be reduced to what the careful judgments look at
+    if not whole and cheap is None and judgments.singles is None:  # else other judgments look at other parts of them
         wanted = wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
     rankings = {}
     for place, system in enumerate(evaluation.systems):
@@ -200,48 +164,9 @@ def pull_system(
     )
 
 
-def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
-    """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
-    alike = cheap_evaluation(evaluation)
-    with about_cheap(), opened(alike) as engine:
-        findings = check_cheaply(engine, alike, read)
-        score(engine, alike.metric_list, summed_up=False)
-        verify(engine, alike.metric_list)
-        return Cheap(cheap_table(engine, alike), findings)
-
-
-def check_cheaply(engine: Engine, alike: Evaluation, read: Read) -> tuple[Finding, ...]:
-    """The tables of the cheap judgments, and what the data check noticed about these; alike: `cheap_evaluation`."""
-    return cheap_findings(load_and_check(engine, read._replace(judgments=read.cheap, cheap=None), alike))
-
-
-def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
-    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
-    assert read.judgments is not None
-    rankings = read.rankings
-    load(engine, read.judgments, read.queries, rankings, evaluation)
-    try:
-        return check(engine, read.judgments, rankings, evaluation)
-    except WholeNeededError:
-        rankings = {name: each.whole() for name, each in rankings.items()}
-        load(engine, read.judgments, read.queries, rankings, evaluation)
-        return check(engine, read.judgments, rankings, evaluation)
-
-
 def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
     """query_id -> {column: value}, where the requests to a source name columns of the queries."""
     return queries.records if getattr(source, "attributes", ()) else {}
-
-
-def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
-    """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
-    refuse_missing_gains(engine, metrics)
-    engine.build("dcg_by_rank", "own_ideal_by_rank")
-    engine.release("graded_doc")
-    engine.build("query_score", *["coverage"] * summed_up)
-    add_measured(engine, measured_elsewhere(metrics))
-    engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
-    engine.build("paired_difference", *["system_summary"] * summed_up)
 
 
 def conclude(
@@ -349,9 +274,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
     if read.cheap is not None:
-        alike = cheap_evaluation(evaluation)
-        with about_cheap(), opened(alike) as other:
-            findings += check_cheaply(other, alike, read)
+        with cheaply(evaluation, read) as other:
+            findings += cheap_findings(other.findings)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
     findings += check_clusters(engine, evaluation)
     refuse_errors(findings, evaluation)

@@ -14,7 +14,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.flows import inputs, pulling, steps
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.report import bundle_files
-from ndcg_ab.sources import JUDGMENT, Pulled
+from ndcg_ab.sources import JUDGMENT, Pulled, judgments
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
 
 FIRST = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -37,6 +37,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return pull(source, *arguments, **options)
 
     monkeypatch.setattr(pulling, "pull", noting)
+    monkeypatch.setattr(judgments, "pull", noting)
     return found
 
 

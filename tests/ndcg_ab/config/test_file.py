@@ -152,7 +152,7 @@ UNKNOWN = {
     "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
     "colour": (
         with_keys(colour="red"),
-        "is unknown (known here: name, judgments, cheap_judgments, queries, documents, systems, baseline",
+        "is unknown (known here: name, judgments, cheap_judgments, more_judgments, judgments_precedence, combine",
     ),
 }
 

@@ -1,0 +1,68 @@
+"""From what was read to scores in the tables of an engine: opened, loaded and checked, scored."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.operation import Resources
+from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.evaluation.data_checks import check, refuse_missing_gains
+from ndcg_ab.evaluation.loading import load
+from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere
+from ndcg_ab.evaluation.outcome import Finding
+from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
+from ndcg_ab.sources import Pulled, Queries
+from ndcg_ab.sources.cluster import cluster_of
+from ndcg_core.measures.metric import Metric
+
+
+class Read(NamedTuple):
+    """The inputs of an evaluation as they were read.
+
+    judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
+    cheap: the cheap judgments; None where there are none.
+    """
+
+    judgments: Pulled | None
+    queries: Queries
+    rankings: dict[str, Pulled]
+    scores: tuple[Pulled, ...] = ()
+    cheap: Pulled | None = None
+
+
+def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
+    """The engine that an evaluation asks for, with what it may use.
+
+    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation.
+    """
+    if evaluation is None:
+        given = resources or Resources()
+        return open_engine(path, given.threads, given.memory_limit, given.spill)
+    given, spark = evaluation.resources, evaluation.engine.spark
+    cluster = cluster_of(spark, evaluation.directory) if spark else None
+    return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
+
+
+def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
+    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
+    assert read.judgments is not None
+    rankings = read.rankings
+    load(engine, read.judgments, read.queries, rankings, evaluation)
+    try:
+        return check(engine, read.judgments, rankings, evaluation)
+    except WholeNeededError:
+        rankings = {name: each.whole() for name, each in rankings.items()}
+        load(engine, read.judgments, read.queries, rankings, evaluation)
+        return check(engine, read.judgments, rankings, evaluation)
+
+
+def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
+    """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
+    refuse_missing_gains(engine, metrics)
+    engine.build("dcg_by_rank", "own_ideal_by_rank")
+    engine.release("graded_doc")
+    engine.build("query_score", *["coverage"] * summed_up)
+    add_measured(engine, measured_elsewhere(metrics))
+    engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
+    engine.build("paired_difference", *["system_summary"] * summed_up)
