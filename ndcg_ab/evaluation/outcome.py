@@ -109,10 +109,34 @@ class SystemSummary:
 
 
 @dataclasses.dataclass(frozen=True)
+class FunctionJudge:
+    """What a function that judges did, and how far it agrees with the judgments of files.
+
+    function: module:function. judged: the documents whose grade is the function's; >= 0. unsaid: those that nobody
+        judged and of which it could not say a grade.
+    compared: documents that files judge, too, drawn from what the systems show, and that it graded; at most 200, 0
+        where there is no file. equal: how many of them it grades as the files do. mean_difference: its grade minus
+        theirs; None where none is compared.
+    cohen_kappa: 1 at best, 0 as by chance; None also without scikit-learn. krippendorff_alpha: likewise, ordinal. Both
+        are None where all grades are the same one.
+    """
+
+    function: str
+    judged: int
+    unsaid: int
+    compared: int
+    equal: int
+    mean_difference: float | None
+    cohen_kappa: float | None
+    krippendorff_alpha: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
+    function_judge: what a function judged; None where none did.
     """
 
     baseline: str
@@ -125,6 +149,7 @@ class Outcome:
     resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+    function_judge: FunctionJudge | None = None
 
     @property
     def is_given(self) -> bool:
@@ -189,6 +214,7 @@ class Outcome:
             "findings": encode(self.findings),
             "gates": encode(self.gates),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
+            "function_judge": encode(self.function_judge),
         }
 
     def to_json(self) -> str:
@@ -208,6 +234,7 @@ class Outcome:
             resamples=content["resamples"],
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+            function_judge=decode(FunctionJudge | None, content.get("function_judge")),
         )
 
     @classmethod

@@ -16,9 +16,10 @@ from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.judging import about_judge, judged_by
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
-from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
@@ -32,7 +33,8 @@ from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_judgments, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
+from ndcg_ab.sources.judgments import completed, gathered, pull_files
 from ndcg_ab.sources.scores import PULLED
 from ndcg_ab.sources.spilled import Keep, keep_in
 from ndcg_core.statistics.averages import mean, median, weighted_mean
@@ -67,6 +69,9 @@ def run_pipeline(
         when_read(read)
 
     findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
+    if kept[0].by_function is not None:
+        judge = about_judge(evaluation, kept[0].files, kept[0].by_function)
+        return conclude(engine, evaluation, findings, parity_queries, judge=judge)
     if kept[0].cheap is None:
         return conclude(engine, evaluation, findings, parity_queries)
     say("scoring by the cheap judgments")
@@ -118,29 +123,36 @@ def score_all(
 
 
 def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, whole: bool = True) -> Read:
-    """Judgments, queries and every system's ranking, in that order.
+    """Judgments, queries and every system's ranking, in that order; where a function judges, what it says comes last.
 
     memory: what may be used; where it has a limit, rankings go to its folder as they are read.  whole: every row of the
     rankings, whatever the metrics look at.
     """
     say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
-    judgments = pull_judgments(evaluation)
+    files = pull_files(evaluation)
+    judge = evaluation.judge
+    judgments = None if judge else gathered(files, evaluation)
     cheap = pull_cheap(evaluation)
-    if cheap is not None:
+    if cheap is not None and judgments is not None:
         refuse_uncovered(judgments, cheap)
     queries = pull_queries(evaluation)
     wanted = None
-    if not whole and cheap is None and judgments.singles is None:  # else other judgments look at other parts of them
+    has_one_set = cheap is None and judgments is not None and judgments.singles is None
+    if judgments and has_one_set and not whole:  # else other judgments look at other parts of them
         wanted = wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
     rankings = {}
     for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
         keep = keep_in(memory, f"ranking{place}.parquet")
         found = pull_system(evaluation, system.source, queries, wanted, keep)
-        if found.reduced and not holds_enough(found, judgments):
+        if found.reduced and judgments is not None and not holds_enough(found, judgments):
             found = pull_system(evaluation, system.source, queries, None, keep)
         rankings[system.name] = found
-    return Read(judgments, queries, rankings, cheap=cheap)
+    if judge is None:
+        return Read(judgments, queries, rankings, cheap=cheap)
+    by_function, _ = judged_by(judge, evaluation, files, queries, rankings, say)
+    judgments = completed(files, by_function, evaluation)
+    return Read(judgments, queries, rankings, files=tuple(files), by_function=by_function)
 
 
 def pull_cheap(evaluation: Evaluation) -> Pulled | None:
@@ -175,10 +187,13 @@ def conclude(
     findings: Sequence[Finding],
     parity_queries: int | None,
     cheap: pa.Table | None = None,
+    *,
+    judge: FunctionJudge | None = None,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
+    judge: what a function judged.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -211,6 +226,7 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
+        function_judge=judge,
     )
 
 
