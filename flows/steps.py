@@ -23,6 +23,8 @@ from ndcg_ab.evaluation.cheap import refuse_uncovered
 from ndcg_ab.evaluation.cheap import score_cheaply as by_cheap
 from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.evaluation.judge_records import Judges
+from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.judging import about_judge
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.parity import verify
@@ -159,16 +161,27 @@ def test_differences(
     path = folder / PULLED / CHEAP
     cheap = papq.read_table(path) if path.exists() else None
     said = said_from(evaluation, folder)
-    judge = about_judge(evaluation, files_from(evaluation, folder), said) if said else None
+    function = about_judge(evaluation, files_from(evaluation, folder), said) if said else None
+    judges = None if evaluation.scores else judges_of(evaluation, folder)
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
-        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judge=judge)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judges, function)
         since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
         write_text(folder / SINCE_LAST, json.dumps(encode(since)))
         gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))
         outcome = dataclasses.replace(outcome, gates=gates)
         write_text(folder / OUTCOME, outcome.to_json())
         return pipeline.extremes(engine)
+
+
+def judges_of(evaluation: Evaluation, folder: Path) -> Judges | None:
+    """What several judges say, in tables that are not kept; None where there are not several."""
+    judgments = judgments_from(evaluation, folder)
+    if judgments.singles is None:
+        return None
+    with memory_of(evaluation, folder) as memory:
+        rankings = whole_rankings(evaluation, folder, memory)
+        return what_judges_say(evaluation, pipeline.Read(judgments, queries_from(evaluation, folder), rankings))
 
 
 def keep(evaluation: Evaluation, folder: Path, inputs: Inputs, extremes: list[dict[str, Any]]) -> Path:

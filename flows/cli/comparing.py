@@ -210,6 +210,7 @@ def explain(
     system: SystemFiles,
     query: Annotated[str, typer.Option(metavar="QUERY_ID", help="The query to explain.")],
     metric: MetricNames = None,
+    combine: Combine = None,
     judgments_format: JudgmentsFormat = None,
     format: RankingsFormat = None,  # noqa: A002
     judgments_columns: JudgmentsColumns = None,
@@ -218,13 +219,13 @@ def explain(
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.from_options import Files, evaluation_of
+        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
-        evaluation = evaluation_of(files, None, metric, {})
+        evaluation = evaluation_of(files, None, metric, {}, plan=Plan(combine=combine))
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         show(print_explained, explained, query)
@@ -234,6 +235,7 @@ def sensitivity(
     judgments: JudgmentsFile,
     system: SystemFiles,
     baseline: BaselineName = None,
+    combine: Combine = None,
     gain: Annotated[list[str] | None, typer.Option(metavar="GAIN", help="Gains to try. (default three)")] = None,
     discount: Annotated[list[str] | None, typer.Option(metavar="DISCOUNT", help="Discounts. (default four)")] = None,
     ideal: Annotated[list[str] | None, typer.Option(metavar="IDEAL", help="Ideals. (default global, local)")] = None,
@@ -259,7 +261,7 @@ def sensitivity(
         spare_imports()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
-        from ndcg_ab.config.from_options import Files, evaluation_of
+        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.config.room import Room
         from ndcg_ab.evaluation.pipeline import opened
         from ndcg_ab.studies.sensitivity import (
@@ -281,7 +283,7 @@ def sensitivity(
         metrics = [each.name for each in tried]
         statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
         room = Room(threads, memory_limit, spill)
-        evaluation = evaluation_of(files, baseline, metrics, statistics, room, least_systems=2)
+        evaluation = evaluation_of(files, baseline, metrics, statistics, room, Plan(combine=combine), least_systems=2)
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data, place_of
@@ -61,6 +62,7 @@ def explain(
     query: object,
     ranking: Data | None = None,
     metrics: str | Metric | Sequence[str | Metric] = ("ndcg@10",),
+    combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = None,
     columns: Mapping[str, str] | None = None,
     format: FileFormat | None = None,  # noqa: A002
     judgments_columns: Mapping[str, str] | None = None,
@@ -68,7 +70,7 @@ def explain(
 ) -> ExplainResult:
     """One query's value place by place; with several metrics, which choice moves the number.  As `ndcg-ab explain`.
 
-    judgments, systems, columns, format and their like: as for `compare`.  ranking: a single system without a name.
+    judgments, systems, combine, columns and their like: as for `compare`.  ranking: a single system without a name.
     query: its id.  metrics: the steps lead from the first to each other one.
     Raises InputError (argument, row or key, value, rule), ParityError.
     """
@@ -76,7 +78,7 @@ def explain(
         given = "neither is given" if ranking is None else "both are given"
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
     arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
-    arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format}
+    arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
     evaluation = of_one(ranking, arguments) if ranking is not None else evaluation_of(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], unboxed(query), "query"))
     with as_arguments(), open_engine() as engine:

@@ -5,13 +5,12 @@ known, and SAMPLED of those that files judge.  A grade of a file always counts; 
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.agreement import coefficients
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import MOST_GRADED_DEPTH, JudgeSource
 from ndcg_ab.errors import InputError
@@ -26,6 +25,7 @@ from ndcg_ab.sources.documents import documents_of, over
 from ndcg_ab.sources.judgments import KEY, gathered, layout_in
 from ndcg_ab.sources.known_grades import Say
 from ndcg_ab.sources.schema import Layout
+from ndcg_core.statistics.agreement import cohen_kappa, krippendorff_alpha
 
 SAMPLED = 200  # documents that files judge, and the function is asked about, too
 UNSAID = "unsaid_grade"
@@ -134,14 +134,14 @@ def about_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pu
     theirs = grades_in(files, evaluation)
     ours = grades_in([by_function], evaluation)
     both = [(grade, ours[key]) for key, grade in theirs.items() if key in ours]
-    found = coefficients(Counter(both))
+    first, second = [grade for grade, _ in both], [grade for _, grade in both]
     return FunctionJudge(
         function=evaluation.judge.origin,
         judged=len(ours) - len(both),
         unsaid=sum(remark.count for remark in by_function.remarks if remark.code == UNSAID),
         compared=len(both),
-        equal=sum(first == second for first, second in both),
-        mean_difference=sum(second - first for first, second in both) / len(both) if both else None,
-        cohen_kappa=found.kappa,
-        krippendorff_alpha=found.alpha,
+        equal=sum(one == other for one, other in both),
+        mean_difference=fmean(other - one for one, other in both) if both else None,
+        cohen_kappa=cohen_kappa(first, second),
+        krippendorff_alpha=krippendorff_alpha([*range(len(both))] * 2, first + second) if both else None,
     )

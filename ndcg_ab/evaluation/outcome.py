@@ -11,6 +11,7 @@ from typing import Any
 
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
+from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
@@ -117,8 +118,8 @@ class FunctionJudge:
     compared: documents that files judge, too, drawn from what the systems show, and that it graded; at most 200, 0
         where there is no file. equal: how many of them it grades as the files do. mean_difference: its grade minus
         theirs; None where none is compared.
-    cohen_kappa: 1 at best, 0 as by chance; None also without scikit-learn. krippendorff_alpha: likewise, ordinal. Both
-        are None where all grades are the same one.
+    cohen_kappa: 1 at best, 0 as by chance. krippendorff_alpha: likewise, ordinal. Both are None where all grades are
+        the same one, or none is compared.
     """
 
     function: str
@@ -136,7 +137,8 @@ class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
-    function_judge: what a function judged; None where none did.
+    judges: what several judges say; None where there are not several. function_judge: what a function judged; None
+        where none did.
     """
 
     baseline: str
@@ -149,6 +151,7 @@ class Outcome:
     resamples: int
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
+    judges: Judges | None = None
     function_judge: FunctionJudge | None = None
 
     @property
@@ -213,8 +216,9 @@ class Outcome:
             "comparisons": encode(self.comparisons),
             "findings": encode(self.findings),
             "gates": encode(self.gates),
-            "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
+            "judges": encode(self.judges),
             "function_judge": encode(self.function_judge),
+            "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
     def to_json(self) -> str:
@@ -235,6 +239,7 @@ class Outcome:
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
             function_judge=decode(FunctionJudge | None, content.get("function_judge")),
+            judges=decode(Judges, content.get("judges")),
         )
 
     @classmethod

@@ -16,6 +16,8 @@ from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.judge_records import Judges
+from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.judging import about_judge, judged_by
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
@@ -69,14 +71,17 @@ def run_pipeline(
         when_read(read)
 
     findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
-    if kept[0].by_function is not None:
-        judge = about_judge(evaluation, kept[0].files, kept[0].by_function)
-        return conclude(engine, evaluation, findings, parity_queries, judge=judge)
+    said = kept[0].by_function
+    function = about_judge(evaluation, kept[0].files, said) if said else None
+    judges = None
+    if kept[0].judgments and kept[0].judgments.singles is not None:
+        say("scoring by each judge")
+        judges = what_judges_say(evaluation, kept[0])
     if kept[0].cheap is None:
-        return conclude(engine, evaluation, findings, parity_queries)
+        return conclude(engine, evaluation, findings, parity_queries, None, judges, function)
     say("scoring by the cheap judgments")
     cheap = score_cheaply(evaluation, kept[0])
-    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table)
+    return conclude(engine, evaluation, [*findings, *cheap.findings], parity_queries, cheap.table, judges)
 
 
 def take_scores(
@@ -187,13 +192,13 @@ def conclude(
     findings: Sequence[Finding],
     parity_queries: int | None,
     cheap: pa.Table | None = None,
-    *,
-    judge: FunctionJudge | None = None,
+    judges: Judges | None = None,
+    function: FunctionJudge | None = None,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
     parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
-    judge: what a function judged.
+    judges: what several judges say. function: what a function judged.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -226,7 +231,8 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
-        function_judge=judge,
+        function_judge=function,
+        judges=judges,
     )
 
 

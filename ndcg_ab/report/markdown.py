@@ -8,6 +8,7 @@ from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
 from ndcg_ab.report.decided import worded
 from ndcg_ab.report.escaping import escaped
+from ndcg_ab.report.judges import judges_line
 from ndcg_ab.report.text import (
     comparison_text,
     interval,
@@ -96,7 +97,9 @@ def answer_lines(outcome: Outcome) -> list[str]:
 
 
 def finding_items(outcome: Outcome) -> list[str]:
-    return [f"- {line.severity}: {escaped(line.text)}" for line in finding_lines(outcome)]
+    told = judges_line(outcome)
+    found = [f"- {line.severity}: {escaped(line.text)}" for line in finding_lines(outcome)]
+    return [*([f"- warning: {escaped(told)}"] if told else []), *found]
 
 
 def slice_lines(outcome: Outcome) -> list[str]:

@@ -10,6 +10,7 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.grid import Grid, Row, lines_of
+from ndcg_ab.report.judges import print_judges
 from ndcg_ab.report.text import (
     change,
     clustered_text,
@@ -89,6 +90,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
         print_metric(console, outcome, metric)
     print_slices(console, outcome)
     print_pairs(console, outcome)
+    print_judges(console, outcome)
     if outcome.comparisons:
         for family in dict.fromkeys(row.family for row in outcome.comparisons):
             dim(console, family_text(outcome, family))

@@ -25,6 +25,7 @@ from ndcg_ab.report.answer import (
 )
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.judges import judges_line
 from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import print_since
 from ndcg_ab.report.strips import scale_of, strip
@@ -74,7 +75,9 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     lines = [(found.severity, found.text) for found in finding_lines(outcome)]
-    lines += [("warning", text) for text in few_of_weight(outcome)] + [("note", text) for text in notes(outcome)]
+    lines += [("warning", text) for text in few_of_weight(outcome)]
+    lines += [("warning", text) for text in [judges_line(outcome)] if text]
+    lines += [("note", text) for text in notes(outcome)]
     if lines:
         console.print()
     for severity, text in lines:

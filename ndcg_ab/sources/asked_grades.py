@@ -4,8 +4,8 @@
 
 None says that it cannot tell.  What it returned for the same content is not asked again (`known_grades`): for the
 source of its module, its name and arguments, the query and the document.  A function in memory that no module has under
-its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError that
-the function raises may pass: the flow tries again, and asks what is not known yet.
+its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError
+that the function raises may pass: the flow tries again, and asks what is not known yet.
 """
 
 import contextlib

@@ -133,6 +133,14 @@ def latest(key: Array, judge: Array, file: Array, most: int) -> Array:
     return rows[is_last]
 
 
+def deciding(key: Array, file: Array, count: int, *, last: bool) -> Array:
+    """The rows of the last (or the first) file that judges each document; count: of documents."""
+    signed = file if last else -file
+    best = np.full(count, signed.min())
+    np.maximum.at(best, key, signed)
+    return np.flatnonzero(signed == best[key])
+
+
 def combined(key: Array, judge: Array, grade: Array, combine: str | None) -> tuple[Array, Array, int, int]:
     """Keys and their grades, and how many of them several judges grade, and grade otherwise; rows by their keys."""
     found, start, counts = np.unique(key, return_index=True, return_counts=True)

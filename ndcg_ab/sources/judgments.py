@@ -5,6 +5,7 @@ the judgment came from, in which file it stands) travels beside it as `Pulled.si
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from ndcg_ab.config.sources import Source as Described
 from ndcg_ab.config.sources import SparkSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
-from ndcg_ab.sources.grades import DisagreeError, Graded, Units, graded
+from ndcg_ab.sources.grades import DisagreeError, Graded, Units, deciding, graded, latest
 from ndcg_ab.sources.noticed import MOST_EXAMPLES
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
@@ -178,6 +179,40 @@ def units_of(singles: pa.Table, names: Sequence[str]) -> tuple[Units, pa.Table]:
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
     judge = pc.index_in(told, judges).to_numpy()
     return Units(place[key], judge, files, grades, tuple(judges.to_pylist()), keys.num_rows), keys
+
+
+@dataclass(frozen=True, eq=False)
+class ByJudge:
+    """The latest judgment of each document by each judge.
+
+    judges: their names, empty for none.  keys: query_id, doc_id of each document.  key, judge, grade: of each judgment
+    the places of its document and its judge, and what it says.
+    """
+
+    judges: tuple[str, ...]
+    keys: pa.Table
+    key: Any
+    judge: Any
+    grade: Any
+
+    def of(self, name: str) -> pa.Table:
+        """The judgments of one judge, in the columns of `JUDGMENT`."""
+        mine = self.judge == self.judges.index(name)
+        table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
+        return table.cast(JUDGMENT.schema)
+
+
+def by_judge(singles: pa.Table, precedence: str) -> ByJudge:
+    """What each judge says, of `Pulled.singles`; not what a file says that another one corrects."""
+    names = pc.unique(singles["file"]).to_pylist()
+    units, keys = units_of(singles, names)
+    key, judge, file, grade, _ = units.grouped()
+    rows = latest(key, judge, file, len(names))
+    if precedence in ("last", "first"):
+        rows = deciding(key, file, units.count, last=precedence == "last")
+    told = np.unique(judge[rows])
+    judges = tuple(units.judges[place] for place in told.tolist())
+    return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
 
 
 def codes(column: pa.ChunkedArray) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.agreement import coefficients
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError, needs
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import SCHEMA, encode
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.sources import JUDGMENT, Pulled, pull
+from ndcg_core.statistics.agreement import ordinal_alpha
 from ndcg_core.statistics.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
@@ -168,7 +168,7 @@ def agreement_of(first: Pulled, second: Pulled) -> Agreement:
         (pairs - higher - lower) / pairs,
         higher / pairs,
         lower / pairs,
-        *coefficients({(cell.first, cell.second): cell.count for cell in cells}),
+        *coefficients(cells),
         tuple(cells),
     )
 
@@ -193,6 +193,26 @@ def single_grades(judgments: Pulled) -> pa.Table:
 def example(table: pa.Table) -> str:
     row = table.slice(0, 1).to_pylist()[0]
     return f"document {row['doc_id']!r} of query {row['query_id']!r}"
+
+
+def coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
+    """Cohen's kappa, plain and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
+    from sklearn.metrics import cohen_kappa_score
+
+    levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
+    if len(levels) == 1:
+        return None, None, None, None
+    first, second = (
+        [levels.index(grade) for grade in column] for column in zip(*((c.first, c.second) for c in cells), strict=True)
+    )
+    counts = [cell.count for cell in cells]
+    kappas = [
+        float(cohen_kappa_score(first, second, labels=range(len(levels)), weights=weights, sample_weight=counts))
+        for weights in (None, "linear", "quadratic")
+    ]
+    confusion = np.zeros((len(levels), len(levels)))
+    confusion[first, second] = counts
+    return kappas[0], kappas[1], kappas[2], ordinal_alpha(confusion + confusion.T)
 
 
 def orders_of(first: Outcome, second: Outcome) -> list[Order]:

@@ -30,6 +30,7 @@ from ndcg_ab.report.page.block import NOTHING, fitting_block
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
+from ndcg_ab.report.page.judges import words_of_judges
 from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import since_told
 from ndcg_ab.report.text import (
@@ -88,6 +89,7 @@ def rendered(data: PageData) -> str:
         "documents": documents_text(data),
         "gates": data.about.get("gates") or data.outcome.gates,
         **words_of(data.outcome),
+        **words_of_judges(data.outcome),
         **words_since(data.about),
         "nights_lines": list(nights_lines(data.over_nights)),
         "configuration": configuration(data.about),

@@ -75,12 +75,13 @@ def expected(case: Case) -> dict[str, Any]:
 
 
 def without(made: dict[str, Any], *codes: str) -> dict[str, Any]:
-    return made | {"findings": [row for row in made["findings"] if row["code"] not in codes]}
+    """Without what tells of several files and judges alone."""
+    return made | {"judges": None, "findings": [row for row in made["findings"] if row["code"] not in codes]}
 
 
 def test_two_files_are_as_one(case: Case, expected: dict[str, Any]) -> None:
     made = content(case, "first", "--more-judgments", "{}/second.csv")
-    assert without(made, "more_judgments") == expected
+    assert made["judges"] is None and without(made, "more_judgments") == expected
     (told,) = [row for row in made["findings"] if row["code"] == "more_judgments"]
     assert told["message"] == (
         "judgments: second.csv: adds 30, changes 1 and leaves 1 of those before it (judgments_precedence = last) (such"
@@ -136,6 +137,18 @@ def test_the_same_in_python(case: Case, expected: dict[str, Any]) -> None:
         ndcg_ab.compare(scores="s.csv", more_judgments=case.path("first"))
     with pytest.raises(ndcg_ab.InputError, match=r"^more_judgments\[0\]"):
         ndcg_ab.compare(case.path("first"), runs, more_judgments={"q07": {"b": "two"}})
+
+
+def test_explain_and_sensitivity_take_the_rule_too(case: Case) -> None:
+    systems = [word for name in ("old", "new") for word in ("--system", f"{name}={case.path(name)}.run")]
+    given = ["--judgments", case.path("odd.csv"), *systems, "--combine", "lowest"]
+    explained = RUNNER.invoke(app, ["explain", *given, "--query", "q03"])
+    assert explained.exit_code == 0, explained.output
+    few = ["--gain", "linear", "--discount", "log2", "--ideal", "global", "--cutoff", "3", "--resamples", "200"]
+    assert RUNNER.invoke(app, ["sensitivity", *given, *few]).exit_code == 0
+    runs = {"ranking": case.path("new.run"), "query": "q03"}
+    lowest, highest = (ndcg_ab.explain(case.path("odd.csv"), **runs, combine=rule) for rule in ("lowest", "highest"))
+    assert lowest.value() < highest.value()
 
 
 def test_a_page_names_every_file(case: Case) -> None:
@@ -201,3 +214,8 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
         update={"judgments": evaluation.more_judgments[0], "more_judgments": [evaluation.judgments]}
     )
     assert not steps.perform(swapped, call).reused, "the order of the files counts"
+    odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]
+    judged = evaluation.model_copy(update={"judgments": odd, "more_judgments": [], "combine": "majority"})
+    kept = read_bundle(steps.perform(judged, call).bundle).outcome
+    assert kept.judges is not None
+    assert json.loads(kept.to_json())["judges"] == json.loads(evaluate(judged).to_json())["judges"]

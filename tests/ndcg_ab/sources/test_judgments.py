@@ -10,6 +10,7 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, Pulled, pull, pull_judgments
+from ndcg_ab.sources.judgments import by_judge
 
 PLAIN = "query_id,doc_id,grade\n"
 JUDGED = "query_id,doc_id,grade,judge\n"
@@ -171,3 +172,27 @@ def test_names_of_one_file_in_two_folders_differ(tmp_path: Path) -> None:
     found = pull_judgments(evaluation_of(tmp_path, PLAIN + "q,d,1\n", more_judgments="more/a.csv"))
     assert found.singles is not None and found.singles["file"].to_pylist() == ["a.csv 1", "a.csv 2"]
     assert found.place_of("q", "d") == f"{tmp_path}/a.csv, line 2 and {tmp_path}/more/a.csv, line 2"
+
+
+@pytest.mark.parametrize(
+    ("precedence", "expected"),
+    [
+        ("last", {"ann": {"d": 3.0, "e": 1.0}}),
+        ("first", {"ann": {"d": 0.0, "e": 1.0}, "bob": {"d": 1.0}}),
+        ("together", {"ann": {"d": 3.0, "e": 1.0}, "bob": {"d": 1.0}}),
+        ("highest", {"ann": {"d": 3.0, "e": 1.0}, "bob": {"d": 1.0}}),
+    ],
+)
+def test_what_each_judge_says_is_what_counts(
+    tmp_path: Path, precedence: str, expected: dict[str, dict[str, float]]
+) -> None:
+    texts = (JUDGED + "q,d,0,ann\nq,d,1,bob\nq,e,1,ann\n", JUDGED + "q,d,3,ann\n")
+    found = pull_judgments(evaluation_of(tmp_path, *texts, judgments_precedence=precedence, combine="mean"))
+    assert found.singles is not None
+    judged = by_judge(found.singles, precedence)
+    tables = {name: judged.of(name) for name in judged.judges}
+    grades_of = {
+        name: dict(zip(table["doc_id"].to_pylist(), table["grade"].to_pylist(), strict=True))
+        for name, table in tables.items()
+    }
+    assert grades_of == expected
