@@ -87,9 +87,7 @@ def completed(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: E
         rows = rows.join(judged, KEY, join_type="left anti")
     rest = by_function.table.take(rows["row"].sort()) if parts else by_function.table
     if not parts and not rest.num_rows:
-        raise InputError(
-            f"python = {by_function.origin!r}: it could not say the grade of any document: nothing to go by"
-        )
+        raise InputError(f"python = {by_function.origin!r}: it could say the grade of no document that systems return")
     filling = [Pulled(rest, by_function.layout, by_function.source)] if rest.num_rows else []
     return gathered([*parts, *filling], evaluation)
 
