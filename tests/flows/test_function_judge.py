@@ -1,6 +1,7 @@
 """A function judges: in Python, from a configuration, in kept evaluations; what is asked once, refused and told."""
 
 import dataclasses
+import functools
 import json
 import sqlite3
 import threading
@@ -8,11 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import ndcg_ab
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.schema import json_schema
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import read_bundle
@@ -59,6 +62,16 @@ def compared(judge: Any, **arguments: Any) -> Any:
     return ndcg_ab.compare(judge, SYSTEMS, **given)
 
 
+@functools.cache
+def expected_of(text: str) -> Any:
+    return content(compared(json.loads(text)))["comparisons"]
+
+
+def means_of(grades: dict[str, dict[str, int]]) -> Any:
+    """The comparisons by a file of these grades, computed once."""
+    return expected_of(json.dumps(grades))
+
+
 def content(result: Any) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(result.to_json())
     return found
@@ -85,13 +98,13 @@ def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str,
     assert sorted(asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
 
 
-@pytest.mark.parametrize("precedence", ["last", "first", "highest", "lowest", "together"])
+@pytest.mark.parametrize("precedence", ["last", "highest", "together"])
 def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     """The function grades a with 2 and c with 0, the file the other way round; of q19 it has the function's alone."""
     people = {query: {"a": 0, "c": 2, "b": 1} for query in list(QUERIES)[:19]}
     whole = {query: people.get(query, {"a": 2, "b": 1, "c": 0}) | {"d": 1} for query in QUERIES}
     found = compared(people, more_judgments=known, judgments_precedence=precedence)
-    assert content(found)["comparisons"] == content(compared(whole))["comparisons"]
+    assert content(found)["comparisons"] == means_of(whole)
     told = content(found)["function_judge"]
     assert (told["judged"], told["unsaid"]) == (19 + 4, 0)
     assert (told["compared"], told["equal"], told["mean_difference"]) == (57, 19, 0)
@@ -177,11 +190,19 @@ def performed(evaluation: Evaluation, **options: Any) -> steps.Performed:
     return steps.perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 
+@pytest.mark.slow
 def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     (tmp_path / "people.qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 0\n" for query in QUERIES))
     body = "{'a': 2, 'b': 1}.get(document.doc_id, 0)"
     evaluation = configured(tmp_path, body, "people.qrels", workers=3, attributes=["kind"])
-    first = performed(evaluation)
+    called: list[str] = []
+
+    def counting(step: steps.Step, *arguments: Any) -> Any:
+        called.append(step.name)
+        return calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)(step, *arguments)
+
+    first = steps.perform(evaluation, counting)
+    assert len(called) == steps.count_of(evaluation) and "judge what the systems return" in called
     bundle = read_bundle(first.bundle)
     told = bundle.outcome.function_judge
     assert told is not None and (told.judged, told.compared, told.equal) == (40, 40, 20)
@@ -209,16 +230,15 @@ def test_a_night_that_fails_keeps_what_was_said_and_asks_the_rest(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("workers", "body", "said"),
     [
-        ("1 / 0", "python = 'own_judge:grade' failed on query 'q00', document 'a': ZeroDivisionError"),
-        ("float('nan')", "query 'q00', document 'a': grade = nan: must be a finite number, or None"),
-        ("'2'", "query 'q00', document 'a': grade = '2': must be a finite number, or None"),
-        ("True", "query 'q00', document 'a': grade = True: must be a finite number, or None"),
+        (1, "1 / 0", "python = 'own_judge:grade' failed on query 'q00', document 'a': ZeroDivisionError"),
+        (4, "float('nan')", "query 'q00', document 'a': grade = nan: must be a finite number, or None"),
+        (1, "'2'", "query 'q00', document 'a': grade = '2': must be a finite number, or None"),
+        (1, "True", "query 'q00', document 'a': grade = True: must be a finite number, or None"),
     ],
 )
-@pytest.mark.parametrize("workers", [1, 4])
-def test_what_it_does_wrong_is_told_in_one_sentence(body: str, said: str, workers: int, tmp_path: Path) -> None:
+def test_what_it_does_wrong_is_told_in_one_sentence(workers: int, body: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         ndcg_ab.evaluate(configured(tmp_path, body, workers=workers))
     told = str(caught.value).replace("document 'b'", "document 'a'").replace("document 'c'", "document 'a'")
@@ -303,7 +323,7 @@ def test_harm_to_what_is_known_is_said_and_costs_answers_alone(harm: Callable[[P
 # ---- what is told
 
 
-def test_the_line_of_its_agreement(tmp_path: Path) -> None:
+def test_the_line_of_its_agreement() -> None:
     people = {query: {"a": 2, "b": 1, "c": 1} for query in QUERIES}
     result = compared(people, more_judgments=known)
     line = function_note(result._outcome)
@@ -311,11 +331,26 @@ def test_the_line_of_its_agreement(tmp_path: Path) -> None:
     assert line.startswith("test_function_judge:known judged 20 documents; it agrees with 40 of 60 grades of files (")
     assert "mean difference -0.3333" in line.replace("−", "-") and "kappa 0.50" in line
     assert f"- note: {escaped(line)}" in finding_items(result._outcome)
-    assert result.report(tmp_path / "page.html").read_text().count("Judges</h2>") == 1
     alone = dataclasses.replace(result._outcome.function_judge, compared=0, unsaid=3)
     assert "could not say the grade of 3; with no grade of a file" in str(
         function_note(dataclasses.replace(result._outcome, function_judge=alone))
     )
+
+
+@pytest.mark.slow
+def test_the_page_tells_it_with_and_without_several_judges(tmp_path: Path) -> None:
+    page = compared(known).report(tmp_path / "page.html").read_text()
+    assert page.count("Judges</h2>") == 1 and "test_function_judge:known judged 80 documents" in page
+    assert "Judges</h2>" not in compared({"q00": {"a": 1}}).report(tmp_path / "plain.html").read_text()
+
+
+def test_the_schema_knows_a_function_that_judges() -> None:
+    place = {"python": "a:b", "arguments": {"key": {"env": "KEY"}}, "workers": 2, "attributes": ["kind"], "depth": 5}
+    described = {"name": "x", "queries": "q.tsv", "systems": [{"name": "old", "file": "old.run"}]}
+    schema = jsonschema.Draft202012Validator(json_schema())
+    assert not list(schema.iter_errors(described | {"judgments": place}))
+    assert not list(schema.iter_errors(described | {"judgments": "a.qrels", "more_judgments": [place]}))
+    assert list(schema.iter_errors(described | {"judgments": place | {"depth": 101}}))
 
 
 def test_the_example_judge(tmp_path: Path) -> None:
