@@ -8,13 +8,19 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-http check test traced lint fuzz kills audit docs pictures benchmark clean
+.PHONY: demo demo-night demo-http check test traced lint fuzz kills audit docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
 	$(BIN)/ndcg-ab run configs/demo.yaml
 
-# The same with a search engine that is asked over HTTP: it is started, filled, asked and ended.
+# A second night after `make demo`: stricter judgments (grade 1 counts nothing), and all-words is another version.
+demo-night: .venv/ready
+	awk 'BEGIN {FS = OFS = "\t"} $$3 == 1 {$$3 = 0} 1' configs/demo_judgments.tsv > .venv/strict_judgments.tsv
+	$(BIN)/ndcg-ab run configs/demo.yaml --set judgments=../.venv/strict_judgments.tsv \
+		--set systems.all-words.arguments.version=name-weighted
+
+# The demo with a search engine that is asked over HTTP: it is started, filled, asked and ended.
 demo-http: .venv/ready
 	$(BIN)/python configs/demo_http.py
 
@@ -70,6 +76,8 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/simulate.py
 	$(BIN)/python benchmarks/simulate_clusters.py
+	$(BIN)/python benchmarks/simulate_labels.py
+	$(BIN)/python benchmarks/label_curve.py
 	$(BIN)/python benchmarks/simulate_words.py
 	$(BIN)/python benchmarks/simulate_nights.py
 

@@ -25,7 +25,7 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources import RANKING, Layout, Pulled, Queries, content, source_of
 from ndcg_ab.sources.base import ReducedPull
 from ndcg_ab.sources.judgments import completed, layout_in
-from ndcg_ab.sources.queries import layout_of
+from ndcg_ab.sources.queries import INTENDED, layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import FEW, Spilled
 from ndcg_ab.visible import visible
@@ -204,8 +204,11 @@ def memory_of(evaluation: Evaluation, folder: Path) -> Memory:
 
 def queries_from(evaluation: Evaluation, folder: Path) -> Queries:
     """The queries as they were pulled; nothing where no file names them."""
+    intended = None
+    if evaluation.intended is not None:
+        intended = pulled_from(folder / PULLED / "intended.parquet", INTENDED, evaluation.intended, evaluation)
     if evaluation.queries is None:
-        return Queries()
+        return Queries(intended=intended)
     path = folder / PULLED / "queries.parquet"
     pulled = pulled_from(path, layout_of(evaluation), evaluation.queries.source, evaluation)
-    return Queries(pulled, tuple(evaluation.slices.by))
+    return Queries(pulled, tuple(evaluation.slices.by), intended)

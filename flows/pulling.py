@@ -95,11 +95,16 @@ def answers_told(found: Mapping[str, Any]) -> str:
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:
-    """One row where a file names the queries, none where none does."""
-    pulled = pull_queries(evaluation).pulled
-    if pulled is None or evaluation.queries is None:
-        return []
-    return [kept(pulled, evaluation.queries.source.shown, "queries", folder / PULLED / "queries.parquet")]
+    """One row where a file names the queries, and one where a file names those that a change was meant for."""
+    queries = pull_queries(evaluation)
+    found = []
+    if queries.pulled is not None and evaluation.queries is not None:
+        path = folder / PULLED / "queries.parquet"
+        found.append(kept(queries.pulled, evaluation.queries.source.shown, "queries", path))
+    if queries.intended is not None and evaluation.intended is not None:
+        path = folder / PULLED / "intended.parquet"
+        found.append(kept(queries.intended, evaluation.intended.shown, "intended", path))
+    return found
 
 
 def pull_ranking(evaluation: Evaluation, name: str, folder: Path, anew: bool = False) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ndcg_ab.api.comparing import compare, evaluate
     from ndcg_ab.api.explaining import ExplainResult, explain
-    from ndcg_ab.api.judging import JudgmentsResult, compare_judgments
+    from ndcg_ab.api.judge_next import JudgeNextResult, judge_next
+    from ndcg_ab.api.judgments import JudgmentsResult, compare_judgments
     from ndcg_ab.api.planning import PowerResult, power
     from ndcg_ab.api.results import CompareResult
     from ndcg_ab.api.warehouse import sql_query
@@ -35,6 +36,7 @@ __all__ = [
     "Evaluation",
     "ExplainResult",
     "InputError",
+    "JudgeNextResult",
     "JudgmentsResult",
     "Metric",
     "MetricError",
@@ -47,6 +49,7 @@ __all__ = [
     "compare_judgments",
     "evaluate",
     "explain",
+    "judge_next",
     "parse",
     "power",
     "sql_query",
@@ -55,7 +58,8 @@ __all__ = [
 _PUBLIC = {
     "ndcg_ab.api.comparing": ("compare", "evaluate"),
     "ndcg_ab.api.explaining": ("ExplainResult", "explain"),
-    "ndcg_ab.api.judging": ("JudgmentsResult", "compare_judgments"),
+    "ndcg_ab.api.judgments": ("JudgmentsResult", "compare_judgments"),
+    "ndcg_ab.api.judge_next": ("JudgeNextResult", "judge_next"),
     "ndcg_ab.api.planning": ("PowerResult", "power"),
     "ndcg_ab.api.results": ("CompareResult",),
     "ndcg_ab.api.warehouse": ("sql_query",),

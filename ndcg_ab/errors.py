@@ -46,7 +46,6 @@ LIBRARIES = {  # what requirements-slim.txt leaves out: import name -> what peop
     "httpx": "httpx",
     "jmespath": "jmespath",
     "pyspark": "PySpark",
-    "sklearn": "scikit-learn",
     "sqlglot": "sqlglot",
 }
 EXTRAS = {  # what brings those that are optional
@@ -55,7 +54,6 @@ EXTRAS = {  # what brings those that are optional
     "httpx": "http",
     "jmespath": "http",
     "pyspark": "spark",
-    "sklearn": "judges",
     "sqlglot": "spark",
 }
 TRACKING, PAGE, PICTURE = ("prefect", "mlflow"), ("altair", "vl_convert"), ("matplotlib",)

@@ -124,6 +124,11 @@ CODES: Mapping[str, Code] = {
         "The file of queries names none of the judged queries, although slices or weights need it.",
         "Spell query ids alike in it and in the judgments.",
     ),
+    "intended_unknown": Code(
+        "warning",
+        "Some of the queries that the change was meant for are not judged (of scores: not scored). They are left out.",
+        "Correct their ids, take them out, or have them judged: what was intended is told without them.",
+    ),
     "unjudged_query": Code(
         "note",
         "A system answers queries that nobody judged. They are not scored.",

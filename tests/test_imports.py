@@ -45,7 +45,6 @@ DOORS = {  # library -> the packages and modules that may import it
     "polars": ("ndcg_ab.api.results",),
     "pyspark": ("ndcg_ab.engines.spark",),
     "pytest": ("ndcg_ab.testing.plugin",),
-    "sklearn": ("ndcg_ab.studies.judgments",),
     "sqlglot": ("ndcg_ab.engines.dialects",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60

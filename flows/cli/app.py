@@ -6,7 +6,7 @@ import typer
 
 from ndcg_ab import __version__
 
-from . import about, comparing, judgments, planning, running, scheduling, starting, writing
+from . import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
 from .ending import Program
 from .mistakes import Command
 from .spared import spare_searches
@@ -40,9 +40,10 @@ def main(
     prepare_streams()
 
 
-for group in (comparing, judgments, planning, writing, running, scheduling, starting, about):
+for group in (comparing, judge_next, judgments, planning, writing, running, scheduling, starting, about):
     for command, example in group.COMMANDS.items():
-        app.command(cls=Command, epilog=f"Example: ndcg-ab {command.__name__} {example}")(command)
+        name = command.__name__.replace("_", "-")
+        app.command(cls=Command, epilog=f"Example: ndcg-ab {name} {example}")(command)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from .options import (
     Exploratory,
     FindingSeverities,
     Guardrails,
+    IntendedFile,
     IntervalMethod,
     JsonFile,
     JudgmentsColumns,
@@ -105,6 +106,7 @@ def compare(
     guardrail: Guardrails = None,
     queries: QueriesFile = None,
     documents: DocumentsFile = None,
+    intended: IntendedFile = None,
     slice_by: SliceAttributes = None,
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
@@ -151,7 +153,9 @@ def compare(
         statistics["clustered"] = False if unclustered else None
         required = require or [] if gate or require else None
         plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
-        plan = dataclasses.replace(plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None)
+        plan = dataclasses.replace(
+            plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None, intended=intended
+        )
         plan = dataclasses.replace(
             plan, more_judgments=more_judgments, judgments_precedence=judgments_precedence, combine=combine
         )

@@ -115,6 +115,10 @@ DocumentsFile = Annotated[
     str | None,
     of_data(metavar="FILE", help="Titles and addresses of documents for the page: doc_id, title, url."),
 ]
+IntendedFile = Annotated[
+    str | None,
+    of_data(metavar="FILE", help="Ids of the queries the change was meant for, tested apart: one a line, or a table."),
+]
 SliceAttributes = Annotated[
     list[str] | None,
     of_metrics(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def inputs_of(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
     named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
-    places = (*named, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
+    places = (*named, evaluation.intended, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
     return [place.file for place in places if place and isinstance(place.file, Path)]
 
 

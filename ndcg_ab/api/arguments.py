@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from ndcg_ab.api.data import place_of
 from ndcg_ab.config.from_options import evaluation_from
 from ndcg_ab.config.model import Evaluation
@@ -14,7 +16,7 @@ from ndcg_ab.sources.tables import is_table, kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
-OPTIONAL = ("queries", "documents")  # sources that need not be given
+OPTIONAL = ("queries", "documents", "intended")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
@@ -48,6 +50,8 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
     held = {}
     for name in OPTIONAL:
         columns = plain.pop(f"{name}_columns", None)
+        if name == "intended" and isinstance(plain.get(name), list | tuple | set | frozenset):
+            plain[name] = table_of_ids(plain[name])
         if plain.get(name) is not None:
             file, held[name] = place_of(name, plain[name])
             plain[name] = {"file": file, "columns": dict(columns or {})}
@@ -71,6 +75,16 @@ def more_places(given: Any, slices: Any) -> list[tuple[Any, Given | None]]:
     """The file of each, and what it was given in memory; one alone may be given without a list."""
     several = given if isinstance(given, list | tuple) else [] if given is None else [given]
     return [judgments_place(f"more_judgments[{at}]", each, slices) for at, each in enumerate(several)]
+
+
+def table_of_ids(ids: Any) -> pa.Table:
+    """Ids of queries in memory as a table."""
+    for query_id in ids:
+        if not isinstance(query_id, str):
+            raise InputError(f"intended: {shown(query_id)}: must be the text of a query id")
+    if not ids:
+        raise InputError("intended: is empty: at least one query id is needed")
+    return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
 def cheap_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Given | None]:

@@ -43,6 +43,7 @@ def compare(
     smallest_effect: float | Mapping[Any, float] | None = None,
     queries: Data | None = None,
     documents: Data | None = None,
+    intended: Data | Sequence[str] | None = None,
     slices: str | Sequence[str] = (),
     smallest_slice: int = 25,
     alpha: float = 0.05,
@@ -85,6 +86,8 @@ def compare(
     metrics (default ndcg@10), secondary_metrics: as "ndcg@10"; the second family is exploratory.  guardrails: metric
         -> how much worse no candidate may be.  smallest_effect: what matters, > 0, of every metric or metric -> it.
     baseline: by default the first system.  all_pairs: every two systems too.
+    intended: ids of the queries that the change was meant for, tested apart: a list of them, or a path or a table with
+        query_id.
     slices: columns of queries to compare by; smallest_slice: >= 6, smaller ones are not tested.  weighted: by the
         queries' weights; by default where they have some.  clustered: test queries of one cluster (a conversation,
         a user) as one; by default where queries have a column `cluster`.  cluster_prefix: or by their ids up to the

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.evaluation import codec
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_ab.report.page.data import PageData, paired_rows
@@ -80,6 +81,11 @@ class CompareResult:
     def decisions(self) -> tuple[Decision, ...]:
         """What to do with each candidate, and why, in the order of the systems."""
         return self._outcome.decisions
+
+    @property
+    def changes(self) -> tuple[Changes, ...]:
+        """What each candidate changed in the first places; empty where rankings are not here, or are very many."""
+        return self._outcome.changes
 
     @property
     def is_clustered(self) -> bool:

@@ -59,6 +59,7 @@ class Plan:
     more_judgments: Sequence[str] | None = None
     judgments_precedence: str | None = None
     combine: str | None = None
+    intended: str | None = None
 
 
 class Option(NamedTuple):
@@ -94,6 +95,7 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--guardrail", "guardrails", "guardrails", parse_margins),
     Option("--queries", "queries", "queries"),
     Option("--documents", "documents", "documents"),
+    Option("--intended", "intended", "intended", near=("intended.file",)),
     Option("--slice", "slices", "slices.by", as_list),
     Option("--smallest-slice", "smallest_slice", "slices.smallest"),
     Option("--smallest-effect", "smallest_effect", "statistics.smallest_effect", parse_smallest_effect),
@@ -138,7 +140,7 @@ def evaluation_of(
         raise InputError(f"--system: {count}; add --system NAME=FILE")
     given = {**vars(files), **vars(plan), **vars(room), **statistics}
     given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
-    given |= {"documents": plan.documents or None}
+    given |= {"documents": plan.documents or None, "intended": plan.intended or None}
     if cluster := given.get("cluster"):
         if given.get("cluster_prefix") is not None:
             raise InputError("--cluster, --cluster-prefix: both name the clusters; take one of the two out")

@@ -21,6 +21,7 @@ FORMS = {  # a key that holds keys and values -> how it is written where {} was 
     "judgments": "FILE, or {{file: FILE}}",
     "cheap_judgments": "FILE, or {{file: FILE}}",
     "queries": "FILE, or {{file: FILE}}",
+    "intended": "FILE, or {{file: FILE}}",
     "documents": "FILE, or {{file: FILE}}",
 }
 

@@ -28,7 +28,7 @@ from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
 
 SET = "--set"
-FILES = ("judgments", "cheap_judgments", "queries", "documents")  # keys whose file may be given alone
+FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # keys whose file may be given alone
 
 
 @dataclasses.dataclass(frozen=True)

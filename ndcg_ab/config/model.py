@@ -52,6 +52,9 @@ class Evaluation(Model):
     documents: FileSource | None = Field(
         None, description="Titles and addresses of documents, for the page; they change no result."
     )
+    intended: FileSource | None = Field(
+        None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
+    )
     systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
     baseline: str | None = Field(None, description="The system that the others are compared with.")
     scores: list[ScoresSource] = Field(
@@ -113,7 +116,7 @@ class Evaluation(Model):
     def _more_alone(cls, value: Any) -> Any:
         return [read_source(each) for each in value] if isinstance(value, list) else [read_source(value)]
 
-    @field_validator("judgments", "cheap_judgments", "queries", "documents", mode="before")
+    @field_validator("judgments", "cheap_judgments", "queries", "documents", "intended", mode="before")
     @classmethod
     def _file_name_alone(cls, value: Any) -> Any:
         return read_source(value)

@@ -47,7 +47,7 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     zone = ZoneInfo(evaluation.schedule.timezone) if evaluation.schedule else UTC
     local = moment.astimezone(zone)
     changes: dict[str, Any] = {}
-    for name in ("judgments", "cheap_judgments", "queries", "documents"):
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         source = getattr(evaluation, name)
         if source is not None:
             changes[name] = settled_place(evaluation, source, local, f"{name}.file")
@@ -93,7 +93,7 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
 
 def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
-    for name in ("judgments", "cheap_judgments", "queries", "documents"):
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         if (source := getattr(evaluation, name)) is not None:
             yield from texts_of(source, (name,))
     for at, place in enumerate(evaluation.more_judgments):

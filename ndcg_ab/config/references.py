@@ -29,6 +29,7 @@ AT_USE = (
         for key in ("database", "storage")
     ),
     "documents.storage",
+    "intended.storage",
     *(f"systems[].http.{key}" for key in REQUEST),
 )
 

@@ -31,7 +31,7 @@ def json_schema() -> Schema:
         named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
         if named and "description" not in key:
             key["description"] = parts[named[0]]["description"]
-    for name in ("judgments", "cheap_judgments", "queries", "documents"):
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
     for name in ("metrics", "secondary_metrics"):
         keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}

@@ -31,10 +31,12 @@ Key = tuple[str, str]  # metric, candidate
 class Known:
     """What the bounds of all comparisons are made of.
 
-    query_ids: all judged queries. judged: their grades. places: (rank rule, system) -> its unjudged results.
+    query_ids: all judged queries, rising. judged: their grades. places: (rank rule, system) -> its unjudged results.
+    doc_ids: what their doc stands for.
     """
 
     query_ids: pa.Array
+    doc_ids: pa.Array
     judged: Judged
     places: dict[tuple[str, str], Places]
 
@@ -159,26 +161,27 @@ def none_of(metric: Metric) -> str:
 
 
 def known_of(engine: Engine) -> Known:
-    counted = engine.read("grade_count", ("query_id", "grade", "documents"))
+    counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
     grades = sorted(pc.unique(counted["grade"]).to_pylist())
     counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
     columns = np.searchsorted(grades, counted["grade"].to_numpy())
     counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
     rows = engine.read("unjudged_place")
-    docs = rows["doc_id"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = rows["doc_id"].combine_chunks().dictionary_encode()
+    docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     ranks = [rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size")]
     every = Places(numbers_of(rows["query_id"], query_ids), docs, *ranks)
     places = {}
     for (rule, system), at in grouped_places(rows, "rank_rule", "system_id"):
         places[rule, system] = Places(*(values[at] for values in every))
-    return Known(query_ids, Judged(tuple(grades), counts), places)
+    return Known(query_ids, encoded.dictionary, Judged(tuple(grades), counts), places)
 
 
-def numbers_of(values: pa.ChunkedArray, among: pa.Array) -> NDArray[np.int64]:
+def numbers_of(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> NDArray[np.int64]:
     """The place of each value; -1 where it is not there."""
     found = pc.fill_null(pc.index_in(values, value_set=among), -1)
-    numbers: NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    numbers: NDArray[np.int64] = np.asarray(found).astype(np.int64)
     return numbers
 
 

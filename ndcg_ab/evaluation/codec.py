@@ -102,6 +102,7 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 # ---- rows of tables
 
 
+@cache
 def columns(record: type) -> dict[str, pa.DataType]:
     """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out.
 
@@ -133,11 +134,14 @@ def inner_name(field: str, name: str) -> str:
 def row(record: Any) -> dict[str, Any]:
     """One record as a row of `columns`."""
     found: dict[str, Any] = {}
+    kind: type = type(record)
+    own = columns(kind)
     for name, value in encode(record).items():
         if isinstance(value, dict):
-            known = columns(type(getattr(record, name)))
+            inside: type = type(getattr(record, name))
+            known = columns(inside)
             found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
-        else:
+        elif name in own:
             found[name] = "; ".join(value) if isinstance(value, list) else value
     return found
 

@@ -13,7 +13,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.phrases import GATE, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.evaluation.phrases import GATE, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_ab.evaluation.sampling import PLAIN, Sampling
 from ndcg_core.statistics.comparison import (
     Column,
@@ -102,10 +102,15 @@ def slices_by(attribute: str) -> str:
 
 
 def compare_columns(
-    columns: Sequence[Column], evaluation: Evaluation, family: str, *, exploratory: bool = False
+    columns: Sequence[Column],
+    evaluation: Evaluation,
+    family: str,
+    *,
+    exploratory: bool = False,
+    least_queries: int | None = None,
 ) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings."""
-    (found,) = compare_apart({family: columns}, evaluation, exploratory=exploratory)
+    """The columns as one family, with the evaluation's settings; least_queries: as of `compare_apart`."""
+    (found,) = compare_apart({family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries)
     return found
 
 
@@ -115,8 +120,12 @@ def compare_apart(
     *,
     exploratory: bool = False,
     resampling: Resampling | None = None,
+    least_queries: int | None = None,
 ) -> list[list[Comparison]]:
-    """Every family by itself, with the evaluation's settings; resampling: in the place of the evaluation's."""
+    """Every family by itself, with the evaluation's settings; resampling: in the place of the evaluation's.
+
+    least_queries: that are tested; by default of slices the number that the evaluation says.
+    """
     settings = evaluation.statistics
     procedure: Procedure = settings.exploratory if exploratory else "max-t"
     columns = next(iter(families.values()), ())
@@ -128,7 +137,7 @@ def compare_apart(
         workers=evaluation.resources.threads,
         procedure="t-holm" if settings.preview else procedure,
         exploratory=exploratory,
-        least_queries=evaluation.slices.smallest if columns and columns[0].attribute else 2,
+        least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
         interval_method=settings.interval,
         resampling=resampling or settings.resampling,
     )
@@ -271,7 +280,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 row
                 for row in comparisons
                 if (row.attribute, row.candidate, row.metric) == (attribute, candidate, metric)
-                and row.family != SLICE_GATE
+                and row.family not in (SLICE_GATE, INTENDED)
                 and row.p_adjusted is not None
             ]
             if len(parts) > 1 and (problem := contradiction(whole, parts)):

@@ -156,6 +156,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     engine.put("pulled_system", names)
     engine.put("pulled_failed_query", FAILED.empty_table())
     engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_intended", queries.intended_table())
     engine.put("pulled_metric", metric_table(metrics))
     engine.set(baseline=evaluation.baseline_name)
     rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}

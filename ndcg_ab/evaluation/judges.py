@@ -21,7 +21,7 @@ from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.sources.judgments import ByJudge, by_judge
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics.agreement import cohen_kappa, krippendorff_alpha
+from ndcg_core.statistics.agreement import cohen_kappa, confusion, krippendorff_alpha
 from ndcg_core.statistics.paired import Column
 
 MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
@@ -92,7 +92,9 @@ def pairs_of(judged: ByJudge) -> list[TwoJudges]:
         if len(here):
             left, right = judged.grade[ours][here], judged.grade[theirs][there]
             names = (judged.judges[first], judged.judges[second])
-            found.append(TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(left, right)))
+            found.append(
+                TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(confusion(left, right)))
+            )
     return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 

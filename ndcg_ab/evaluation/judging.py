@@ -25,7 +25,7 @@ from ndcg_ab.sources.documents import documents_of, over
 from ndcg_ab.sources.judgments import KEY, gathered, layout_in
 from ndcg_ab.sources.known_grades import Say
 from ndcg_ab.sources.schema import Layout
-from ndcg_core.statistics.agreement import cohen_kappa, krippendorff_alpha
+from ndcg_core.statistics.agreement import cohen_kappa, confusion, krippendorff_alpha
 
 SAMPLED = 200  # documents that files judge, and the function is asked about, too
 UNSAID = "unsaid_grade"
@@ -142,6 +142,6 @@ def about_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pu
         compared=len(both),
         equal=sum(one == other for one, other in both),
         mean_difference=fmean(other - one for one, other in both) if both else None,
-        cohen_kappa=cohen_kappa(first, second),
+        cohen_kappa=cohen_kappa(confusion(first, second)) if both else None,
         krippendorff_alpha=krippendorff_alpha([*range(len(both))] * 2, first + second) if both else None,
     )

@@ -1,6 +1,6 @@
 """What was pulled, put where the SQL finds it (sql/0x)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.reduced import ANSWER, KNOWN_RANK
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import Spilled, file_of
+from ndcg_core.measures.metric import Metric
 
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
@@ -32,15 +33,13 @@ def load(
         documents.check()
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))
-    tables = metric_tables(evaluation.metric_list)
-    for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
-        holding = (table[column] for table in tables.values() if column in table.column_names)
-        engine.number(column, (text for texts in holding for text in texts.to_pylist()))
+    put_metrics(engine, evaluation.metric_list)
     engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
     if judgments.singles is not None:
         engine.put(SINGLES, judgments.singles)
     engine.put("pulled_query", queries.text_table())
     engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_intended", queries.intended_table())
     put_rankings(engine, rankings)
     engine.put("pulled_answer", answer_table(rankings))
     engine.put("pulled_known_rank", known_rank_table(rankings))
@@ -48,11 +47,19 @@ def load(
     engine.put("pulled_document", document_table(rankings))
     systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
     engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
+    engine.set(baseline=evaluation.baseline_name)
+
+
+def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
+    """The definitions and their rules, and how deep they look."""
+    tables = metric_tables(metrics)
+    for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
+        holding = (table[column] for table in tables.values() if column in table.column_names)
+        engine.number(column, (text for texts in holding for text in texts.to_pylist()))
     for name, table in tables.items():
         engine.put(name, table)
-    metrics = evaluation.metric_list
     # One place more than any metric counts shows whether the last one is tied.
-    engine.set(baseline=evaluation.baseline_name, cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+    engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
 
 
 def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:

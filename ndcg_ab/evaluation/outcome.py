@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.decisions import TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.evaluation.judge_records import Judges
-from ndcg_ab.evaluation.phrases import MAIN, PAIRS, SLICE_GATE
+from ndcg_ab.evaluation.phrases import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
@@ -68,7 +69,7 @@ class Input:
     """What an evaluation read.
 
     name: of judgments and queries the file's, of a ranking the system's. kind: judgments, cheap
-        judgments, queries or ranking.
+        judgments, queries, intended or ranking.
     version: of a system, where the configuration says one. origin: a path, or module:function. rows: how many.
     digest: SHA-256 of the content, 32 hex digits: the same for any order of rows and any file format.
     read: the earlier moment that it was read at, ISO 8601, UTC, and has not changed since; None: it was read anew.
@@ -137,8 +138,9 @@ class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
     parity_queries: how many queries the Python core computed again; None where another tool computed the scores.
-    judges: what several judges say; None where there are not several. function_judge: what a function judged; None
-        where none did.
+    judges: what several judges say; None where there are not several.
+    changes: what each candidate changed in the first places; none where the rankings are not here.
+    function_judge: what a function judged; None where none did.
     """
 
     baseline: str
@@ -152,6 +154,7 @@ class Outcome:
     parity_queries: int | None
     gates: tuple[GateResult, ...] = ()
     judges: Judges | None = None
+    changes: tuple[Changes, ...] = ()
     function_judge: FunctionJudge | None = None
 
     @property
@@ -196,7 +199,13 @@ class Outcome:
 
     @property
     def slices(self) -> list[Comparison]:
-        return [row for row in self.comparisons if row.attribute is not None and row.family != SLICE_GATE]
+        apart = (SLICE_GATE, INTENDED)
+        return [row for row in self.comparisons if row.attribute is not None and row.family not in apart]
+
+    @property
+    def intended(self) -> list[Comparison]:
+        """On the queries that a change was meant for, and on the others, apart."""
+        return [row for row in self.comparisons if row.family == INTENDED]
 
     @property
     def pairs(self) -> list[Comparison]:
@@ -217,6 +226,7 @@ class Outcome:
             "findings": encode(self.findings),
             "gates": encode(self.gates),
             "judges": encode(self.judges),
+            "changes": encode(self.changes),
             "function_judge": encode(self.function_judge),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
@@ -240,6 +250,7 @@ class Outcome:
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
             function_judge=decode(FunctionJudge | None, content.get("function_judge")),
             judges=decode(Judges, content.get("judges")),
+            changes=decode(tuple[Changes, ...], content.get("changes", ())),
         )
 
     @classmethod

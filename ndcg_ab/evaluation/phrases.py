@@ -3,6 +3,7 @@
 # Names of families of comparisons.
 PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
 SLICE_GATE = "slice gate"  # all slices over all attributes together, for the gate on them
+INTENDED, OTHERS = "intended", "others"  # the family of the queries that a change was meant for, and its two parts
 MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
 FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
 LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written

@@ -11,14 +11,17 @@ import pyarrow as pa
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.evaluation.bounds import with_bounds
+from ndcg_ab.evaluation.changes import changes_of
 from ndcg_ab.evaluation.cheap import cheap_findings, cheaply, refuse_uncovered, score_cheaply, with_cheap
 from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.data_checks import check_queries, check_scored
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
+from ndcg_ab.evaluation.intended import check_intended, intended_comparisons
 from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.judging import about_judge, judged_by
+from ndcg_ab.evaluation.likely import with_likely
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, Outcome, SystemSummary
@@ -205,15 +208,19 @@ def conclude(
     sampling = sampling_of(engine, evaluation)
     weights = sampling.weights
     systems = summaries(engine, weights)
+    unknown = check_intended(engine, evaluation)
     compared = families(engine, evaluation, sampling)
     systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
-    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+    compared = with_likely(engine, evaluation, sampling, compared)
+    compared += intended_comparisons(engine, evaluation, sampling)
+    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation), *unknown]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+    changes = changes_of(engine, evaluation)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
@@ -233,6 +240,7 @@ def conclude(
         parity_queries=parity_queries,
         function_judge=function,
         judges=judges,
+        changes=changes,
     )
 
 
@@ -286,7 +294,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     if evaluation.scores:
         evaluation, findings = take_scores(evaluation, engine, say)
         findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
-        findings += check_clusters(engine, evaluation)
+        findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
         refuse_errors(findings, evaluation)
         findings = settled(findings, evaluation)
         systems = ", ".join(system.name for system in evaluation.systems)
@@ -299,7 +307,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
         with cheaply(evaluation, read) as other:
             findings += cheap_findings(other.findings)
     findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
-    findings += check_clusters(engine, evaluation)
+    findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
     counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.evaluation.outcome import GateResult
 from ndcg_ab.evaluation.phrases import signed
+from ndcg_core.statistics.attribution import CAUSES
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
 SINCE_LAST = "since last"
 SAME_RANKING = "since last, same ranking"
 NO_DROP = "no drop"
-RANKING, NEW_SYSTEM = "ranking", "new system"
+RANKING, JUDGMENTS, QUERIES = CAUSES
+NEW_SYSTEM = "new system"
+STILL = 1e-9  # a part that is no larger moved nothing
 WHY_NONE = "there is no earlier evaluation to compare with"
 
 
@@ -46,6 +49,46 @@ class SystemSince:
 
 
 @dataclass(frozen=True)
+class MovedQuery:
+    """A query behind a part; part: `ranking`, `judgments` or `queries`; amount: what it adds to that part."""
+
+    part: str
+    query_id: str
+    text: str | None
+    amount: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What moved a system's mean of a metric since the evaluation before.
+
+    before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
+        before; null where they cannot be told, for the reason `unknown`. new_judgments, changed_judgments: how many on
+        the queries of both are new; have another grade, or are gone; null where they are not known.
+    behind: of each part at most five queries, those that add most to it, up or down.
+    """
+
+    system_id: str
+    metric: str
+    before: float | None
+    now: float | None
+    ranking: float | None = None
+    judgments: float | None = None
+    queries: float | None = None
+    new_judgments: int | None = None
+    changed_judgments: int | None = None
+    unknown: str | None = None
+    behind: tuple[MovedQuery, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The parts that moved it, by their causes, the largest first; empty where they are not known."""
+        told = {cause: getattr(self, cause) for cause in CAUSES}
+        moved = {cause: part for cause, part in told.items() if part is not None and abs(part) > STILL}
+        return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
+
+
+@dataclass(frozen=True)
 class SinceLast:
     """Every system against itself in the evaluation before, on the primary metrics that both have alike.
 
@@ -54,6 +97,7 @@ class SinceLast:
         its ranking changed, `since last, same ranking` (exploratory) where only something else did.
     lost: of each system and metric the queries with the largest falls, where its ranking changed.
     new_queries, gone_queries: scored now only, and before only.
+    moved: of each system with another ranking, judgments or queries, what moved its means. None in earlier versions.
     """
 
     ordinal: int
@@ -63,6 +107,7 @@ class SinceLast:
     lost: tuple[LostQuery, ...] = ()
     new_queries: int = 0
     gone_queries: int = 0
+    moved: tuple[Moved, ...] = ()
 
     @property
     def dropped(self) -> list[Comparison]:
@@ -76,6 +121,9 @@ class SinceLast:
 
     def of(self, system_id: str) -> list[Comparison]:
         return [row for row in self.comparisons if row.candidate == system_id]
+
+    def moved_of(self, system_id: str, metric: str) -> Moved | None:
+        return next((row for row in self.moved if (row.system_id, row.metric) == (system_id, metric)), None)
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:

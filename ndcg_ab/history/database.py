@@ -22,10 +22,11 @@ from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.codec import conclusion_of, decode, table
 from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
-from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.evaluation.since_last import Moved, SinceLast
 from ndcg_ab.history.trouble import trouble
 from ndcg_core.statistics.comparison import Comparison
 
@@ -99,6 +100,8 @@ RECORDS: dict[str, type] = {
     "decision": Decision,
     "reuse": Reuse,
     "since_last": SinceRow,
+    "moved": Moved,
+    "changes": Changes,
     "query_score": QueryScore,
 }
 
@@ -179,7 +182,7 @@ def configuration_key(evaluation: Evaluation) -> str:
     content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "scores"):
+    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores"):
         content.pop(name)
     if evaluation.scores:
         content["scores"] = True
@@ -261,6 +264,8 @@ def enter(
         "gate": outcome.gates,
         "decision": outcome.decisions,
         "since_last": changed,
+        "moved": since.moved if since else (),
+        "changes": outcome.changes,
     }
     for name, rows in records.items():
         history.append(name, table(rows, RECORDS[name], ordinal=ordinal))

@@ -1,5 +1,6 @@
 """Every system against itself in the evaluation before, from the values per query that the history keeps."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,7 +15,9 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.evaluation.families import NOTHING, Group, column_of, compare_apart, shared, value_groups
 from ndcg_ab.evaluation.sampling import Sampling, sampling_of
 from ndcg_ab.evaluation.since_last import (
+    JUDGMENTS,
     NEW_SYSTEM,
+    QUERIES,
     RANKING,
     SAME_RANKING,
     SINCE_LAST,
@@ -23,6 +26,8 @@ from ndcg_ab.evaluation.since_last import (
     SystemSince,
 )
 from ndcg_ab.history import database
+from ndcg_ab.history.moved import Earlier, Values, moved
+from ndcg_core.statistics.attribution import CAUSES
 from ndcg_core.statistics.comparison import Column, Comparison
 
 LOST = 5  # queries of each system and metric that are named
@@ -50,6 +55,7 @@ def since_last(
         ordinal, began = found
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in inputs_of(past, ordinal)]
+        kept = kept_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     sampling = sampling_of(engine, evaluation)
     pairs = {
@@ -61,10 +67,34 @@ def since_last(
     }
     systems = [changed_for(system.name, inputs, known, pairs) for system in evaluation.systems]
     comparisons = compared(evaluation, systems, pairs, sampling)
+    causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
     now, then = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
-        ordinal, began, tuple(systems), tuple(comparisons), tuple(lost(engine, systems, pairs)), *counts(now, then)
+        ordinal,
+        began,
+        tuple(systems),
+        tuple(comparisons),
+        tuple(lost(engine, systems, pairs)),
+        *counts(now, then),
+        tuple(moved(engine, evaluation, kept, later, causes)),
     )
+
+
+def kept_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
+    """The evaluation before, with what is left of its bundle."""
+    of_it = {"ordinal": ordinal}
+    ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
+    folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]
+    hashes = dict(past.rows("metric", ("metric", "hash"), where=of_it))
+    means: dict[tuple[str, ...], float | None] = {
+        (hashes[metric], system): mean
+        for system, metric, mean in past.rows("system_summary", ("system_id", "metric", "mean"), where=of_it)
+    }
+    try:
+        then = Evaluation(**json.loads(configuration)) if folder.exists() else None
+    except ValueError:  # of a version whose keys this one does not have
+        then = None
+    return Earlier(ordinal, folder, then, values, means)
 
 
 def before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
@@ -97,7 +127,7 @@ def changed_for(
     found = [pair for (name, _), pair in pairs.items() if name == system_id]
     if all(pair is None for pair in found):
         return SystemSince(system_id, (NEW_SYSTEM,))
-    kinds = ((RANKING, own_digests), ("judgments", digests("judgments")), ("queries", digests("queries")))
+    kinds = ((RANKING, own_digests), (JUDGMENTS, digests("judgments")), (QUERIES, digests("queries")))
     changed = [kind for kind, of in kinds if of(now, system_id) != of(then, system_id)]
     if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
         changed = ["configuration or program"]

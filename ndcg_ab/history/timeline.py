@@ -15,6 +15,7 @@ from ndcg_ab.evaluation.since_last import SINCE_LAST
 from ndcg_ab.history import bundles, database
 from ndcg_ab.history.over_nights import OverNights, over_nights
 from ndcg_core.measures.given import canonical
+from ndcg_core.statistics.attribution import CAUSES
 from ndcg_core.statistics.verdict import Verdict
 
 
@@ -29,6 +30,7 @@ class Evaluated:
     failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
     pending: its bundle is there, and no tracker has it.
     since_last: system -> its comparison with itself in the evaluation before, where its ranking had changed.
+    moved: system -> {ranking, judgments, queries: part of the change of its mean}, where these are known.
     """
 
     ordinal: int
@@ -46,6 +48,7 @@ class Evaluated:
     failures: tuple[str, ...] = ()
     reasons: dict[str, str] = field(default_factory=dict)
     since_last: dict[str, "PastComparison"] = field(default_factory=dict)
+    moved: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def dropped(self) -> list[str]:
@@ -99,6 +102,7 @@ class Past:
     reasons: defaultdict[int, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
     since_last: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
+    moved: defaultdict[int, dict[str, dict[str, float]]] = field(default_factory=lambda: defaultdict(dict))
     reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
     over_nights: OverNights | None = None
@@ -129,6 +133,7 @@ def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) 
                 tuple(past.failures[ordinal]),
                 past.reasons[ordinal],
                 past.since_last[ordinal],
+                past.moved[ordinal],
             )
         )
         before = state
@@ -183,6 +188,9 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
             "comparison", wanted, where=own, order="ordinal, candidate"
         ):
             past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion))
+        for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
+            if None not in parts:
+                past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))
         past.over_nights = over_nights(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
         past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
@@ -311,6 +319,7 @@ def timeline_json(timeline: Timeline) -> str:
                     {"system_id": name, "difference": test.difference, "conclusion": test.conclusion}
                     for name, test in each.since_last.items()
                 ],
+                "moved": [{"system_id": name, **parts} for name, parts in each.moved.items()],
                 "systems": [
                     {
                         "system_id": system,

@@ -19,8 +19,10 @@ from ndcg_ab.report.answer import (
     ordered_decisions,
     short_verdict,
 )
+from ndcg_ab.report.changed import told_changes
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.escaping import escaped
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.plain_words import as_markdown, plain_words
 from ndcg_ab.report.strips import scale_of, strip
 from ndcg_ab.report.text import bounds_text, cheap_text, level, ordered, plain, recomputed, rows_of
@@ -101,7 +103,11 @@ def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     ]
     if cells:
         yield table(["candidate", "mean", "difference", f"{level(outcome.alpha)} interval", "verdict"], cells)
-    told = [(row, text) for row in rows for text in (bounds_text(row), cheap_text(row)) if text]
+    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
+    told = []
+    for row in rows:
+        texts = (intended_text(outcome, row.candidate, row.metric), bounds_text(row), cheap_text(row))
+        told += [(row, text) for text in (*texts, changed.get(row.candidate)) if text]
     if beside := [f"- {escaped(f'{row.candidate} {text}')}" for row, text in told]:
         yield "\n".join(beside)
 

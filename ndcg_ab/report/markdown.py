@@ -6,8 +6,10 @@ from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
+from ndcg_ab.report.changed import changes_text
 from ndcg_ab.report.decided import worded
 from ndcg_ab.report.escaping import escaped
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.judges import judges_line
 from ndcg_ab.report.text import (
     comparison_text,
@@ -75,6 +77,9 @@ def system_note(outcome: Outcome, decision: Decision) -> str:
     lines = [f"**{decision_text(decision)}**: {escaped(decision.reason)}", ""]
     rows = [row for row in outcome.main if row.candidate == decision.candidate]
     lines += [f"- {mark(row)} {escaped(comparison_text(row, outcome.alpha))}" for row in rows]
+    meant = [intended_text(outcome, decision.candidate, row.metric) for row in rows]
+    lines += [f"- {row.metric}: {escaped(text)}" for row, text in zip(rows, meant, strict=True) if text]
+    lines += [f"- {escaped(changes_text(row))}" for row in outcome.changes if row.candidate == decision.candidate]
     return "\n".join(lines)
 
 

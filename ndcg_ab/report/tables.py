@@ -9,7 +9,9 @@ from rich.text import Text
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, signed
 from ndcg_ab.report.answer import is_clean
+from ndcg_ab.report.changed import print_changes
 from ndcg_ab.report.grid import Grid, Row, lines_of
+from ndcg_ab.report.intended import print_intended
 from ndcg_ab.report.judges import print_judges
 from ndcg_ab.report.text import (
     change,
@@ -18,6 +20,7 @@ from ndcg_ab.report.text import (
     interval,
     judged_label,
     level,
+    likely_text,
     origin_of,
     percent,
     plain,
@@ -88,6 +91,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
+    print_intended(console, outcome)
     print_slices(console, outcome)
     print_pairs(console, outcome)
     print_judges(console, outcome)
@@ -103,6 +107,7 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     if outcome.findings or is_clean(outcome):
         print_findings(console, outcome.findings)
     print_details(console, outcome)
+    print_changes(console, outcome)
 
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
@@ -195,6 +200,8 @@ def print_details(console: Console, outcome: Outcome) -> None:
             if carriers:
                 carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
                 dim(console, "\n".join(lines_of(carriers, console.width)))
+            if told := likely_text(row):
+                dim(console, f"{row.candidate}: {told}")
         if rows:
             console.print()
 

@@ -23,8 +23,10 @@ from ndcg_ab.report.answer import (
     ordered_decisions,
     short_verdict,
 )
+from ndcg_ab.report.changed import told_changes
 from ndcg_ab.report.decided import choices, grouped
 from ndcg_ab.report.grid import lines_of, shortened
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.judges import judges_line
 from ndcg_ab.report.plain_words import plain_words
 from ndcg_ab.report.since_last import print_since
@@ -162,6 +164,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
     drawn = min(left - names - 2, STRIPS[1])
     scale = scale_of(rows) if drawn >= STRIPS[0] else None
+    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
     for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
         colour = COLOURS.get(row.conclusion, "")
         line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
@@ -171,7 +174,10 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
-        for told in filter(None, (bounds_text(row), cheap_text(row))):
+        if meant := intended_text(outcome, row.candidate, row.metric):
+            lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
+            console.print(Text(lines), highlight=False)
+        for told in filter(None, (bounds_text(row), cheap_text(row), changed.get(row.candidate))):
             dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 

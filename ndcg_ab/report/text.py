@@ -127,6 +127,21 @@ def bounds_text(comparison: Comparison) -> str | None:
     return f"the labels cannot settle it: {between}, {words}"
 
 
+def likely_text(comparison: Comparison) -> str | None:
+    """``with likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)``.
+
+    None where no bounds were computed, and of fewer than two queries.
+    """
+    found = comparison.likely
+    if found is None:
+        return None
+    if found.label_share is None:
+        return f"no likely grades of what is unjudged: {found.why_none}"
+    between = f"{signed(found.low)} … {signed(found.high)}"
+    share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
+    return f"with likely grades of what is unjudged: {signed(found.difference)} ({between}; {share})"
+
+
 def bounds_note(outcome: Outcome) -> str | None:
     """What those bounds are, and what they leave out; None where they question no verdict."""
     if not any(map(whether_settled, outcome.main)):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.phrases import signed
+from ndcg_ab.evaluation.since_last import STILL
 from ndcg_ab.history.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, MARKS
 from ndcg_ab.report.decided import decided, grouped
@@ -133,7 +134,23 @@ def what_happened(each: Evaluated, timeline: Timeline) -> str:
     parts += ["[yellow]pending[/]"] if each.pending else []
     if changed := changed_text(each):
         parts.append(escape(changed))
+    if mixed := mixed_text(each):
+        parts.append(escape(mixed))
     return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
+
+
+def mixed_text(each: Evaluated) -> str:
+    """``new: -0.0150 judgments, +0.0030 ranking``: of the means that several things moved the one that moved most."""
+    moved = {
+        name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
+        for name, parts in each.moved.items()
+    }
+    mixed = [name for name, parts in moved.items() if len(parts) > 1]
+    if not mixed:
+        return ""
+    name = max(mixed, key=lambda name: abs(sum(each.moved[name].values())))
+    told = sorted(moved[name], key=lambda row: -abs(row[1]))
+    return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in told)}"
 
 
 def changed_text(each: Evaluated) -> str:

@@ -10,7 +10,7 @@ from ndcg_ab.config.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
-from ndcg_ab.sources.schema import Layout, query_layout
+from ndcg_ab.sources.schema import Field, Layout, query_layout
 
 TEXT_SCHEMA = pa.schema(
     [("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64()), ("cluster", pa.string())]
@@ -18,17 +18,24 @@ TEXT_SCHEMA = pa.schema(
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose products and squares are still numbers
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of a mean would be a rounding error
 ATTRIBUTE_SCHEMA = pa.schema([("query_id", pa.string()), ("attribute", pa.string()), ("value", pa.string())])
+# Ids alone: a column of a table, or a text with one on each line. The SQL knows them by another name than that of the
+# column whose texts engines number.
+INTENDED = Layout("intended query", (Field("query_id", pa.string()),), ({"query_id": 0}, 1), ("query_id",))
+INTENDED_SCHEMA = pa.schema([("intended_id", pa.string())])
 
 
 class Queries:
     """What is known about queries; nothing where no file names them.
 
     texts: query_id -> text, empty where the file has none.  attributes: the columns to slice by.
-    digest: of the content; None without a file.
+    digest: of the content; None without a file.  intended: the ids that a change was meant for.
     """
 
-    def __init__(self, pulled: Pulled | None = None, attributes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, pulled: Pulled | None = None, attributes: tuple[str, ...] = (), intended: Pulled | None = None
+    ) -> None:
         self.pulled = pulled
+        self.intended = intended
         self.attributes = attributes
         self.texts: dict[str, str] = {}
         if pulled is not None and pulled.table["text"].null_count == 0:
@@ -53,6 +60,12 @@ class Queries:
             return TEXT_SCHEMA.empty_table()
         return self.pulled.table.select(TEXT_SCHEMA.names).cast(TEXT_SCHEMA)
 
+    def intended_table(self) -> pa.Table:
+        """One row per id that a change was meant for."""
+        if self.intended is None:
+            return INTENDED_SCHEMA.empty_table()
+        return pa.table([self.intended.table["query_id"]], schema=INTENDED_SCHEMA)
+
     def attribute_table(self) -> pa.Table:
         """One row per query and attribute."""
         parts = [ATTRIBUTE_SCHEMA.empty_table()]
@@ -66,14 +79,17 @@ class Queries:
 
 def pull_queries(evaluation: Evaluation) -> Queries:
     """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
+    intended = None
+    if evaluation.intended is not None:
+        intended = pull(evaluation.intended, INTENDED, evaluation.directory)
     if evaluation.queries is None:
-        return Queries()
+        return Queries(intended=intended)
     layout = layout_of(evaluation)
     pulled = pull(evaluation.queries.source, layout, evaluation.directory)
     rows = distinct(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)
-    return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by))
+    return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
 
 
 def layout_of(evaluation: Evaluation) -> Layout:

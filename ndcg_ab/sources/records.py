@@ -155,7 +155,8 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
 def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
     assert layout.trec is not None
     places, width = layout.trec
-    shape = "query_id 0 doc_id grade" if layout.kind == "judgment" else "query_id Q0 doc_id rank score tag"
+    shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
+    shape = shapes.get(layout.kind, "query_id")
     first = True
     for number, line in text_lines(path):
         inner = line.strip(BLANKS + "\n")

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.errors import InputError, needs
+from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import SCHEMA, encode
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.sources import JUDGMENT, Pulled, pull
-from ndcg_core.statistics.agreement import ordinal_alpha
+from ndcg_core.statistics.agreement import alpha_of, cohen_kappa
 from ndcg_core.statistics.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
@@ -119,7 +119,6 @@ def compare_judgments(
 
     Raises InputError where no pair is judged in both.
     """
-    needs("ndcg-ab judgments", "sklearn")
     say("reading judgments")
     sets = [pull(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
     found = ComparedJudgments(sets[0].origin, sets[1].origin, agreement_of(*sets))
@@ -197,22 +196,12 @@ def example(table: pa.Table) -> str:
 
 def coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
     """Cohen's kappa, plain and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
-    from sklearn.metrics import cohen_kappa_score
-
     levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
-    if len(levels) == 1:
-        return None, None, None, None
-    first, second = (
-        [levels.index(grade) for grade in column] for column in zip(*((c.first, c.second) for c in cells), strict=True)
-    )
-    counts = [cell.count for cell in cells]
-    kappas = [
-        float(cohen_kappa_score(first, second, labels=range(len(levels)), weights=weights, sample_weight=counts))
-        for weights in (None, "linear", "quadratic")
-    ]
-    confusion = np.zeros((len(levels), len(levels)))
-    confusion[first, second] = counts
-    return kappas[0], kappas[1], kappas[2], ordinal_alpha(confusion + confusion.T)
+    counts = np.zeros((len(levels), len(levels)))
+    for cell in cells:
+        counts[levels.index(cell.first), levels.index(cell.second)] = cell.count
+    alpha = alpha_of(counts + counts.T, np.array(levels), "ordinal")
+    return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 
 def orders_of(first: Outcome, second: Outcome) -> list[Order]:

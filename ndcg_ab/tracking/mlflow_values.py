@@ -14,6 +14,7 @@ from ndcg_ab.report.text import plain, rows_of
 from ndcg_ab.tracking.mlflow_names import judged_name, key, metric_name, tag_names
 from ndcg_core.measures.given import metric_named
 from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.attribution import CAUSES
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -139,7 +140,10 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
 
 
 def system_values(bundle: Bundle, name: str) -> dict[str, float]:
-    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, since_last/ndcg_at_10, …"""
+    """Metric key -> value of one system: ndcg_at_10, judged_at_10, difference/ndcg_at_10, since_last/ndcg_at_10, …
+
+    moved_ranking/…, moved_judgments/…, moved_queries/…: what moved it since the evaluation before, where that is known.
+    """
     outcome = bundle.outcome
     values: dict[str, float | None] = {}
     for row in outcome.systems:
@@ -152,8 +156,16 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
             key = metric_name(test.metric)
             values |= {f"difference/{key}": test.difference, f"difference_low/{key}": test.low}
             values |= {f"difference_high/{key}": test.high, f"p_adjusted/{key}": test.p_adjusted}
+    for found in outcome.changes:
+        if found.candidate == name:
+            values |= {"changed_queries": float(found.changed), f"overlap_at_{found.depth}": found.overlap}
+            values[f"rbo_at_{found.depth}"] = found.rbo
     for test in bundle.since_last.of(name) if bundle.since_last else ():
         values[f"since_last/{metric_name(test.metric)}"] = test.difference
+    for moved in bundle.since_last.moved if bundle.since_last else ():
+        if moved.system_id == name:
+            key = metric_name(moved.metric)
+            values |= {f"moved_{cause}/{key}": getattr(moved, cause) for cause in CAUSES}
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -69,7 +69,16 @@ class Bounds(NamedTuple):
     open: NDArray[np.bool_]
 
 
-class _Ideal(NamedTuple):
+class Net(NamedTuple):
+    """Of every unjudged document within a cutoff its factor for the candidate less that for the baseline, its query and
+    its number; by rising query."""
+
+    weight: FloatArray
+    query: IntArray
+    doc: IntArray
+
+
+class Ideal(NamedTuple):
     """steps: (levels,) how much each level gains above the one below. counts: (queries, levels) known documents there
     or above. sums: of the first 0, 1, 2 ... discounts, as far as the ideal goes."""
 
@@ -79,8 +88,11 @@ class _Ideal(NamedTuple):
 
     def reached(self, level: int, rows: IntArray, more: int) -> FloatArray:
         """(rows, more + 1): what a level adds to the ideal with 0, 1, ... more documents there or above."""
-        places = self.counts[rows, level][:, None] + np.arange(more + 1)
-        found: FloatArray = self.steps[level] * self.sums[np.minimum(places, len(self.sums) - 1)]
+        return self.added(level, self.counts[rows, level][:, None] + np.arange(more + 1))
+
+    def added(self, level: int, documents: IntArray) -> FloatArray:
+        """What a level adds to the ideal with so many documents there or above."""
+        found: FloatArray = self.steps[level] * self.sums[np.minimum(documents, len(self.sums) - 1)]
         return found
 
     def known(self, rows: IntArray) -> FloatArray:
@@ -123,7 +135,7 @@ def difference_bounds(
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
     levels = positive_gains(metric, judged)
-    weights, numbers = net_weights(metric, candidate, baseline, len(differences))
+    weights, numbers, _ = net_weights(metric, candidate, baseline)
     found = Bounds(differences.copy(), differences.copy(), np.bincount(numbers, minlength=len(differences)) > 0)
     if not len(levels):
         return found._replace(open=np.zeros(len(differences), dtype=bool))
@@ -175,27 +187,24 @@ def place_weights(metric: Metric, places: Places) -> FloatArray:
     return mean
 
 
-def net_weights(metric: Metric, candidate: Places, baseline: Places, queries: int) -> tuple[FloatArray, IntArray]:
-    """Of every unjudged document within a cutoff its factor for the candidate less that for the baseline, its query."""
+def net_weights(metric: Metric, candidate: Places, baseline: Places) -> Net:
     weights = np.concatenate([place_weights(metric, candidate), -place_weights(metric, baseline)])
     query, doc = (np.concatenate([getattr(candidate, name), getattr(baseline, name)]) for name in ("query", "doc"))
     seen = weights != 0
     query, doc = query[seen], doc[seen]
-    keys, places = np.unique(query * (int(doc.max(initial=0)) + 1) + doc, return_inverse=True)
+    keys, first, places = np.unique(query * (int(doc.max(initial=0)) + 1) + doc, return_index=True, return_inverse=True)
     found = np.asarray(np.bincount(places, weights=weights[seen], minlength=len(keys)), dtype=np.float64)
-    numbers = np.zeros(len(keys), dtype=np.int64)
-    numbers[places] = query
-    return found, numbers
+    return Net(found, query[first], doc[first])
 
 
-def ideal_of(metric: Metric, levels: FloatArray, judged: Judged, numbers: IntArray) -> _Ideal:
+def ideal_of(metric: Metric, levels: FloatArray, judged: Judged, numbers: IntArray) -> Ideal:
     gains = np.array([gain(metric, grade) for grade in judged.grades])
     counts = np.stack([judged.counts[:, gains >= level].sum(axis=1) for level in levels], axis=1)
     longest = int(counts.max(initial=0)) + int(np.bincount(numbers).max(initial=0))
     is_cut = metric.traits.takes("ideal") and metric.ideal_cut == "cutoff"
     end = min(metric.cutoff or longest, longest) if is_cut else longest
     sums = np.concatenate([[0.0], np.cumsum([discount(metric, rank) for rank in range(1, end + 1)])])
-    return _Ideal(np.diff(levels, prepend=0.0), counts, sums)
+    return Ideal(np.diff(levels, prepend=0.0), counts, sums)
 
 
 def ordered_sums(weights: FloatArray, numbers: IntArray) -> list[tuple[IntArray, FloatArray]]:
@@ -224,7 +233,7 @@ def ordered_sums(weights: FloatArray, numbers: IntArray) -> list[tuple[IntArray,
     return found
 
 
-def greatest(above: FloatArray, sums: FloatArray, ideal: _Ideal, rows: IntArray) -> FloatArray:
+def greatest(above: FloatArray, sums: FloatArray, ideal: Ideal, rows: IntArray) -> FloatArray:
     """The largest quotient of each query; above: its known numerator, sums: as `ordered_sums` gives them."""
     more = sums.shape[1] - 1
     reached = [ideal.reached(level, rows, more) for level in range(len(ideal.steps))]

@@ -2,14 +2,16 @@
 
 K. Krippendorff, Content Analysis, 4th edition 2018, chapter 12 (alpha; distances of ordinal values: 12.3.2.2).
 J. Cohen, A Coefficient of Agreement for Nominal Scales, Educational and Psychological Measurement 20, 1960.
-Both are 1 where judges agree always, and 0 where they agree as often as by chance.
+J. Cohen, Weighted Kappa, Psychological Bulletin 70, 1968.  `sklearn.metrics.cohen_kappa_score` agrees.
+All are 1 where judges agree always, and 0 where they agree as often as by chance.  The package `krippendorff` would
+bring the GPL along; for kappa alone scikit-learn would be a large thing to ask of a nightly run.
 """
 
 from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Distance = Literal["nominal", "ordinal", "interval"]
 Array = NDArray[np.float64]
@@ -53,22 +55,22 @@ def distances(totals: Array, levels: Array, distance: Distance) -> Array:
     return found
 
 
-def cohen_kappa(first: Sequence[float] | Array, second: Sequence[float] | Array) -> float | None:
-    """Kappa of two judges' grades of the same documents; None without any, and where all grades are one."""
-    ours, theirs = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    if not len(ours):
-        return None
-    levels = np.unique([ours, theirs])
-    observed = float((ours == theirs).mean())
-    chance = float(sum((ours == level).mean() * (theirs == level).mean() for level in levels))
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+def confusion(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
+    """(levels x levels): how often two judges gave the same documents each pair of the grades that occur, rising."""
+    grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
+    levels, places = np.unique(grades, return_inverse=True)
+    found = np.zeros((len(levels), len(levels)))
+    np.add.at(found, tuple(places.reshape(2, -1)), 1)
+    return found
 
 
-def ordinal_alpha(coincidences: ArrayLike) -> float | None:
-    """Alpha of ordinal values from a square, symmetric table, values rising; None where there is one value alone.
+def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
+    """Kappa of two judges' `confusion`; None where it is empty, and where all grades are one.
 
-    coincidences: how often two judges of one document gave these two grades, each ordered pair of its m judges counted
-    1 / (m - 1).
+    weights: a disagreement counts as the distance of its grades, counted in grades, or as its square; None: as 1.
     """
-    observed = np.asarray(coincidences, dtype=float)
-    return alpha_of(observed, np.arange(len(observed), dtype=float), "ordinal")
+    apart = np.abs(np.subtract.outer(np.arange(len(confusion)), np.arange(len(confusion))))
+    cost = {None: apart > 0, "linear": apart, "quadratic": apart**2}[weights]
+    chance = np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) / max(float(confusion.sum()), 1.0)
+    expected = float((cost * chance).sum())
+    return None if expected == 0 else 1 - float((cost * confusion).sum()) / expected

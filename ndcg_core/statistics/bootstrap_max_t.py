@@ -26,6 +26,7 @@ from ndcg_core.statistics.sign_flip import raise_down_the_order
 
 STREAM = 1  # of the seed sequence: the flips' have none
 BLOCK = 256  # resamples of one stream
+LEAST_SPREAD = 0.1  # of a column's own, that a resample has at least
 AT_ONCE = 2**20  # drawn units held at once
 
 
@@ -35,7 +36,7 @@ class Resampled:
 
     p_value: in (0, 1], two-sided. p_adjusted: in [p_value, 1], family-wise. statistic: the t that is compared, of the
     linearised error. quantiles: for each level the bound on the largest |t| over all columns; infinite where resamples
-    are too few, or where too many leave a column without variance.
+    are too few.
     """
 
     p_value: tuple[float, ...]
@@ -75,7 +76,8 @@ def bootstrap_max_t(
     the caller. shares: of the same shape, weights over their mean, 0 where a column lacks the unit; None for all 1.
     least: a column with fewer units that are not 0 has p = 1 and takes part in no maximum.
     The result depends on the order of rows, the numbers, seed and resamples, not on workers or BLAS: sums are exact.
-    A resample in which a column does not vary counts as one that reaches everything. ValueError as `sign_flip`.
+    A resample that varies less than LEAST_SPREAD of what the column does counts as one that varies so much: one that
+    misses the only units that differ from the others would else reach everything. ValueError as `sign_flip`.
     """
     check_settings(resamples, seed, workers)
     present = np.ones_like(residuals) if shares is None else shares
@@ -162,8 +164,9 @@ def _statistics(sums: _Sums, counts: FloatArray) -> FloatArray:
         share, crossed, squared = (np.ldexp(table @ counts, -exponent) for table, exponent in sums.shares)
         mean = np.divide(first, share, out=np.zeros_like(first), where=share > 0)
         spread = second - 2 * mean * crossed + np.square(mean) * squared
-    size = np.abs(first)
-    vary = spread > 1e-12 * second
+    table, exponent = sums.squares
+    whole = np.ldexp(table.sum(axis=1, keepdims=True), -exponent)
+    size, spread = np.abs(first), np.maximum(spread, LEAST_SPREAD**2 * whole)
     t = np.where(size > 0, np.inf, 0.0)
-    np.divide(size, np.sqrt(spread, where=vary, out=np.ones_like(spread)), out=t, where=vary)
+    np.divide(size, np.sqrt(spread), out=t, where=spread > 0)
     return t

@@ -60,6 +60,24 @@ class CheapCorrected:
 
 
 @dataclass(frozen=True, slots=True)
+class Likely:
+    """A difference with likely grades of the unjudged documents (`ndcg_core.statistics.imputation`).
+
+    draws: of all their grades, >= 2; 0 where there are none. difference: the mean over the draws, in the metric's unit.
+    low, high: bounds of its (1 - alpha) interval, which covers both the queries and the labels; not adjusted for the
+        family. label_share: of the variance that comes from the labels, in [0, 1]. All four are None without draws.
+    why_none: in words, why the unjudged documents have no likely grades; None where they have.
+    """
+
+    draws: int
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    label_share: float | None = None
+    why_none: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result for one candidate, metric, slice and family.
 
@@ -115,6 +133,8 @@ class Comparison:
     label_settled: whether both are the conclusion; None where there are no bounds.
     bound_left_out: queries that are not counted, since nothing judged is relevant, and that show unjudged documents,
         whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
+    likely: the difference with likely grades of the unjudged documents, which decides nothing; None where there are no
+        bounds.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
     size or an obstacle that does not exist.
@@ -173,6 +193,7 @@ class Comparison:
     bound_high_conclusion: Verdict | None = None
     label_settled: bool | None = None
     bound_left_out: int | None = None
+    likely: Likely | None = None
 
     def __post_init__(self) -> None:
         verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")

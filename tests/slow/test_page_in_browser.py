@@ -244,6 +244,8 @@ class TestRankings:
             ["2", NEW[1], "0", "0", "▼ down 1"],
             ["3", NEW[2], "unjudged", "0", "+ new"],
         ]
+        said = "2 of these results are in both, 1 came in, 1 went; rank-biased overlap 0.5"
+        assert page.locator("#detail .changed").inner_text().startswith(said)
         assert page.evaluate("document.activeElement.id") == "detail-title"
 
     def test_are_those_of_the_chosen_candidate(self, page: Any, data: PageData) -> None:
@@ -430,7 +432,7 @@ def test_nothing_sticks_out(browser: Any, tmp_path: Path, width: int, name: str)
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     if width > 1000:
         tables = "[...document.querySelectorAll('#metrics > .scroll')]"
-        assert page.evaluate(f"{tables}.map(e => e.scrollWidth - e.clientWidth)") == [0, 0]
+        assert page.evaluate(f"{tables}.map(e => e.scrollWidth - e.clientWidth)") == [0, 0, 0]
     page.close()
 
 

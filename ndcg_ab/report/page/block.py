@@ -130,14 +130,16 @@ def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
     """For each query its documents, their grades, and for each system places among them.
 
     Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
-    the best their place with the rank at which it returned them, null where it did not. None where the results are
+    the best their place with the rank at which it returned them, null where it did not. The last is each system's
+    rank-biased overlap with the baseline, null where it is not known. None where the results are
     not here, as those of most queries whose rows stay on a cluster.
     """
     has_some_alone = bool(((data.about.get("evaluation") or {}).get("engine") or {}).get("spark"))
     named = known_documents(data)
     rankings = rows_by_query(data.rankings, ids, ("system_id", "rank", "doc_id", "grade"))
     left_out = rows_by_query(data.missed, ids, ("system_id", "doc_id", "grade", "rank", "missed"))
-    for results, others_of in zip(rankings, left_out, strict=True):
+    agreeing = rows_by_query(data.rbo, ids, ("candidate", "rbo"))
+    for results, others_of, agreement in zip(rankings, left_out, agreeing, strict=True):
         if has_some_alone and not (results or others_of):
             yield None
             continue
@@ -162,7 +164,8 @@ def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
             [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
             for system, rows in zip(systems, left, strict=True)
         ]
-        yield [[named.get(doc, doc) for doc in place], known, ranks, others]
+        rbo = {system: round(value, 4) for system, value in agreement}
+        yield [[named.get(doc, doc) for doc in place], known, ranks, others, [rbo.get(system) for system in systems]]
 
 
 def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:

@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.history.over_nights import OverNights
-from ndcg_ab.report.text import interval, wins_ties_losses
+from ndcg_ab.report.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents, over
 from ndcg_ab.sources.judgments import Several
@@ -29,6 +29,7 @@ from ndcg_core.statistics.verdict import Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
 MOST_MISSED = 10  # relevant documents of a query that a system does not show
+RBO = pa.schema({"candidate": pa.string(), "query_id": pa.string(), "rbo": pa.float64()})
 DOC_IDS = pa.schema({"doc_id": pa.string()})
 MISSED = pa.schema(
     {"system_id": pa.string(), "query_id": pa.string(), "doc_id": pa.string(), "grade": pa.float64()}
@@ -61,6 +62,8 @@ class PageData:
     missed: system_id, query_id, doc_id, grade, rank, missed: relevant documents that a system does not show, the best
         first, with the rank at which it returned them (null where it did not) and how many there are in all.
     documents: doc_id, title, url of those that are shown (null where unknown); None where no place names them.
+    rbo: candidate, query_id, rbo: how far its first places are those of the baseline (docs/changes.md); empty where
+        that was not computed.
     trouble: why titles and addresses are missing, where they should be there.
     timeline: ordinal, began, system_id, metric, mean, difference, low, high, verdict, conclusion of the
         evaluations so far,
@@ -77,6 +80,7 @@ class PageData:
     missed: pa.Table = dataclasses.field(default_factory=MISSED.empty_table)
     documents: pa.Table | None = None
     trouble: str | None = None
+    rbo: pa.Table = dataclasses.field(default_factory=RBO.empty_table)
     over_nights: OverNights | None = None
 
 
@@ -118,6 +122,7 @@ def gather(
         missed=missed,
         documents=known,
         trouble=trouble,
+        rbo=engine.read("query_change", RBO.names) if outcome.changes else RBO.empty_table(),
     )
 
 
@@ -182,6 +187,11 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     inputs += [row(system.name, "ranking", system, read.rankings[system.name]) for system in ranked]
     if evaluation.queries and read.queries.pulled:
         inputs.append(row(evaluation.queries.source.shown, "queries", evaluation.queries, read.queries.pulled))
+    if evaluation.intended and read.queries.intended:
+        about = {"name": evaluation.intended.shown, "kind": "intended", "version": None}
+        given = evaluation.intended.given
+        origin = f"{kind_of(given.data)} in memory" if given else evaluation.intended.origin
+        inputs.append(about | {"origin": origin} | counted(read.queries.intended))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
@@ -299,6 +309,7 @@ def facts(row: Comparison) -> dict[str, Any]:
         "interval": interval(row),
         "bound_low": row.bound_low,
         "bound_high": row.bound_high,
+        "likely": likely_text(row),
         "delta": delta,
         "minus_delta": None if delta is None else -delta,
         "counts": wins_ties_losses(row),

@@ -24,6 +24,8 @@ from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
+from ndcg_ab.report.changed import share, told_changes
+from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block
@@ -32,7 +34,7 @@ from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.page.judges import words_of_judges
 from ndcg_ab.report.plain_words import plain_words
-from ndcg_ab.report.since_last import since_told
+from ndcg_ab.report.since_last import behind_parts, since_told
 from ndcg_ab.report.text import (
     bounds_note,
     bounds_text,
@@ -113,6 +115,7 @@ def environment() -> "Environment":
         undefined=StrictUndefined,
     )
     made.filters |= {"signed": signed, "plain": plain, "percent": percent, "probability": probability}
+    made.filters["share"] = share
     return made
 
 
@@ -142,6 +145,8 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
+        "changed": told_changes(outcome),
+        "intended_text": intended_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,
@@ -166,7 +171,12 @@ def words_since(about: Mapping[str, Any]) -> dict[str, Any]:
     """What the template says of the evaluation before."""
     since: SinceLast | None = decode(SinceLast, about.get("since_last"))
     lines = list(since_told(since, len(since.lost))) if since else []
-    return {"since": since, "since_lines": lines, "since_kind": lambda line: KINDS.get(line.conclusion, "other")}
+    return {
+        "since": since,
+        "since_lines": lines,
+        "since_kind": lambda line: KINDS.get(line.conclusion, "other"),
+        "moved_parts": behind_parts(since),
+    }
 
 
 def documents_text(data: PageData) -> str:

@@ -9,7 +9,6 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from ndcg_ab import errors
 from ndcg_ab.flows.cli.app import app
 
 RUNNER = CliRunner()
@@ -201,10 +200,3 @@ def test_refused(folder: Path, words: list[str], message: str) -> None:
     found = invoke(folder, *words)
     assert found.exit_code == 2
     assert found.stderr.splitlines()[-1] == f"ndcg-ab: {message}".replace("{}", str(folder))
-
-
-def test_without_the_library_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    found = invoke(folder, "{}/people", "{}/model")
-    assert found.exit_code == 2
-    assert "ndcg-ab judgments needs scikit-learn, which is not installed: pip install 'ndcg-ab[judges]'" in found.stderr

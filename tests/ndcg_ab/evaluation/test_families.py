@@ -39,7 +39,7 @@ TOGETHER = {
     "notes",
     *VERDICT,
     *("bound_low", "bound_high", "bound_exact", "bound_low_conclusion", "bound_high_conclusion", "bound_left_out"),
-    "label_settled",
+    *("label_settled", "likely"),
 }  # what else depends on the family, and what slices and pairs have not
 
 
@@ -329,7 +329,8 @@ def test_exploratory_families_by_max_t(folder: Path) -> None:
     content = compare(folder, *options, "--exploratory", "max-t")
     flips = ("--resampling", "sign-flip")
     primary = compare(folder, "--metric", "rr", "--metric", "precision@1", *flips)["comparisons"]
-    decides = ("selection", "second_p_adjusted", "notes")  # what only families that decide have
+    # What only families that decide have, and what is fitted as deep as the deepest of all metrics looks.
+    decides = ("selection", "second_p_adjusted", "notes", "likely")
     expected = [without(row | {"family": "secondary", "exploratory": True}, *decides) for row in primary]
     found = rows(content, "secondary")
     assert [without(row, *decides) for row in found] == expected

@@ -148,7 +148,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, tuple
         lambda folder: (rewrite(folder, "judgments.qrels", regraded), rewrite(folder, "new.run", without_answers(12))),
         {},
         {"old": ("judgments",), "new": ("ranking", "judgments")},
-        "the difference mixes them",
+        " from 70 changed judgments",
     ),
     "fewer queries": (
         lambda folder: rewrite(folder, "judgments.qrels", fewer),

@@ -38,6 +38,7 @@ from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdict import Verdict
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
@@ -436,12 +437,13 @@ class TestBlock:
 
     def test_rankings_with_grades(self, text: str) -> None:
         block = block_of(text)
-        docs, grades, rankings, _ = block["rankings"][block["queries"]["id"].index("q01")]
+        docs, grades, rankings, _, rbo = block["rankings"][block["queries"]["id"].index("q01")]
         assert [docs[place] for place in rankings[0]] == list(OLD)
         assert [docs[place] for place in rankings[1]] == list(NEW)
         assert dict(zip(docs, grades, strict=True)) == {"a": 0, "b": 1, "c": 3, "d": None}
+        assert rbo[:2] == [None, round(rank_biased_overlap(OLD, NEW), 4)]
         assert (
-            block["depth"] == 10 and max(len(ranking) for _, _, each, _ in block["rankings"] for ranking in each) == 10
+            block["depth"] == 10 and max(len(ranking) for _, _, each, *_ in block["rankings"] for ranking in each) == 10
         )
         assert dict(block["gains"])[3.0] == 3.0
 
@@ -480,7 +482,7 @@ class TestBlock:
         new = {("new", "e01"): None, ("new", "e02"): None, ("new", "e05"): None}
         assert found == {("old", "e02"): 11, ("old", "lost"): None, ("old", "e01"): 12} | new
         assert {(row["system_id"], row["missed"]) for row in found_page.missed.to_pylist()} == {("old", 3), ("new", 3)}
-        docs, _, _, missed = block_of(page.rendered(found_page)).get("rankings")[0]
+        docs, _, _, missed, _ = block_of(page.rendered(found_page)).get("rankings")[0]
         assert [[count, [[docs[place], rank] for place, rank in rows]] for count, rows in missed] == [
             [3, [["e02", 11], ["lost", None], ["e01", 12]]],
             [3, [["e02", None], ["e05", None], ["e01", None]]],

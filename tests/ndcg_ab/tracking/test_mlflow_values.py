@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.outcome import GateResult
 from ndcg_ab.history.bundles import Bundle, read_bundle
 from ndcg_ab.history.reused import add_reused
@@ -111,3 +112,11 @@ def test_saved_views(bundle: Bundle) -> None:
     ]
     assert trend["groupBy"]["groupByKeys"] == [{"mode": "tag", "groupByData": "system"}]
     assert set(trend["groupsExpanded"]) == {"tag.system.old", "tag.system.new", "tag.system.newer"}
+
+
+def test_what_a_candidate_changed(bundle: Bundle) -> None:
+    changed = Changes("new", "old", "ndcg@2", 2, 9, 4, 3, 0.75, 1.0, 0.5, 1.0, 1, 1, 0, 2, 1, 0)
+    told = dataclasses.replace(bundle, outcome=dataclasses.replace(bundle.outcome, changes=(changed,)))
+    found = values.system_values(told, "new")
+    assert (found["changed_queries"], found["overlap_at_2"], found["rbo_at_2"]) == (4.0, 0.75, 0.5)
+    assert "changed_queries" not in values.system_values(told, "old")

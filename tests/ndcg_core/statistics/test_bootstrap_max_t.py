@@ -154,3 +154,12 @@ def test_skewed_differences_mislead_flips_and_not_the_bootstrap() -> None:
         wrong += [min(each.p_adjusted) <= 0.05 for each in both]
     assert wrong[0] / 150 > 0.09
     assert wrong[1] / 150 < 0.09
+
+
+@pytest.mark.parametrize(("queries", "ties"), [(20, 1), (41, 1), (41, 2)])
+def test_equal_losses_beside_a_few_ties_are_shown(queries: int, ties: int) -> None:
+    """A resample that draws no tie does not vary at all: a third of them, of 41 queries with one."""
+    values = np.where(np.arange(queries) < ties, 0.0, -0.5)[:, np.newaxis]
+    found = resampled(values, resamples=2000)
+    assert found.p_adjusted[0] == 1 / 2001
+    assert math.isfinite(found.quantiles[0])

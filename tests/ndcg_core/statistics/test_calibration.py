@@ -1,16 +1,19 @@
 """The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices."""
 
+import label_curve
 import numpy as np
 import pytest
 import simulate_cheap
 import simulate_clusters
 import simulate_guardrails
+import simulate_labels
 from scipy.special import ndtri
 
 from benchmarks import simulate
+from ndcg_ab.evaluation import grade_chances
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics import bounded, estimates, prediction_powered, procedures
+from ndcg_core.statistics import bounded, estimates, grade_model, prediction_powered, procedures
 from ndcg_core.statistics.record import CheapCorrected
 
 SEED = 7
@@ -152,3 +155,36 @@ def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate_guardrails.slices(rng(), 60, 300)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]
+
+
+@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
+def test_a_quick_run_of_hidden_judgments_lies_within_the_ranges() -> None:
+    rows = simulate_labels.rows(SEED, 5, ("ndcg@10",))
+    assert [row for row in rows if not row.holds(errors=3)] == []
+    plain = {row.setting: row.measured for row in rows if "plain" in row.what}
+    assert plain["ndcg@10, one system's own hidden, the same queries"] < 0.3
+
+
+@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
+def test_systems_whose_own_documents_are_taken_to_be_alike_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grade_chances, "ALONE_SPREAD", 1e-6)
+    monkeypatch.setattr(grade_model, "GUESSED", 1e6)
+    rows = simulate_labels.measured(rng(), "precision@10", None, 20, False)
+    assert [row.what for row in rows if not row.holds()] == ["coverage of the likely band"]
+
+
+@pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
+def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels until a verdict stands take more seeds than a test has: docs/judging.md."""
+
+    def near() -> dict[str, float]:
+        label_curve.curves.cache_clear()
+        found = label_curve.curves(SEED, tuple(label_curve.KEPT_ASIDE[-4:]), 2, 40, 20)
+        assert all(curve.labels < len(curve.verdicts) for _, each in found for curve in each.values())
+        return label_curve.measured("", found).near
+
+    sound = near()
+    assert sound["judge-next"] < 0.8 * sound["random, shown"]
+    best = label_curve.root_mean_square
+    monkeypatch.setattr(label_curve, "root_mean_square", lambda *given: -best(*given))
+    assert near()["judge-next"] > sound["random, shown"]

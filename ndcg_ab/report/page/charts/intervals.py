@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
     """Mean differences with their intervals, zero, the band of the smallest effect, and bounds of unjudged documents.
 
-    Rows: label, order, candidate, metric, difference, low, high, bound_low and bound_high (or null), delta (or null),
-    minus_delta, verdict, kind (one of VERDICTS).
+    Rows: label, order, candidate, metric, difference, low, high, bound_low and bound_high (or null), likely (in words,
+    or null), delta (or null), minus_delta, verdict, kind (one of VERDICTS).
     """
     import altair as alt
 
@@ -44,6 +44,7 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
     )
     zero = base.mark_rule(color=colours.soft, aria=False).encode(x=alt.datum(0))
     ends = [alt.Tooltip("candidate:N"), number_tip("bound_low", "+"), number_tip("bound_high", "+")]
+    ends.append(alt.Tooltip("likely:N"))
     bounds = (
         base.transform_filter("isValid(datum.bound_low)")
         .mark_bar(opacity=0.22, height=10, aria=False)

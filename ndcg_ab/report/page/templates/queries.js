@@ -83,9 +83,18 @@ function detail(row) {
   const after = state.candidate < 0 ? before : rankings[state.candidate];
   const tables = element("div", { class: "pair" }, rankingTable(baseline, docs, grades, before, after, true));
   if (state.candidate >= 0) tables.append(rankingTable(candidate, docs, grades, after, before, false));
-  made.append(tables, ...missedTable(known),
+  made.append(tables, ...changed(before, after, known[4]), ...missedTable(known),
     element("p", { class: "soft" }, `The first ${data.depth} results at most, in the order that ${data.metrics[0]} ranks them; new and left mean: among these. Gain: what a grade is worth to ${data.metrics[0]}.`));
   return made;
+}
+
+/* How many of the candidate's results are the baseline's. */
+function changed(before, after, rbo) {
+  if (state.candidate < 0) return [];
+  const shared = after.filter((doc) => before.includes(doc)).length;
+  const agreement = rbo[state.candidate] === null ? "" : `; rank-biased overlap ${rbo[state.candidate].toFixed(2)}`;
+  const moved = `${after.length - shared} came in, ${before.length - shared} went`;
+  return [element("p", { class: "changed" }, `${shared} of these results are in both, ${moved}${agreement}.`)];
 }
 
 function rankingTable(system, docs, grades, ranking, other, isBaseline) {

@@ -1,0 +1,198 @@
+"""The command that says what is to be judged next: judge-next."""
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ndcg_ab.errors import PAGE, InputError, needs
+from ndcg_ab.visible import visible
+
+from .console import Progress, show_lines, user_errors, write_or_print
+from .options import (
+    At,
+    BaselineName,
+    DocumentsFile,
+    JudgmentsColumns,
+    JudgmentsFormat,
+    MemoryLimit,
+    QueriesFile,
+    Quiet,
+    RankingsColumns,
+    RankingsFormat,
+    Seed,
+    Settings,
+    Spill,
+    Threads,
+    of_data,
+    of_metrics,
+    of_output,
+)
+from .outputs import inputs_of, refuse_one_file_twice, text_file, writable
+from .running import moment_of
+from .spared import spare_imports
+
+if TYPE_CHECKING:
+    from ndcg_ab.config.from_options import Files
+    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.config.room import Room
+
+MOST = 50
+
+
+def judge_next(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="CONFIG", help="Configuration file (YAML); or files, as of compare.")
+    ] = None,
+    judgments: Annotated[str | None, of_data(metavar="FILE", help="The judgments (qrels).")] = None,
+    system: Annotated[
+        list[str] | None, of_data(metavar="NAME=FILE", help="A system and its rankings; the first is the baseline.")
+    ] = None,
+    baseline: BaselineName = None,
+    candidate: Annotated[
+        list[str] | None,
+        of_data(metavar="NAME", help="Candidate; again for more. (default all whose verdict grades could turn)"),
+    ] = None,
+    metric: Annotated[
+        str | None, of_metrics(metavar="METRIC", help="The metric. (default ndcg@10, or the first of CONFIG)")
+    ] = None,
+    count: Annotated[
+        int, of_output("--count", "-n", metavar="N", help="How many to name. (default 50)", show_default=False)
+    ] = MOST,
+    csv: Annotated[
+        str | None, of_output(metavar="FILE", help="Write them as CSV; - writes them here. (default here)")
+    ] = None,
+    jsonl: Annotated[str | None, of_output(metavar="FILE", help="Write them as JSON Lines.")] = None,
+    sheet: Annotated[Path | None, of_output(metavar="FILE", help="Write a sheet to judge in, as HTML.")] = None,
+    queries: QueriesFile = None,
+    documents: DocumentsFile = None,
+    seed: Seed = None,
+    at: At = None,
+    settings: Settings = None,
+    judgments_format: JudgmentsFormat = None,
+    format: RankingsFormat = None,  # noqa: A002
+    judgments_columns: JudgmentsColumns = None,
+    columns: RankingsColumns = None,
+    threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    spill: Spill = None,
+    quiet: Quiet = False,
+) -> None:
+    """Name the unjudged documents whose grades would settle the comparison soonest."""
+    with user_errors():
+        spare_imports()
+        if sheet:
+            needs("ndcg-ab judge-next --sheet", *PAGE)
+        if count < 1:
+            raise InputError(f"-n {count}: must be at least 1")
+        from ndcg_ab.config.from_options import Files
+        from ndcg_ab.config.room import Room
+        from ndcg_ab.config.written import parse_metrics
+
+        room = Room(threads, memory_limit, spill)
+        files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns)
+        chosen = parse_metrics("--metric", [metric])[0] if metric else None
+        if config:
+            refuse_files(files, baseline, queries, documents, seed)
+            evaluation = of_config(config, settings, at, room)
+        else:
+            evaluation = of_files(files, baseline, chosen, seed, room, queries, documents, (at, settings))
+        inputs = [*inputs_of(evaluation), *([config] if config else [])]
+        paths = {"--csv": text_file("--csv", csv, inputs), "--jsonl": text_file("--jsonl", jsonl, inputs)}
+        paths["--sheet"] = sheet_path(sheet, inputs) if sheet else None
+        if csv == jsonl == "-":
+            raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
+        for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
+            refuse_one_file_twice(other, paths[option], paths[other], option)
+        from ndcg_ab.evaluation.pipeline import opened
+        from ndcg_ab.report.next_labels import as_csv, as_json_lines, sentences
+        from ndcg_ab.studies import judge_next as study
+
+        alone = study.on_one_metric(evaluation, chosen)
+        with opened(alone) as engine, Progress(quiet) as say:
+            found = study.judge_next(alone, engine, candidate or (), count, say)
+        if sheet_file := paths["--sheet"]:
+            from ndcg_ab.report.judging_sheet import write_judging_sheet
+
+            write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
+        is_csv_here = csv == "-" or not (csv or jsonl or sheet)
+        write_or_print(lambda: as_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
+        write_or_print(lambda: as_csv(found.rows), paths["--csv"], to_standard_output=False)
+        if is_csv_here and found.rows:
+            written = as_csv(found.rows)
+            sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
+        if quiet:
+            return
+        if (is_csv_here and found.rows) or jsonl == "-":
+            for line in sentences(found):
+                print(visible(line), file=sys.stderr)
+        else:
+            show_lines(sentences(found))
+
+
+def refuse_files(
+    files: "Files", baseline: str | None, queries: str | None, documents: str | None, seed: int | None
+) -> None:
+    """Options of files beside a configuration, which says the same."""
+    options = {
+        "--judgments": files.judgments,
+        "--system": files.systems,
+        "--baseline": baseline,
+        "--queries": queries,
+        "--documents": documents,
+        "--seed": seed,
+        "--judgments-format": files.judgments_format,
+        "--format": files.format,
+        "--judgments-columns": files.judgments_columns,
+        "--columns": files.columns,
+    }
+    for option, value in options.items():
+        if value not in (None, ()):
+            raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
+
+
+def of_config(config: Path, settings: list[str] | None, at: str | None, room: "Room") -> "Evaluation":
+    from ndcg_ab.config.environment import prepare
+    from ndcg_ab.config.file import read_config
+    from ndcg_ab.config.moment import at_moment
+    from ndcg_ab.config.room import with_room
+
+    evaluation = with_room(read_config(config, settings or ()), room)
+    prepare(evaluation)
+    return at_moment(evaluation, moment_of(at) or datetime.now(UTC))
+
+
+def of_files(
+    files: "Files",
+    baseline: str | None,
+    metric: str | None,
+    seed: int | None,
+    room: "Room",
+    queries: str | None,
+    documents: str | None,
+    of_configurations: tuple[str | None, list[str] | None],
+) -> "Evaluation":
+    from ndcg_ab.config.from_options import Plan, evaluation_of
+
+    for option, value in zip(("--at", "--set"), of_configurations, strict=True):
+        if value:
+            raise InputError(f"{option}: goes with a configuration, and files were given")
+    for option, given in (("--judgments", files.judgments), ("--system", files.systems)):
+        if not given:
+            raise InputError(f"{option}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
+    plan = Plan(queries=queries, documents=documents)
+    return evaluation_of(files, baseline, [metric] if metric else None, {"seed": seed}, room, plan, least_systems=2)
+
+
+def sheet_path(path: Path, inputs: list[Path]) -> Path:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--sheet {path}: must end in .html")
+    return writable("--sheet", path, inputs)
+
+
+COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options
+    judge_next: "--judgments qrels.txt --system old=old.run --system new=new.run -n 50 --sheet judge.html",
+}

@@ -1,0 +1,108 @@
+"""`judge_next`: what is to be judged next."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.data import Data
+from ndcg_ab.api.options import as_arguments
+from ndcg_ab.config.file import read_config
+from ndcg_ab.config.moment import at_moment
+from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.pipeline import opened
+from ndcg_ab.sources.schema import shown
+from ndcg_ab.studies import judge_next as study
+from ndcg_ab.studies.to_judge import ToJudge
+from ndcg_core.measures.metric import Metric
+
+
+@dataclass(frozen=True, repr=False)
+class JudgeNextResult:
+    """The unjudged documents whose grades would settle a comparison soonest; `print` writes what the command says.
+
+    rows: the most telling first. unjudged: pairs of query and document that could be named. grades: those that the
+    judgments hold, and 0.
+    """
+
+    rows: tuple[ToJudge, ...]
+    unjudged: int
+    grades: tuple[float, ...]
+    _found: study.ToJudgeNext
+
+    def to_csv(self) -> str:
+        """What `ndcg-ab judge-next --csv` writes."""
+        from ndcg_ab.report.next_labels import as_csv
+
+        return as_csv(self.rows)
+
+    def to_jsonl(self) -> str:
+        """What `ndcg-ab judge-next --jsonl` writes."""
+        from ndcg_ab.report.next_labels import as_json_lines
+
+        return as_json_lines(self.rows)
+
+    def sheet(self, path: str | os.PathLike[str], title: str = "What to judge next") -> None:
+        """Writes the sheet that `ndcg-ab judge-next --sheet` writes."""
+        from ndcg_ab.report.judging_sheet import write_judging_sheet
+
+        write_judging_sheet(Path(path), self.rows, self.grades, title)
+
+    def __repr__(self) -> str:
+        return f"<JudgeNextResult: {len(self.rows)} of {self.unjudged}>"
+
+    def __str__(self) -> str:
+        from ndcg_ab.report.next_labels import sentences
+
+        return "\n".join(sentences(self._found))
+
+
+def judge_next(
+    judgments: Data | None = None,
+    systems: Mapping[str, Data] | None = None,
+    *,
+    config: str | os.PathLike[str] | None = None,
+    count: int = 50,
+    candidates: str | Sequence[str] = (),
+    metric: str | Metric | None = None,
+    baseline: str | None = None,
+    queries: Data | None = None,
+    documents: Data | None = None,
+    seed: int = 1935,
+    columns: Mapping[str, str] | None = None,
+    format: FileFormat | None = None,  # noqa: A002
+    judgments_columns: Mapping[str, str] | None = None,
+    judgments_format: FileFormat | None = None,
+    queries_columns: Mapping[str, str] | None = None,
+    documents_columns: Mapping[str, str] | None = None,
+) -> JudgeNextResult:
+    """The unjudged documents whose grades would settle the comparison soonest.  As `ndcg-ab judge-next`.
+
+    judgments, systems, baseline, queries, documents, columns, format and their like: as for `compare`.
+    config: in their place the path of a configuration.  count: at most so many, >= 1.
+    candidates: by default all whose verdict grades could turn.  metric: by default ndcg@10, or the configuration's
+    first.  seed: of the grades that the expected narrowing is drawn from.
+    Raises InputError (argument, row or key, value, rule), ParityError.
+    """
+    arguments: dict[str, Any] = dict(locals())
+    given_config, most, chosen = (arguments.pop(name) for name in ("config", "count", "metric"))
+    named = [candidates] if isinstance(candidates, str) else list(arguments["candidates"])
+    del arguments["candidates"]
+    if not isinstance(most, int) or most < 1:
+        raise InputError(f"count = {shown(most)}: must be a whole number, at least 1")
+    name = chosen.name if isinstance(chosen, Metric) else chosen
+    if given_config is None:
+        evaluation = evaluation_of(arguments | ({"metrics": [name]} if name else {}))
+    elif judgments is not None or systems is not None:
+        raise InputError("config: stands in the place of judgments and systems: take one of the two out")
+    else:
+        evaluation = at_moment(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
+    with as_arguments():
+        alone = study.on_one_metric(evaluation, name)
+        with opened(alone) as engine:
+            found = study.judge_next(alone, engine, named, most)
+    return JudgeNextResult(found.rows, found.unjudged, found.grades, found)

@@ -1,0 +1,93 @@
+"""Differences with likely grades of the unjudged documents (docs/statistics.md, "Likely grades")."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.bounds import Key, Known, known_of, numbers_of
+from ndcg_ab.evaluation.families import paired_columns
+from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
+from ndcg_ab.evaluation.sampling import Sampling
+from ndcg_core.measures.bounds import Places
+from ndcg_core.measures.completions import Completions
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.comparison import Column, Comparison
+from ndcg_core.statistics.estimates import moments
+from ndcg_core.statistics.flips import settle_ties
+from ndcg_core.statistics.imputation import combined
+from ndcg_core.statistics.paired import by_query, moments_of
+from ndcg_core.statistics.record import Likely
+
+DRAWS = 20
+STREAM = 20  # of the seed, apart from those of the flips
+
+
+def with_likely(
+    engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
+) -> list[Comparison]:
+    """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are."""
+    wanted = {key_of(row) for row in compared if row.bound_low is not None}
+    if not wanted:
+        return list(compared)
+    pool = pool_of(engine, evaluation)
+    found: dict[Key, Likely]
+    if reason := why_no_model(pool):
+        found = dict.fromkeys(wanted, Likely(0, why_none=reason))
+    else:
+        columns = [each for each in paired_columns(engine, evaluation, sampling) if key_of(each) in wanted]
+        metrics = {metric.name: metric for metric in evaluation.metric_list}
+        generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
+        grades = fitted(pool).draw(pool, generator, DRAWS)
+        drawn = likely_of(columns, metrics, known_of(engine), pool, grades, evaluation.statistics.alpha)
+        found = dict(drawn)
+    return [replace(row, likely=found.get(key_of(row))) if row.bound_low is not None else row for row in compared]
+
+
+def key_of(of: Comparison | Column) -> Key:
+    return (of.metric, of.candidate)
+
+
+def likely_of(
+    columns: Sequence[Column],
+    metrics: dict[str, Metric],
+    known: Known,
+    pool: Pool,
+    grades: NDArray[np.float64],
+    alpha: float,
+) -> Iterator[tuple[Key, Likely]]:
+    """Of each column that has an error; grades: (draws, n) of the pool's documents."""
+    unjudged = np.flatnonzero(~pool.is_judged)
+    query, grades = pool.query[unjudged], grades[:, unjudged]
+    places = {key: numbered(each, known, pool, unjudged) for key, each in known.places.items()}
+    known = replace(known, places=places)
+    completions: dict[str, Completions] = {}
+    for column in columns:
+        metric = metrics[column.metric]
+        if column.metric not in completions:
+            completions[column.metric] = Completions(metric, known.judged, query, grades)
+        (pairs,) = by_query([column])
+        if moments_of(pairs) is None:
+            continue
+        numbers = numbers_of(pa.array(pairs.query_ids, pa.string()), known.query_ids)
+        sides = (known.of(metric, name) for name in (column.candidate, column.baseline))
+        lines = completions[column.metric].differences(pairs.differences, numbers, *sides)
+        each = [moments(settle_ties(line), pairs.shares, pairs.units.members) for line in lines]
+        yield key_of(column), combined(each, alpha)
+
+
+def numbered(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:
+    """Places whose doc is the number among the unjudged documents of the pool; those not there are left out."""
+    docs = numbers_of(known.doc_ids, pool.doc_ids)[places.doc]
+    width = len(pool.doc_ids)
+    keys = pool.query[unjudged] * width + pool.doc[unjudged]
+    order = np.argsort(keys)
+    wanted = places.query * width + docs
+    at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    is_there = (keys[order][at] == wanted) & (docs >= 0)
+    kept = Places(*(values[is_there] for values in places))
+    return kept._replace(doc=order[at][is_there])

@@ -1,0 +1,272 @@
+"""`ndcg-ab judge-next`: which unjudged documents are to be judged first, so that a comparison is settled soonest.
+
+Each is worth by how much its grade is expected to move the difference (`ndcg_core.measures.next_label`), under the
+chances of `ndcg_ab.evaluation.grade_chances`; docs/judging.md says how well that does.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError, shown
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
+from ndcg_ab.evaluation.families import families, paired_columns
+from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
+from ndcg_ab.evaluation.likely import numbered
+from ndcg_ab.evaluation.measured_scores import of_ours
+from ndcg_ab.evaluation.sampling import Sampling, sampling_of
+from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.studies.to_judge import ToJudge
+from ndcg_core.measures.bounds import Judged, Places, why_unbounded
+from ndcg_core.measures.completions import Completions
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.next_label import moved_differences, root_mean_square
+from ndcg_core.statistics.comparison import Column, Comparison
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+DRAWS = 8  # sets of grades that the narrowing is the mean of
+STREAM = 21  # of the seed, apart from those of the flips and the likely grades
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """A comparison with its bounds, and the bounds that are expected once the rows are judged."""
+
+    comparison: Comparison
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ToJudgeNext:
+    """rows: the most telling first. unjudged: pairs of query and document that could be named. grades: that the
+    judgments hold, and 0. comparisons: those that the rows are for. why_even: in words, why every grade is taken to
+    be equally likely; None where a model says how likely each is."""
+
+    rows: tuple[ToJudge, ...]
+    unjudged: int
+    grades: tuple[float, ...]
+    comparisons: tuple[Narrowed, ...]
+    why_even: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Unjudged:
+    """The unjudged documents that the systems show: their rows in the pool, the chances of each grade, and draws of
+    them. known: what the bounds are made of, with the place among these as the number of a document."""
+
+    pool: Pool
+    rows: NDArray[np.intp]
+    chances: FloatArray
+    drawn: FloatArray
+    known: Known
+    why_even: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """(n,) of every unjudged document, on one comparison: expected effect, lowest and highest difference."""
+
+    expected: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+
+
+def on_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
+    """The evaluation with one metric and its bounds alone; metric: by its name, by default the first primary one.
+
+    Raises InputError where the metric has no bounds, or the systems' rankings are not known.
+    """
+    if evaluation.scores:
+        raise InputError("scores: name no documents that could be judged: give judgments and rankings")
+    if evaluation.engine.spark:
+        raise InputError("engine.spark: what is to be judged next is found by DuckDB alone: take engine.spark out")
+    if len(evaluation.systems) < 2:
+        raise InputError("--system: given once; at least 2 systems are needed; add --system NAME=FILE")
+    chosen = evaluation.metric_named(metric or evaluation.metrics[0])
+    if not of_ours([chosen]) or why_unbounded(chosen):
+        raise InputError(f"--metric {chosen.name}: what a grade would do is told by bounds, and {none_of(chosen)}")
+    statistics = evaluation.statistics.model_copy(update={"bounds": True, "all_pairs": False, "ranges": {}})
+    slices = evaluation.slices.model_copy(update={"by": []})
+    left_out: dict[str, Any] = {"secondary_metrics": [], "guardrails": {}, "gate": None, "cheap_judgments": None}
+    kept = {"metrics": [chosen.name], "statistics": statistics, "slices": slices}
+    return evaluation.model_copy(update={**left_out, **kept})
+
+
+def judge_next(
+    evaluation: Evaluation,
+    engine: Engine,
+    candidates: Sequence[str] = (),
+    most: int = 50,
+    say: pipeline.Say = lambda step: None,
+) -> ToJudgeNext:
+    """The documents that settle the comparisons soonest, at most so many.
+
+    evaluation: as `on_one_metric` gives it. candidates: by default all those whose verdict grades could turn; if there
+    is none, all. Raises InputError, ParityError.
+    """
+    refuse_unknown(evaluation, candidates)
+    documents = documents_of(evaluation)
+    pipeline.score_all(evaluation, engine, say, whole=False, summed_up=False)
+    sampling = sampling_of(engine, evaluation)
+    _, compared = with_bounds(engine, evaluation, sampling, [], families(engine, evaluation, sampling))
+    by_candidate = {row.candidate: row for row in compared}
+    open_ones = [name for name, row in by_candidate.items() if not row.label_settled]
+    wanted = list(candidates) or open_ones or list(by_candidate)
+    (metric,) = evaluation.metric_list
+    say("weighing what is unjudged")
+    unjudged = unjudged_of(engine, evaluation)
+    columns = [column for column in paired_columns(engine, evaluation, sampling) if column.candidate in wanted]
+    effects = [effects_of(metric, column, unjudged, sampling) for column in columns]
+    shape = (len(columns), len(unjudged.rows))
+    expected = np.array([each.expected for each in effects]).reshape(shape)
+    largest = expected.max(axis=0)
+    order = np.argsort(-largest, kind="stable")
+    order = order[largest[order] > 0]
+    chosen = order[:most]
+    best = expected.argmax(axis=0)
+    rows = [
+        row_of(place, number, unjudged, effects[best[number]], by_candidate[columns[best[number]].candidate])
+        for place, number in enumerate(chosen.tolist(), 1)
+    ]
+    if rows:
+        texts = dict(engine.rows("query", ("query_id", "text")))
+        titles: dict[str, tuple[str | None, str | None]] = {}
+        if documents:
+            found = documents.of(pa.chunked_array([pa.array([row.doc_id for row in rows], pa.string())]))
+            titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
+        rows = [with_words(row, texts.get(row.query_id), *titles.get(row.doc_id, (None, None))) for row in rows]
+    narrowed = [
+        narrowed_by(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
+        for column in columns
+    ]
+    return ToJudgeNext(tuple(rows), len(order), unjudged.pool.grades, tuple(narrowed), unjudged.why_even)
+
+
+def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
+    known = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
+    for name in candidates:
+        if name not in known:
+            raise InputError(f"--candidate {shown(name)}: is none of the candidates ({', '.join(known)})")
+
+
+def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
+    pool = pool_of(engine, evaluation)
+    rows = np.flatnonzero(~pool.is_judged)
+    generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
+    why_even = why_no_model(pool)
+    if why_even is None:
+        model = fitted(pool)
+        chances = model.chances(pool)[rows]
+        drawn = model.draw(pool, generator, DRAWS)[:, rows]
+    else:
+        chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
+        drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
+    known = known_of(engine)
+    places = {key: numbered(each, known, pool, rows) for key, each in known.places.items()} if len(rows) else {}
+    return Unjudged(pool, rows, chances, drawn, replace(known, places=places), why_even)
+
+
+def effects_of(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sampling) -> Effects:
+    """On the mean difference; a query that a first relevant document would bring in counts from then on."""
+    known = unjudged.known
+    ids = known.query_ids.to_pylist()
+    counted = numbers_of(pa.array(column.query_ids, pa.string()), known.query_ids)
+    before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
+    before[counted], is_counted[counted] = column.differences, True
+    weights = np.ones(len(ids))
+    if sampling.weights is not None:
+        weights = np.array([sampling.weights.get(query_id, 0.0) for query_id in ids])
+    total = float(weights[counted].sum())
+    difference = float(weights[counted] @ before[counted]) / (total or 1.0)
+    candidate, baseline = (known.of(metric, name) for name in (column.candidate, column.baseline))
+    moved = moved_differences(metric, before, candidate, baseline, known.judged, unjudged.pool.grades)
+    weight = weights[moved.query][:, None]
+    of_counted = (moved.differences - before[moved.query][:, None]) * weight / (total or 1.0)
+    brought_in = (moved.differences - difference) * weight / np.maximum(total + weight, 1e-300)
+    enters = moved.counts & ~moved.counts[:, :1]
+    changes = np.where(is_counted[moved.query][:, None], of_counted, np.where(enters, brought_in, 0.0))
+    found = [np.zeros(len(unjudged.rows)) for _ in range(3)]
+    found[0][moved.doc] = root_mean_square(changes, unjudged.chances[moved.doc])
+    found[1][moved.doc], found[2][moved.doc] = difference + changes[:, 0], difference + changes[:, -1]
+    return Effects(*found)
+
+
+def row_of(place: int, number: int, unjudged: Unjudged, effects: Effects, comparison: Comparison) -> ToJudge:
+    pool, at = unjudged.pool, int(unjudged.rows[number])
+    return ToJudge(
+        place=place,
+        query_id=pool.query_ids[int(pool.query[at])].as_py(),
+        doc_id=pool.doc_ids[int(pool.doc[at])].as_py(),
+        text=None,
+        title=None,
+        url=None,
+        ranks=tuple((name, int(rank)) for name, rank in zip(pool.systems, pool.ranks[at], strict=True) if rank),
+        effect=float(effects.expected[number]),
+        lowest=float(effects.lowest[number]),
+        highest=float(effects.highest[number]),
+        baseline=comparison.baseline,
+        candidate=comparison.candidate,
+        metric=comparison.metric,
+    )
+
+
+def with_words(row: ToJudge, text: str | None, title: str | None, url: str | None) -> ToJudge:
+    return replace(row, text=text or None, title=title, url=url)
+
+
+def narrowed_by(
+    metric: Metric, column: Column, comparison: Comparison, unjudged: Unjudged, chosen: IntArray, sampling: Sampling
+) -> Narrowed:
+    """The bounds once `chosen`, rising numbers of unjudged documents, are judged: the mean over drawn grades."""
+    known = unjudged.known
+    taken = {key: only(places, chosen) for key, places in known.places.items()}
+    left = {key: without(places, chosen) for key, places in known.places.items()}
+    query = unjudged.pool.query[unjudged.rows[chosen]]
+    grades = unjudged.drawn[:, chosen]
+    numbers = numbers_of(pa.array(column.query_ids, pa.string()), known.query_ids)
+    sides = [replace(known, places=taken).of(metric, name) for name in (column.candidate, column.baseline)]
+    lines = Completions(metric, known.judged, query, grades).differences(
+        np.asarray(column.differences, dtype=np.float64), numbers, *sides
+    )
+    weights = sampling.weights_in_order(column.query_ids)
+    ends = []
+    for line, drawn in zip(lines, grades, strict=True):
+        judged = replace(known, places=left, judged=graded(known.judged, query, drawn))
+        bounds = bounds_of(metric, column.query_ids, line, column.candidate, column.baseline, judged)
+        ends.append([averaged(values, weights) for values in (bounds.low, bounds.high)])
+    low, high = np.mean(ends, axis=0).tolist()
+    return Narrowed(comparison, low, high)
+
+
+def averaged(values: FloatArray, weights: FloatArray | None) -> float:
+    return float(np.average(values, weights=weights)) if len(values) else 0.0
+
+
+def only(places: Places, chosen: IntArray) -> Places:
+    """The places of these documents, numbered anew in their order."""
+    kept = np.isin(places.doc, chosen)
+    part = Places(*(values[kept] for values in places))
+    return part._replace(doc=np.searchsorted(chosen, part.doc))
+
+
+def without(places: Places, chosen: IntArray) -> Places:
+    kept = ~np.isin(places.doc, chosen)
+    return Places(*(values[kept] for values in places))
+
+
+def graded(judged: Judged, query: IntArray, grades: FloatArray) -> Judged:
+    """With one more document of each query with each grade; a grade that the judgments do not hold gains nothing."""
+    counts = judged.counts.copy()
+    for column, grade in enumerate(judged.grades):
+        np.add.at(counts[:, column], query[grades == grade], 1)
+    return judged._replace(counts=counts)

@@ -1,0 +1,31 @@
+"""How far two rankings agree: overlap, and rank-biased overlap."""
+
+from collections.abc import Sequence
+
+PERSISTENCE = 0.9  # p: the first ten ranks have 86 % of the weight
+
+
+def overlap(first: Sequence[str], second: Sequence[str]) -> float:
+    """The share of the places of the longer ranking that hold documents of both; 1 where neither has a place."""
+    longest = max(len(first), len(second))
+    return len({*first} & {*second}) / longest if longest else 1.0
+
+
+def rank_biased_overlap(first: Sequence[str], second: Sequence[str], persistence: float = PERSISTENCE) -> float:
+    """RBO_ext (Webber, Moffat and Zobel 2010, "A similarity measure for indefinite rankings", equation 32), 0 to 1.
+
+    The expected agreement of a reader who goes on from each rank with probability p, where what lies beyond the
+    rankings is taken to agree as much as what was seen; also of rankings of unequal length, without ties.  Agrees with
+    the library rbo 0.1.3 (`rbo_ext`).  1 where neither has a place, 0 where one has none.
+    """
+    shorter, longer = sorted((first, second), key=len)
+    if not shorter:
+        return 0.0 if longer else 1.0
+    seen = [len({*first[:depth]} & {*second[:depth]}) for depth in range(1, len(longer) + 1)]
+    early, shared = seen[len(shorter) - 1], seen[-1]
+    total = 0.0
+    for depth, common in enumerate(seen, start=1):
+        expected = early * max(0, depth - len(shorter)) / len(shorter)
+        total += (common + expected) / depth * persistence**depth
+    tail = (shared - early) / len(longer) + early / len(shorter)
+    return (1 - persistence) / persistence * total + tail * persistence ** len(longer)

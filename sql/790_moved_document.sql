@@ -1,0 +1,16 @@
+-- moved_document: how many documents of each grade came into a candidate's first places, and how many went.
+-- grain:  one row per (candidate, grade)
+-- reads:  top_document
+-- params: -
+-- kind:   query
+-- grade is null for the unjudged ones.
+select
+    candidate,
+    grade,
+    count(case when baseline_rank is null then 1 end) as entered,
+    count(case when candidate_rank is null then 1 end) as left_out,
+from top_document
+where baseline_rank is null or candidate_rank is null
+group by
+    candidate,
+    grade

@@ -1,0 +1,120 @@
+"""judge-next, as a user calls it."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.flows.cli.app import app
+from tests.places import ROOT
+
+DATA = ROOT / "tests" / "data"
+SYSTEMS = ["--system", f"old={DATA}/old.run", "--system", f"new={DATA}/new.run"]
+FILES = ["--judgments", f"{DATA}/judgments.qrels", *SYSTEMS]
+WORDS = ["--queries", f"{DATA}/queries.tsv", "--documents", f"{DATA}/documents.tsv"]
+
+
+def listed(*options: str) -> list[dict[str, str]]:
+    found = CliRunner().invoke(app, ["judge-next", *options])
+    assert found.exit_code == 0, found.output
+    return list(csv.DictReader(io.StringIO(found.stdout)))
+
+
+def compared(judgments: Path, metric: str, queries: Path | None) -> float:
+    rankings = {"old": DATA / "old.run", "new": DATA / "new.run"}
+    result = ndcg_ab.compare(judgments, rankings, metrics=metric, queries=queries, bounds=False)
+    difference = result.comparison("new").difference
+    assert difference is not None
+    return difference
+
+
+@pytest.mark.parametrize(("metric", "queries"), [("ndcg@10", DATA / "queries.tsv"), ("precision@5", None)])
+def test_lowest_and_highest_are_what_the_comparison_gives_with_that_grade(
+    tmp_path: Path, metric: str, queries: Path | None
+) -> None:
+    """With weights of the queries and without."""
+    row = listed(*FILES, "--metric", metric, "-n", "1", *(["--queries", str(queries)] if queries else []))[0]
+    for grade, column in ((0, "lowest"), (3, "highest")):
+        more = tmp_path / f"{grade}.qrels"
+        more.write_text((DATA / "judgments.qrels").read_text() + f"{row['query_id']} 0 {row['doc_id']} {grade}\n")
+        assert compared(more, metric, queries) == pytest.approx(float(row[column]), abs=1e-12)
+
+
+def test_the_first_are_worth_most_and_have_their_words(tmp_path: Path) -> None:
+    rows = listed(*FILES, *WORDS, "-n", "5")
+    effects = [float(row["effect"]) for row in rows]
+    assert effects == sorted(effects, reverse=True)
+    assert [row["place"] for row in rows] == ["1", "2", "3", "4", "5"]
+    first = rows[0]
+    assert (first["query_id"], first["doc_id"], first["text"]) == ("pizza", "pizza-story", "pizza recipe")
+    assert (first["title"], first["url"]) == ("Pizza: the story", "https://example.org/pizza-story")
+    assert json.loads(first["ranks"]) == {"old": 2}
+    path = tmp_path / "next.jsonl"
+    CliRunner().invoke(app, ["judge-next", *FILES, *WORDS, "-n", "5", "--jsonl", str(path)])
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["doc_id"] for line in lines] == [row["doc_id"] for row in rows]
+    assert lines[0]["ranks"] == {"old": 2}
+
+
+def test_it_says_what_the_grades_can_settle_and_writes_the_sheet(tmp_path: Path) -> None:
+    table, sheet = tmp_path / "next.csv", tmp_path / "sheet.html"
+    command = ["judge-next", *FILES, "-n", "3", "--csv", str(table), "--sheet", str(sheet)]
+    found = CliRunner().invoke(app, command, env={"COLUMNS": "1000"})
+    assert found.exit_code == 0, found.output
+    assert "new against old, ndcg@10: now improved, the labels cannot settle it; these 3 grades" in found.stdout
+    row = ndcg_ab.compare(DATA / "judgments.qrels", {"old": DATA / "old.run", "new": DATA / "new.run"}).comparison(
+        "new"
+    )
+    told = re.search(r"from (\S+)…(\S+) to (\S+)…(\S+)\.\n", found.stdout)
+    assert told and "--more-judgments FILE" in found.stdout
+    low, high, less, more = map(float, told.groups())
+    assert (low, high) == (pytest.approx(row.bound_low, abs=1e-4), pytest.approx(row.bound_high, abs=1e-4))
+    assert low < less < more < high
+    assert "17 more unjudged documents would move a difference" in found.stdout
+    assert "Every grade is taken to be equally likely: only 98" in found.stdout
+    assert len(table.read_text().splitlines()) == 4
+    assert "pizza-story" in sheet.read_text()
+
+
+def test_judging_all_that_is_named_settles_everything(tmp_path: Path) -> None:
+    rows = listed(*FILES, "-n", "1000")
+    more = tmp_path / "all.qrels"
+    new = "".join(f"{row['query_id']} 0 {row['doc_id']} 0\n" for row in rows)
+    more.write_text((DATA / "judgments.qrels").read_text() + new)
+    found = CliRunner().invoke(app, ["judge-next", "--judgments", str(more), *SYSTEMS])
+    assert found.exit_code == 0
+    assert found.stdout == "There is nothing to judge: no grade of an unjudged document changes a difference (new).\n"
+
+
+def test_a_configuration_says_the_same(tmp_path: Path) -> None:
+    config = tmp_path / "small.yaml"
+    config.write_text(
+        f"name: small\njudgments: {{file: {DATA}/judgments.qrels}}\n"
+        f"systems:\n  - {{name: old, file: {DATA}/old.run}}\n  - {{name: new, file: {DATA}/new.run}}\n"
+        "metrics: [ndcg@5]\nsecondary_metrics: [ndcg@10]\nguardrails: {ap@10: 0.02}\n"
+    )
+    assert listed(str(config), "--metric", "ndcg@10") == listed(*FILES)
+    assert {row["metric"] for row in listed(str(config))} == {"ndcg@5"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "ap@10"], "--metric ap@10: what a grade would do is told by bounds, and there are none of ap@10"),
+        (["--candidate", "other"], "--candidate 'other': is none of the candidates (new)"),
+        (["-n", "0"], "-n 0: must be at least 1"),
+        (["--csv", "-", "--jsonl", "-"], "only one of them can be written here"),
+        (["--sheet", "sheet.txt"], "--sheet sheet.txt: must end in .html"),
+        (["--set", "metrics=[ap]"], "--set: goes with a configuration, and files were given"),
+        (["some.yaml"], "--judgments: goes with files, and a configuration was given"),
+    ],
+)
+def test_mistakes_are_one_sentence(options: list[str], message: str) -> None:
+    found = CliRunner().invoke(app, ["judge-next", *FILES, *options])
+    assert found.exit_code == 2
+    assert message in found.stderr and "Traceback" not in found.stderr and not found.stdout

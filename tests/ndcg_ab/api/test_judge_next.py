@@ -1,0 +1,37 @@
+"""judge_next from Python: the same rows as the command's, and its own mistakes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ndcg_ab
+from tests.places import ROOT
+
+DATA = ROOT / "tests" / "data"
+SYSTEMS = {"old": DATA / "old.run", "new": DATA / "new.run"}
+
+
+def test_rows_table_and_sheet_agree(tmp_path: Path) -> None:
+    found = ndcg_ab.judge_next(DATA / "judgments.qrels", SYSTEMS, metric="precision@5", count=2, candidates="new")
+    assert [row.place for row in found.rows] == [1, 2]
+    assert found.to_csv().splitlines()[1].startswith(f"1,{found.rows[0].query_id},{found.rows[0].doc_id},")
+    assert found.to_jsonl().count("\n") == 2
+    assert "these 2 grades are expected to narrow" in str(found)
+    found.sheet(tmp_path / "sheet.html")
+    assert found.rows[1].doc_id in (tmp_path / "sheet.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"count": 0}, "count = 0: must be a whole number, at least 1"),
+        ({"config": "a.yaml"}, "config: stands in the place of judgments and systems"),
+        ({"metric": "ap@10"}, "metrics ap@10: what a grade would do is told by bounds"),
+        ({"candidates": ["other"]}, "candidates 'other': is none of the candidates (new)"),
+    ],
+)
+def test_mistakes_name_the_argument(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ndcg_ab.InputError) as caught:
+        ndcg_ab.judge_next(DATA / "judgments.qrels", SYSTEMS, **arguments)
+    assert message in str(caught.value)
