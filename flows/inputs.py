@@ -15,6 +15,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.evaluation.codec import encode
+from ndcg_ab.evaluation.judging import Judging
 from ndcg_ab.evaluation.outcome import Input
 from ndcg_ab.evaluation.parity import sample_size
 from ndcg_ab.evaluation.reducing import reduce_pulled
@@ -23,7 +24,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import RANKING, Layout, Pulled, Queries, content, source_of
 from ndcg_ab.sources.base import ReducedPull
-from ndcg_ab.sources.judgments import gathered, layout_in
+from ndcg_ab.sources.judgments import completed, layout_in
 from ndcg_ab.sources.queries import INTENDED, layout_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.spilled import FEW, Spilled
@@ -31,6 +32,7 @@ from ndcg_ab.visible import visible
 
 RESULT = 1  # to be raised with every change of how rankings are reduced
 PULLED = "pulled"  # the folder of what was pulled, inside the working folder
+SAID = "judged.parquet"  # what a function that judges said
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +109,7 @@ def whole_rankings(evaluation: Evaluation, folder: Path, memory: Memory | None) 
             ranking_from(folder / PULLED / f"ranking{at}.parquet", memory),
             RANKING,
             source_of(system.source, evaluation.directory),
+            documents_from(folder, at),
         )
         for at, system in enumerate(evaluation.systems)
     }
@@ -118,12 +121,26 @@ def judgments_path(folder: Path, at: int) -> Path:
 
 
 def judgments_from(evaluation: Evaluation, folder: Path) -> Pulled:
-    """All judgments as they were pulled, as one table."""
+    """All judgments as they were pulled, as one table; where a function judges, with what it said."""
+    return completed(files_from(evaluation, folder), said_from(evaluation, folder), evaluation)
+
+
+def said_from(evaluation: Evaluation, folder: Path) -> Pulled | None:
+    """What a function said; None where none judges."""
+    if evaluation.judge is None:
+        return None
+    path = folder / PULLED / SAID
+    layout = layout_in(papq.read_schema(path).names)
+    return Pulled(read_kept(path, layout), layout, Judging(evaluation.judge))
+
+
+def files_from(evaluation: Evaluation, folder: Path) -> list[Pulled]:
+    """The judgments of each file as they were pulled."""
     parts = []
     for at, source in enumerate(evaluation.judgment_sources):
         path = judgments_path(folder, at)
         parts.append(pulled_from(path, layout_in(papq.read_schema(path).names), source, evaluation))
-    return gathered(parts, evaluation)
+    return parts
 
 
 def names_sources(evaluation: Evaluation, folder: Path) -> bool:
@@ -136,6 +153,7 @@ def result_about(evaluation: Evaluation, folder: Path) -> list[Any]:
     """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
     places = range(len(evaluation.judgment_sources))
     judgments: Any = [content.digest_of_file(judgments_path(folder, at)) for at in places]
+    judgments += [content.digest_of_file(folder / PULLED / SAID)] if evaluation.judge else []
     judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]
     metrics = [metric.hash for metric in evaluation.metric_list]
     return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]

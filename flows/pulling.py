@@ -1,5 +1,7 @@
 """The steps that pull what is read, as plain functions over the working folder; and what is told of them."""
 
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,12 +10,27 @@ import pyarrow.parquet as papq
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.judging import judged_by
+from ndcg_ab.files import write_text
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries, source_of
 from ndcg_ab.sources.judgments import judgments_layout, named_judgments, pull_judged
 from ndcg_ab.sources.scores import PULLED as SCORES
 from ndcg_ab.sources.spilled import Keep
+from ndcg_ab.visible import visible
 
-from .inputs import PULLED, Place, judgments_path, kept, memory_of, queries_from, read_kept, unless_known
+from .inputs import (
+    PULLED,
+    SAID,
+    Place,
+    files_from,
+    judgments_path,
+    kept,
+    memory_of,
+    queries_from,
+    read_kept,
+    unless_known,
+    whole_rankings,
+)
 
 Inputs = list[dict[str, Any]]
 
@@ -48,6 +65,33 @@ def pull_cheap(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict
         lambda: pull(source, JUDGMENT, evaluation.directory),
         anew,
     )
+
+
+def judge_with_function(evaluation: Evaluation, folder: Path, anew: bool = False) -> dict[str, Any]:
+    """What a function says of what was pulled: `input`, its row for the bundle, and how many answers were `known`.
+
+    anew: answers of earlier runs do not count; those of this one do, if it is tried again.
+    """
+    assert evaluation.judge is not None
+    mark = folder / PULLED / "asked_anew"
+    if anew and not mark.exists():
+        write_text(mark, repr(time.time()))
+    since = float(mark.read_text(encoding="utf-8")) if anew else None
+    files, queries = files_from(evaluation, folder), queries_from(evaluation, folder)
+    with memory_of(evaluation, folder) as memory:
+        rankings = whole_rankings(evaluation, folder, memory)
+        found, known = judged_by(evaluation.judge, evaluation, files, queries, rankings, tell, since)
+    return {"input": kept(found, evaluation.judge.shown, "judgments", folder / PULLED / SAID), "known": known}
+
+
+def tell(text: str) -> None:
+    """What is told while a function judges, which may take a night."""
+    print(visible(f"ndcg-ab: {text}"), file=sys.stderr)
+
+
+def answers_told(found: Mapping[str, Any]) -> str:
+    """How many grades a function gave, and how many answers it was not asked for."""
+    return f"{found['input']['rows']:,} grades ({found['known']:,} answers known)"
 
 
 def pull_named_queries(evaluation: Evaluation, folder: Path) -> Inputs:

@@ -25,6 +25,7 @@ from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
+from ndcg_ab.evaluation.judging import about_judge
 from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
 from ndcg_ab.evaluation.parity import verify
@@ -38,6 +39,7 @@ from ndcg_ab.sources.judgments import named_judgments
 
 from .inputs import (
     PULLED,
+    files_from,
     judgments_from,
     memory_of,
     names_sources,
@@ -45,10 +47,13 @@ from .inputs import (
     queries_from,
     rankings_from,
     remember,
+    said_from,
     whole_rankings,
 )
 from .pulling import (
     Inputs,
+    answers_told,
+    judge_with_function,
     named_scores,
     pull_cheap,
     pull_judgments,
@@ -166,11 +171,13 @@ def test_differences(
     """Against the baseline, and every system against itself in the evaluation before."""
     path = folder / PULLED / CHEAP
     cheap = papq.read_table(path) if path.exists() else None
+    said = said_from(evaluation, folder)
+    function = about_judge(evaluation, files_from(evaluation, folder), said) if said else None
     judges = None if evaluation.scores else judges_of(evaluation, folder)
-    left_out = without_own_labels(evaluation, folder)
+    beside = pipeline.Beside(cheap, judges, without_own_labels(evaluation, folder), function)
     with opened(evaluation, folder) as engine:
         noticed = decode(tuple[Finding, ...], findings)
-        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, cheap, judges, left_out)
+        outcome = pipeline.conclude(engine, evaluation, noticed, parity_queries, beside)
         since = since_last(engine, evaluation, inputs, bundles.moment_of(folder), folder / bundles.SCORES)
         write_text(folder / SINCE_LAST, json.dumps(encode(since)))
         gates = (*check_gates(evaluation, outcome), *check_drops(evaluation, since))
@@ -216,6 +223,7 @@ PULL_MORE = Step("pull judgments {name}", pull_more, outside=True, told=unchange
 PULL_CHEAP = Step("pull cheap judgments", pull_cheap, outside=True, told=unchanged)
 PULL_QUERIES = Step("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Step("pull {name}", pull_ranking, outside=True, told=unchanged)
+JUDGE = Step("judge what the systems return", judge_with_function, outside=True, told=answers_told)
 PULL_SCORES = Step("pull scores {name}", pull_scores, outside=True)
 FIND_SAME = Step("look for an evaluation of the same inputs", find_same)
 LOAD_AND_CHECK = Step("check the data", load_and_check)
@@ -234,6 +242,7 @@ STEPS = (
     PULL_CHEAP,
     PULL_QUERIES,
     PULL_RANKING,
+    JUDGE,
     PULL_SCORES,
     FIND_SAME,
     LOAD_AND_CHECK,
@@ -249,11 +258,12 @@ STEPS = (
 
 def count_of(evaluation: Evaluation) -> int:
     """How many steps a run takes whose result no earlier one has."""
-    always = len(STEPS) - len((PULL_MORE, PULL_CHEAP, SCORE_CHEAPLY))
+    always = len(STEPS) - len((PULL_MORE, PULL_CHEAP, SCORE_CHEAPLY, JUDGE))
     if evaluation.scores:
         return len(evaluation.scores) + always - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES, SCORE, VERIFY))
     cheap = 0 if evaluation.cheap_judgments is None else len((PULL_CHEAP, SCORE_CHEAPLY))
-    return len(evaluation.more_judgments) + len(evaluation.systems) + cheap + always - len((PULL_RANKING, PULL_SCORES))
+    judged = len(evaluation.more_judgments) + 1  # files, and a function that judges
+    return judged + len(evaluation.systems) + cheap + always - len((PULL_JUDGMENTS, PULL_RANKING, PULL_SCORES))
 
 
 # ---- the run
@@ -301,12 +311,15 @@ def perform(
             inputs = [*scores, *call(PULL_QUERIES, evaluation, folder)]
             evaluation = given_scores.settled_by(evaluation, scores_from(evaluation, folder))
         else:
-            judgments = call(PULL_JUDGMENTS, evaluation, folder, force)
-            more = [call(PULL_MORE, evaluation, name, folder, force) for name in named_judgments(evaluation)[1:]]
+            files = named_judgments(evaluation)[: len(evaluation.judgment_places)]
+            judgments = [call(PULL_JUDGMENTS, evaluation, folder, force)] if files else []
+            judgments += [call(PULL_MORE, evaluation, name, folder, force) for name in files[1:]]
             cheap = [call(PULL_CHEAP, evaluation, folder, force)] if evaluation.cheap_judgments else []
             queries = call(PULL_QUERIES, evaluation, folder)
             rankings = [call(PULL_RANKING, evaluation, system.name, folder, force) for system in evaluation.systems]
-            inputs = [judgments, *more, *cheap, *rankings, *queries]
+            if evaluation.judge:
+                judgments.append(call(JUDGE, evaluation, folder, force)["input"])
+            inputs = [*judgments, *cheap, *rankings, *queries]
         same = None if force else call(FIND_SAME, evaluation, inputs, moment)
         if same is None:
             findings = call(LOAD_AND_CHECK, evaluation, folder, force)

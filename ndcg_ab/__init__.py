@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ndcg_ab.api.warehouse import sql_query
     from ndcg_ab.config.model import Evaluation
     from ndcg_ab.errors import InputError, ParityError
+    from ndcg_ab.sources.asked_grades import Document, Query
     from ndcg_core.measures.metric import Metric, MetricError
     from ndcg_core.measures.notation import parse
     from ndcg_core.statistics.comparison import Comparison
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CompareResult",
     "Comparison",
+    "Document",
     "Evaluation",
     "ExplainResult",
     "InputError",
@@ -40,6 +42,7 @@ __all__ = [
     "MetricError",
     "ParityError",
     "PowerResult",
+    "Query",
     "Verdict",
     "__version__",
     "compare",
@@ -62,6 +65,7 @@ _PUBLIC = {
     "ndcg_ab.api.warehouse": ("sql_query",),
     "ndcg_ab.config.model": ("Evaluation",),
     "ndcg_ab.errors": ("InputError", "ParityError"),
+    "ndcg_ab.sources.asked_grades": ("Document", "Query"),
     "ndcg_core.measures.metric": ("Metric", "MetricError"),
     "ndcg_core.measures.notation": ("parse",),
     "ndcg_core.statistics.comparison": ("Comparison",),

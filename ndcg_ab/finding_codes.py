@@ -71,6 +71,12 @@ CODES: Mapping[str, Code] = {
         "Documents are judged by several judges; where they disagree, `combine` says which grade counts.",
         "Look at how far they agree, and whether the verdict is the same under each of them, before relying on it.",
     ),
+    "unsaid_grade": Code(
+        "note",
+        "A function that judges could not say the grade of a document that systems return and nobody else judges: it"
+        " stays unjudged.",
+        "Nothing, where they are few; else look at the examples: is their title or text missing?",
+    ),
     "no_relevant_query": Code(
         "note",
         "A judged query has no grade above 0. no_relevant says what it scores; by default it is left out.",

@@ -106,6 +106,11 @@ def tell(text: object) -> None:
     print(visible(str(text)))
 
 
+def whisper(text: object) -> None:
+    """The same on standard error, beside a result that stands on standard output."""
+    print(visible(str(text)), file=sys.stderr)
+
+
 def show_lines(lines: Iterable[str]) -> None:
     """Sentences on standard output, in lines as long as it is wide."""
     console = output_console()

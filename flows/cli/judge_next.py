@@ -11,7 +11,7 @@ import typer
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
-from .console import Progress, show_lines, user_errors, write_or_print
+from .console import Progress, show_lines, user_errors, whisper, write_or_print
 from .options import (
     At,
     BaselineName,
@@ -128,7 +128,7 @@ def judge_next(
             return
         if (is_csv_here and found.rows) or jsonl == "-":
             for line in sentences(found):
-                print(visible(line), file=sys.stderr)
+                whisper(line)
         else:
             show_lines(sentences(found))
 

@@ -1,5 +1,6 @@
 """What the arguments of `ndcg_ab.compare` mean: an evaluation, with the data that it was given in memory."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.tables import kind_of, unboxed
+from ndcg_ab.sources.tables import is_table, kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
@@ -25,7 +26,7 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
     if arguments.get("scores") is not None:
         return evaluation_of_scores(arguments)
     plain = {name: as_key(name, value) for name, value in arguments.items() if name not in RANKED}
-    plain["judgments"], judgments = place_of("judgments", arguments["judgments"])
+    plain["judgments"], judgments = judgments_place("judgments", arguments["judgments"], arguments.get("slices"))
     entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
     held = {"judgments": judgments}
     held |= optional_places(plain)
@@ -33,8 +34,8 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
     if arguments.get("cheap_judgments") is not None:
         plain["cheap_judgments"], held["cheap_judgments"] = cheap_place(arguments)
-    more = more_places(arguments.get("more_judgments"))
-    plain["more_judgments"] = [{"file": file} for file, _ in more]
+    more = more_places(arguments.get("more_judgments"), arguments.get("slices"))
+    plain["more_judgments"] = [place if isinstance(place, dict) else {"file": place} for place, _ in more]
     evaluation = evaluation_from(plain | {"systems": entries})
     hold(evaluation, held)
     for place, (_, given) in zip(evaluation.more_judgments, more, strict=True):
@@ -57,10 +58,23 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
     return held
 
 
-def more_places(given: Any) -> list[tuple[Any, Given | None]]:
+def judgments_place(argument: str, data: Any, slices: Any) -> tuple[Any, Given | None]:
+    """The file, or the place of a function that judges, and what was given in memory.
+
+    slices: the columns of queries that it is given, too.
+    """
+    if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
+        return place_of(argument, data)
+    words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
+    module, name = (re.sub(r"\W", "", word.rpartition(".<locals>.")[2].rpartition(".")[2]) for word in words)
+    attributes = [slices] if isinstance(slices, str) else list(slices or ())
+    return {"python": f"{module or 'python'}:{name or 'function'}", "attributes": attributes}, Given(argument, data)
+
+
+def more_places(given: Any, slices: Any) -> list[tuple[Any, Given | None]]:
     """The file of each, and what it was given in memory; one alone may be given without a list."""
     several = given if isinstance(given, list | tuple) else [] if given is None else [given]
-    return [place_of(f"more_judgments[{at}]", each) for at, each in enumerate(several)]
+    return [judgments_place(f"more_judgments[{at}]", each, slices) for at, each in enumerate(several)]
 
 
 def table_of_ids(ids: Any) -> pa.Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ndcg_ab.api.arguments import evaluation_of
-from ndcg_ab.api.data import Data
+from ndcg_ab.api.data import Data, JudgeFunction
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.from_options import checked
@@ -28,11 +28,11 @@ DIGESTED = 1_000_000  # rows of an input; beyond, its digest for a page that nob
 
 
 def compare(
-    judgments: Data | None = None,
+    judgments: Data | JudgeFunction | None = None,
     systems: Mapping[str, Data] | None = None,
     *,
     scores: Data | Mapping[str, Data] | None = None,
-    more_judgments: Data | Sequence[Data] | None = None,
+    more_judgments: Data | JudgeFunction | Sequence[Data | JudgeFunction] | None = None,
     judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = "last",
     combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = None,
     cheap_judgments: Data | None = None,
@@ -74,7 +74,8 @@ def compare(
 ) -> CompareResult:
     """Which of these systems ranks better?  The same as `ndcg-ab compare`: docs/python.md, docs/commands.md.
 
-    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.
+    judgments, systems, queries: paths, tables that speak Arrow, or dictionaries; of systems by their names.  A function
+        of an `ndcg_ab.Query` and an `ndcg_ab.Document` may judge, too (docs/judging.md).
     scores: in the place of both, values per query that another tool computed: a path or a table with system_id,
         query_id, metric and value; or of each system by its name such a path or table, or {query: {metric: value}}.
     more_judgments: more such, one or a list, which by judgments_precedence correct and add to those before them.

@@ -1,7 +1,7 @@
 """What the functions take as judgments, rankings and queries: paths, tables and dictionaries."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ class ArrowTable(Protocol):
 
 Data = str | os.PathLike[str] | ArrowTable | Mapping[Any, Any]
 """A file's path, a table, or ``{query_id: {doc_id: score}}``."""
+JudgeFunction = Callable[..., float | None]
+"""A function that is given an `ndcg_ab.Query` and an `ndcg_ab.Document`, and returns a grade."""
 
 
 def place_of(argument: str, data: Any) -> tuple[Path | str, Given | None]:

@@ -176,7 +176,9 @@ def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.given)) is not None:
-            put(content, key_of(option, content), value)
+            key = key_of(option, content)
+            # what stands in the place of a file's name is all that is said of the place: a function that judges
+            put(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
     return checked(content, by_argument)
 
 

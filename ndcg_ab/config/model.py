@@ -15,7 +15,7 @@ from ndcg_ab.config.operation import EngineChoice, GivenPath, Model, Prefect, Re
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, read_scores_key
 from ndcg_ab.config.settings import Gate, Slices, Statistics
-from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgmentSource, Source, System, TableSource
+from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgeSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.given import GivenMetric
@@ -147,6 +147,7 @@ class Evaluation(Model):
     def _consistent(self) -> "Evaluation":
         self._check_places()
         self._check_tables()
+        self._check_judge()
         names = [system.name for system in self.systems]
         is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
@@ -173,6 +174,26 @@ class Evaluation(Model):
                         f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
                     )
         return self
+
+    def _check_judge(self) -> None:
+        """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+        if self.cheap_judgments is not None and self.cheap_judgments.kind == "python":
+            raise ValueError("cheap_judgments: a function judges for `judgments` or `more_judgments`: name it there")
+        places = [("judgments", self.judgments)]
+        places += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
+        keys = [key for key, place in places if place is not None and place.kind == "python"]
+        if not keys:
+            return
+        if len(keys) > 1:
+            raise ValueError(f"{keys[1]}: {keys[0]} names a function that judges, and there can be one: take one out")
+        if self.engine.spark is not None:
+            raise ValueError(f"{keys[0]}: a function judges rankings that are here, and Spark's stay there: give files")
+        if self.cheap_judgments is not None:
+            raise ValueError(
+                f"cheap_judgments: go with judgments of files alone: take it or the python of {keys[0]} out"
+            )
+        if self.queries is None:
+            raise ValueError(f"queries: missing; the function of {keys[0]} is given their texts")
 
     def missing_places(self, value: Any) -> list[InitErrorDetails]:
         """Judgments and systems that are not given, and must be where there are no scores."""
@@ -296,9 +317,27 @@ class Evaluation(Model):
         return self.judgments.source
 
     @property
+    def judgment_places(self) -> list[JudgmentSource]:
+        """Every place that judgments are pulled from, in their order; a function that judges is none."""
+        places = [self.judgments, *self.more_judgments]
+        return [place for place in places if place is not None and place.kind != "python"]
+
+    @property
     def judgment_sources(self) -> list[Source]:
-        """Every place of judgments, in their order."""
-        return [self.judgments_source, *(place.source for place in self.more_judgments)]
+        """The same as sources."""
+        return [place.source for place in self.judgment_places]
+
+    @property
+    def judge_place(self) -> JudgmentSource | None:
+        """The function that judges what the systems return; None where none does."""
+        places = [self.judgments, *self.more_judgments]
+        return next((place for place in places if place is not None and place.kind == "python"), None)
+
+    @property
+    def judge(self) -> JudgeSource | None:
+        """The same as a source."""
+        source = self.judge_place.source if self.judge_place else None
+        return source if isinstance(source, JudgeSource) else None
 
     def path(self, given: Path) -> Path:
         return given if given.is_absolute() else self.directory / given

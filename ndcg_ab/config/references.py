@@ -21,6 +21,8 @@ AT_USE = (
     "engine.spark.conf",
     "engine.spark.remote",
     "systems[].arguments",
+    "judgments.arguments",
+    "more_judgments[].arguments",
     *(
         f"{place}.{key}"
         for place in ("judgments", "more_judgments[]", "cheap_judgments", "queries", "systems[]")

@@ -26,6 +26,10 @@ DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB,
 TABLE = "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there."
 WHERE = "Which of the table's rows, as day = '{date}' and system = 'new'."
 QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
+GRADED = "Columns of the queries that a function which judges is given beside their texts."
+GRADED_DEPTH = "How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100."
+WORKERS = "How many documents it is asked about at the same time, each by a thread; by default 1."
+MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
 
 
 class Given(NamedTuple):
@@ -48,6 +52,12 @@ class Readable(Model):
     def hold(self, given: Given | None) -> None:
         """Lets data in memory stand in the file's place."""
         self._given = given
+
+
+def module_and_function(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+        raise ValueError("must be module:function")
+    return value
 
 
 class FileSource(Readable):
@@ -109,9 +119,7 @@ class PythonSource(Model):
     @field_validator("python")
     @classmethod
     def _two_parts(cls, value: str) -> str:
-        if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
-            raise ValueError("must be module:function")
-        return value
+        return module_and_function(value)
 
     @property
     def shown(self) -> str:
@@ -120,6 +128,36 @@ class PythonSource(Model):
     @property
     def origin(self) -> str:
         return self.python
+
+
+class JudgeSource(Readable):
+    """A function that is given a query and a document and returns a grade, or that very function, in memory."""
+
+    needs_queries: ClassVar[bool] = True
+
+    python: str = Field(description="module:function; modules beside the configuration are found.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    attributes: list[str] = Field(default_factory=list, description=GRADED)
+    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
+    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
+
+    @field_validator("python")
+    @classmethod
+    def _two_parts(cls, value: str) -> str:
+        return module_and_function(value)
+
+    @property
+    def shown(self) -> str:
+        return self.python
+
+    @property
+    def origin(self) -> str:
+        return self.python
+
+    @property
+    def judge(self) -> str:
+        """The function's name, which stands in the column `judge` of what it judges."""
+        return self.python.rpartition(":")[2]
 
 
 class OnSpark(Model):
@@ -153,7 +191,7 @@ class SparkSource(OnSpark):
         return plain_address(self.table)
 
 
-Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource
+Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource
 KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
     "file": FileSource,
     "python": PythonSource,
@@ -165,6 +203,8 @@ KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
 
 class Place(OnSpark, Readable):
     """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
+
+    kinds: ClassVar[dict[str, type[Source]]] = KINDS
 
     @field_validator("database", mode="before", check_fields=False)
     @classmethod
@@ -179,7 +219,7 @@ class Place(OnSpark, Readable):
     @property
     def kind(self) -> str:
         """The key that tells what kind of place it is: `file`, `python`, …"""
-        known = [key for key in KINDS if key in type(self).model_fields]
+        known = [key for key in self.kinds if key in type(self).model_fields]
         given = [key for key in known if getattr(self, key) is not None]
         if len(given) != 1:
             names = " or ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
@@ -193,10 +233,10 @@ class Place(OnSpark, Readable):
     def source(self) -> Source:
         """The one place that the keys describe."""
         kind = self.kind
-        own = KINDS[kind].model_fields
+        own = self.kinds[kind].model_fields
         foreign = {
-            field: [key for key, described in KINDS.items() if field in described.model_fields]
-            for described in KINDS.values()
+            field: [key for key, described in self.kinds.items() if field in described.model_fields]
+            for described in self.kinds.values()
             for field in described.model_fields
             if field not in own and field in type(self).model_fields and getattr(self, field)
         }
@@ -204,7 +244,7 @@ class Place(OnSpark, Readable):
             verb = "goes" if list(foreign) in (["format"], ["query"], ["where"]) else "go"
             belongs = next(iter(foreign.values()))[0]
             raise ValueError(f"{' and '.join(foreign)} {verb} with {belongs}, not with {kind}")
-        source = KINDS[kind].model_validate({field: getattr(self, field) for field in own})
+        source = self.kinds[kind].model_validate({field: getattr(self, field) for field in own})
         if isinstance(source, Readable):
             source.hold(self.given)
         if isinstance(source, OnSpark):
@@ -225,13 +265,20 @@ class TableSource(Place):
 
 
 class JudgmentSource(TableSource):
-    """The judgments, and what their grades are."""
+    """The judgments, and what their grades are; or a function that judges."""
+
+    kinds: ClassVar[dict[str, type[Source]]] = KINDS | {"python": JudgeSource}
 
     grades: Literal["integer"] | None = Field(
         None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
     )
     table: str | None = Field(None, description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)
+    python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    attributes: list[str] = Field(default_factory=list, description=GRADED)
+    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
+    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
 
 
 class System(Place):

@@ -132,6 +132,29 @@ class LeftOut:
 
 
 @dataclasses.dataclass(frozen=True)
+class FunctionJudge:
+    """What a function that judges did, and how far it agrees with the judgments of files.
+
+    function: module:function. judged: the documents whose grade is the function's; >= 0. unsaid: those that nobody
+        judged and of which it could not say a grade.
+    compared: documents that files judge, too, drawn from what the systems show, and that it graded; at most 200, 0
+        where there is no file. equal: how many of them it grades as the files do. mean_difference: its grade minus
+        theirs; None where none is compared.
+    cohen_kappa: 1 at best, 0 as by chance. krippendorff_alpha: likewise, ordinal. Both are None where all grades are
+        the same one, or none is compared.
+    """
+
+    function: str
+    judged: int
+    unsaid: int
+    compared: int
+    equal: int
+    mean_difference: float | None
+    cohen_kappa: float | None
+    krippendorff_alpha: float | None
+
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """A whole evaluation: metrics in the order asked for, systems in the order given, the baseline among them.
 
@@ -140,6 +163,7 @@ class Outcome:
     changes: what each candidate changed in the first places; none where the rankings are not here.
     left_out: the primary comparisons without what each system alone contributed to the judgments, where these name
         systems as their sources.
+    function_judge: what a function judged; None where none did.
     """
 
     baseline: str
@@ -155,6 +179,7 @@ class Outcome:
     judges: Judges | None = None
     changes: tuple[Changes, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    function_judge: FunctionJudge | None = None
 
     @property
     def is_given(self) -> bool:
@@ -227,6 +252,7 @@ class Outcome:
             "judges": encode(self.judges),
             "changes": encode(self.changes),
             "left_out": encode(self.left_out),
+            "function_judge": encode(self.function_judge),
             "parity": None if self.is_given else {"queries": self.parity_queries, "tolerance": 1e-9},
         }
 
@@ -247,6 +273,7 @@ class Outcome:
             resamples=content["resamples"],
             parity_queries=content["parity"] and content["parity"]["queries"],
             gates=decode(tuple[GateResult, ...], content.get("gates", ())),
+            function_judge=decode(FunctionJudge | None, content.get("function_judge")),
             judges=decode(Judges, content.get("judges")),
             changes=decode(tuple[Changes, ...], content.get("changes", ())),
             left_out=decode(tuple[LeftOut, ...], content.get("left_out", ())),

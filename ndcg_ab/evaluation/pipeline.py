@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -20,12 +20,13 @@ from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.intended import check_intended, intended_comparisons
 from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
+from ndcg_ab.evaluation.judging import about_judge, judged_by
 from ndcg_ab.evaluation.labels import check_labels, with_labels
 from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.likely import with_likely
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.order_checks import check_order
-from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome, SystemSummary
+from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
@@ -39,7 +40,8 @@ from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_judgments, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
+from ndcg_ab.sources.judgments import completed, gathered, pull_files
 from ndcg_ab.sources.scores import PULLED
 from ndcg_ab.sources.spilled import Keep, keep_in
 from ndcg_core.statistics.averages import mean, median, weighted_mean
@@ -49,6 +51,22 @@ SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
 
 
 WhenRead = Callable[[Read], None]
+
+
+class Beside(NamedTuple):
+    """What other judgments say beside those that count.
+
+    cheap: `Cheap.table` of the cheap ones; None without. judges: what several judges say. left_out: the comparisons
+    without what each system alone contributed. function: what a function judged.
+    """
+
+    cheap: pa.Table | None = None
+    judges: Judges | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    function: FunctionJudge | None = None
+
+
+NOTHING_BESIDE = Beside()
 
 
 def run_pipeline(
@@ -74,17 +92,25 @@ def run_pipeline(
         when_read(read)
 
     findings, parity_queries = score_all(evaluation, engine, say, keep_and_tell, whole=whole)
-    judges = None
-    if kept[0].judgments and kept[0].judgments.singles is not None:
-        say("scoring by each judge")
-        judges = what_judges_say(evaluation, kept[0])
-    left_out = leave_out(evaluation, kept[0])
-    if kept[0].cheap is None:
-        return conclude(engine, evaluation, findings, parity_queries, judges=judges, left_out=left_out)
-    say("scoring by the cheap judgments")
-    cheap = score_cheaply(evaluation, kept[0])
-    noticed = [*findings, *cheap.findings]
-    return conclude(engine, evaluation, noticed, parity_queries, cheap.table, judges, left_out)
+    read = kept[0]
+    beside = Beside(
+        judges=judged_apart(evaluation, read, say),
+        left_out=leave_out(evaluation, read),
+        function=about_judge(evaluation, read.files, read.by_function) if read.by_function else None,
+    )
+    if read.cheap is not None:
+        say("scoring by the cheap judgments")
+        cheap = score_cheaply(evaluation, read)
+        findings, beside = [*findings, *cheap.findings], beside._replace(cheap=cheap.table)
+    return conclude(engine, evaluation, findings, parity_queries, beside)
+
+
+def judged_apart(evaluation: Evaluation, read: Read, say: Say) -> Judges | None:
+    """What several judges say; None where there are not several."""
+    if read.judgments is None or read.judgments.singles is None:
+        return None
+    say("scoring by each judge")
+    return what_judges_say(evaluation, read)
 
 
 def take_scores(
@@ -131,29 +157,36 @@ def score_all(
 
 
 def pull_all(evaluation: Evaluation, say: Say, memory: Memory | None = None, *, whole: bool = True) -> Read:
-    """Judgments, queries and every system's ranking, in that order.
+    """Judgments, queries and every system's ranking, in that order; where a function judges, what it says comes last.
 
     memory: what may be used; where it has a limit, rankings go to its folder as they are read.  whole: every row of the
     rankings, whatever the metrics look at.
     """
     say("reading judgments" + (f" (what memory has no room for: {memory.spill})" if memory and memory.limit else ""))
-    judgments = pull_judgments(evaluation)
+    files = pull_files(evaluation)
+    judge = evaluation.judge
+    judgments = None if judge else gathered(files, evaluation)
     cheap = pull_cheap(evaluation)
-    if cheap is not None:
+    if cheap is not None and judgments is not None:
         refuse_uncovered(judgments, cheap)
     queries = pull_queries(evaluation)
     wanted = None
-    if not whole and cheap is None and judgments.singles is None:  # else other judgments look at other parts of them
+    has_one_set = cheap is None and judgments is not None and judgments.singles is None
+    if judgments and has_one_set and not whole:  # else other judgments look at other parts of them
         wanted = wanted_of(evaluation.metric_list, judgments, len(evaluation.systems))
     rankings = {}
     for place, system in enumerate(evaluation.systems):
         say(f"reading {system.name}")
         keep = keep_in(memory, f"ranking{place}.parquet")
         found = pull_system(evaluation, system.source, queries, wanted, keep)
-        if found.reduced and not holds_enough(found, judgments):
+        if found.reduced and judgments is not None and not holds_enough(found, judgments):
             found = pull_system(evaluation, system.source, queries, None, keep)
         rankings[system.name] = found
-    return Read(judgments, queries, rankings, cheap=cheap)
+    if judge is None:
+        return Read(judgments, queries, rankings, cheap=cheap)
+    by_function, _ = judged_by(judge, evaluation, files, queries, rankings, say)
+    judgments = completed(files, by_function, evaluation)
+    return Read(judgments, queries, rankings, files=tuple(files), by_function=by_function)
 
 
 def pull_cheap(evaluation: Evaluation) -> Pulled | None:
@@ -187,15 +220,11 @@ def conclude(
     evaluation: Evaluation,
     findings: Sequence[Finding],
     parity_queries: int | None,
-    cheap: pa.Table | None = None,
-    judges: Judges | None = None,
-    left_out: tuple[LeftOut, ...] = (),
+    beside: Beside = NOTHING_BESIDE,
 ) -> Outcome:
     """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
 
-    parity_queries: None where another tool computed the scores. cheap: `Cheap.table` of the cheap judgments.
-    judges: what several judges say.
-    left_out: what `leave_out` gave.
+    parity_queries: None where another tool computed the scores. beside: what other judgments say.
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
@@ -215,13 +244,13 @@ def conclude(
     else:
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
-        noticed += check_labels(compared, left_out)
+        noticed += check_labels(compared, beside.left_out)
     changes = changes_of(engine, evaluation)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
-    if cheap is not None:
-        compared, of_sample = with_cheap(engine, evaluation, compared, cheap)
+    if beside.cheap is not None:
+        compared, of_sample = with_cheap(engine, evaluation, compared, beside.cheap)
         noticed += of_sample
     refuse_errors(noticed, evaluation)
     return Outcome(
@@ -234,9 +263,10 @@ def conclude(
         seed=statistics.seed,
         resamples=statistics.resamples,
         parity_queries=parity_queries,
-        judges=judges,
+        function_judge=beside.function,
+        judges=beside.judges,
         changes=changes,
-        left_out=left_out,
+        left_out=beside.left_out,
     )
 
 

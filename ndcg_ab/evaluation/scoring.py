@@ -22,6 +22,7 @@ class Read(NamedTuple):
 
     judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
     cheap: the cheap judgments; None where there are none.
+    files, by_function: where a function judges, the judgments of each file, and all that it said.
     """
 
     judgments: Pulled | None
@@ -29,6 +30,8 @@ class Read(NamedTuple):
     rankings: dict[str, Pulled]
     scores: tuple[Pulled, ...] = ()
     cheap: Pulled | None = None
+    files: tuple[Pulled, ...] = ()
+    by_function: Pulled | None = None
 
 
 def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:

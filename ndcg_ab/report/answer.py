@@ -7,7 +7,16 @@ from typing import NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
-from ndcg_ab.report.text import bounds_note, cheap_note, clustered_text, judged_label, ordered, percent, weighted_text
+from ndcg_ab.report.text import (
+    bounds_note,
+    cheap_note,
+    clustered_text,
+    function_note,
+    judged_label,
+    ordered,
+    percent,
+    weighted_text,
+)
 from ndcg_core.measures.given import metric_named
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
@@ -308,7 +317,13 @@ def notes(outcome: Outcome) -> list[str]:
     if outcome.pairs:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
-    sampled = (weighted_text(outcome), clustered_text(outcome), cheap_note(outcome), bounds_note(outcome))
+    sampled = (
+        weighted_text(outcome),
+        clustered_text(outcome),
+        cheap_note(outcome),
+        bounds_note(outcome),
+        function_note(outcome),
+    )
     found += [told for told in sampled if told is not None and told not in few_of_weight(outcome)]
     if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
         found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")

@@ -13,6 +13,7 @@ from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.judges import judges_line
 from ndcg_ab.report.text import (
     comparison_text,
+    function_note,
     interval,
     judged_label,
     percent,
@@ -113,9 +114,10 @@ def answer_lines(outcome: Outcome) -> list[str]:
 
 
 def finding_items(outcome: Outcome) -> list[str]:
-    told = judges_line(outcome)
-    found = [f"- {line.severity}: {escaped(line.text)}" for line in finding_lines(outcome)]
-    return [*([f"- warning: {escaped(told)}"] if told else []), *found]
+    """What the data check found, how judges differ, and what a function judged."""
+    told = [("warning", judges_line(outcome)), ("note", function_note(outcome))]
+    lines = [*told, *((line.severity, line.text) for line in finding_lines(outcome))]
+    return [f"- {severity}: {escaped(text)}" for severity, text in lines if text]
 
 
 def slice_lines(outcome: Outcome) -> list[str]:

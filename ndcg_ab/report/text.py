@@ -141,7 +141,7 @@ def likely_text(comparison: Comparison) -> str | None:
         return f"no likely grades of what is unjudged: {found.why_none}"
     between = f"{signed(found.low)} … {signed(found.high)}"
     share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
-    return f"with likely grades of what is unjudged: {signed(found.difference)} ({between}; {share})"
+    return f"by likely grades of what is unjudged: {signed(found.difference)} ({between}; {share})"
 
 
 def bounds_note(outcome: Outcome) -> str | None:
@@ -198,6 +198,25 @@ def cheap_note(outcome: Outcome) -> str | None:
     return (
         "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful judgments"
     )
+
+
+def function_note(outcome: Outcome) -> str | None:
+    """What a function judged, and how far it agrees with the files; None where none did."""
+    found = outcome.function_judge
+    if found is None:
+        return None
+    judged = f"{found.function} judged {found.judged:,} document{'s' * (found.judged != 1)}"
+    if found.unsaid:
+        judged += f", and could not say the grade of {found.unsaid:,}"
+    if not found.compared:
+        return f"{judged}; with no grade of a file to compare its own with"
+    numbers = [f"mean difference {signed(found.mean_difference)}"]
+    if found.cohen_kappa is not None:
+        numbers.append(f"kappa {found.cohen_kappa:.2f}")
+    if found.krippendorff_alpha is not None:
+        numbers.append(f"alpha {found.krippendorff_alpha:.2f}")
+    counted = f"{found.equal:,} of {found.compared:,} grades of files"
+    return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
 
 
 def together(comparison: Comparison) -> str:

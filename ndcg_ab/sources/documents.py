@@ -220,6 +220,12 @@ def documents_of(evaluation: Evaluation) -> Documents | None:
     return Documents(evaluation.documents, evaluation.directory) if evaluation.documents else None
 
 
+def over(first: pa.Table, other: pa.Table | None) -> pa.Table:
+    """The rows of both; where both have a document, what the first says of it."""
+    rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
+    return pa.concat_tables([first, *rest]).sort_by("doc_id")
+
+
 def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
     """The rows that are wanted, empty values as null; raises ArrowInvalid where an id is missing."""
     ids = batch["doc_id"]

@@ -23,6 +23,8 @@ from ndcg_ab.sources.noticed import MOST_EXAMPLES
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
 
+KEY = ["query_id", "doc_id"]
+KEYS = pa.schema([(name, pa.string()) for name in KEY])
 NO_NAME = ""  # the judge of judgments that name none
 
 
@@ -63,14 +65,39 @@ def is_told(column: pa.ChunkedArray) -> bool:
 
 
 def pull_judgments(evaluation: Evaluation) -> Pulled:
-    """All judgments of an evaluation as one table."""
-    parts = [pull_judged(source, evaluation.directory) for source in evaluation.judgment_sources]
-    return gathered(parts, evaluation)
+    """All judgments of an evaluation's files as one table; there are some."""
+    return gathered(pull_files(evaluation), evaluation)
+
+
+def pull_files(evaluation: Evaluation) -> list[Pulled]:
+    """The judgments of each place, in their order."""
+    return [pull_judged(source, evaluation.directory) for source in evaluation.judgment_sources]
+
+
+def completed(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
+    """One table of the files' judgments, and of what a function says of documents that these do not judge.
+
+    Raises InputError where there is no grade at all.
+    """
+    if by_function is None:
+        return gathered(parts, evaluation)
+    rows = by_function.table.append_column("row", pa.array(range(by_function.table.num_rows), pa.int64()))
+    for part in parts:
+        judged = part.table.select(KEY).cast(KEYS)
+        rows = rows.join(judged, KEY, join_type="left anti")
+    rest = by_function.table.take(rows["row"].sort()) if parts else by_function.table
+    if not parts and not rest.num_rows:
+        raise InputError(f"python = {by_function.origin!r}: it could say the grade of no document that systems return")
+    filling = [Pulled(rest, by_function.layout, by_function.source)] if rest.num_rows else []
+    return gathered([*parts, *filling], evaluation)
 
 
 def named_judgments(evaluation: Evaluation) -> list[str]:
-    """What the places of judgments are called: by their files, with a number where a name comes again."""
-    names = [source.shown for source in evaluation.judgment_sources]
+    """What the places of judgments are called: by their files, with a number where a name comes again.
+
+    A function that judges comes last.
+    """
+    names = [source.shown for source in (*evaluation.judgment_sources, evaluation.judge) if source]
     return [
         name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]
@@ -80,7 +107,7 @@ def gathered(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     """One table of the parts, in their order; of a single one that names no judge and no source, that one itself."""
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
-    names = named_judgments(evaluation)
+    names = named_judgments(evaluation)[: len(parts)]
     how = Gathering(evaluation.judgments_precedence, evaluation.combine)
     source = Several(parts)
     singles = pa.concat_tables([singles_of(part, name, how) for part, name in zip(parts, names, strict=True)])

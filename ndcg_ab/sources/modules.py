@@ -1,4 +1,7 @@
-"""Modules of the user's, beside a configuration: found while they are imported and while their functions run."""
+"""Modules of the user's, beside a configuration: found while they are imported and while their functions run.
+
+What goes wrong in them is told in one sentence.
+"""
 
 import contextlib
 import importlib
@@ -9,9 +12,11 @@ from types import ModuleType
 from typing import Any
 
 from ndcg_ab.config.redaction import discreet, redacted
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, SilentError
 
 OURS = {"ndcg_ab", "ndcg_core"}
+# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
+FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 @contextlib.contextmanager
@@ -67,3 +72,15 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
     return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+@contextlib.contextmanager
+def saying_where(name: str, place: str) -> Iterator[None]:
+    """Whatever a function raises, in one sentence; name: ``module:function``; place: where, as `` on query 'q1'``."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
+        raise kind(f"python = {name!r} failed{place}: {in_one_line(error)}") from discreet(error)

@@ -19,16 +19,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.redaction import discreet
 from ndcg_ab.config.secrets import revealed
 from ndcg_ab.config.sources import PythonSource
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.modules import beside, in_one_line, load_function
+from ndcg_ab.sources.modules import beside, load_function, saying_where
 from ndcg_ab.sources.schema import Layout, shown
 
-# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
-FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
 
@@ -99,16 +96,9 @@ class Function(Source):
                 rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
         return rows
 
-    @contextlib.contextmanager
-    def saying_where(self, place: str = "") -> Iterator[None]:
+    def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
-        try:
-            yield
-        except InputError:
-            raise
-        except (Exception, SystemExit) as error:
-            kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-            raise kind(f"python = {self.origin!r} failed{place}: {in_one_line(error)}") from discreet(error)
+        return saying_where(self.origin, place)
 
 
 END = object()

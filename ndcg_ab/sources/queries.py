@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.http import HttpSource
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource
+from ndcg_ab.config.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
@@ -94,10 +94,12 @@ def pull_queries(evaluation: Evaluation) -> Queries:
 
 def layout_of(evaluation: Evaluation) -> Layout:
     """The columns that the evaluation needs of its queries."""
-    sources = [] if evaluation.scores else [system.source for system in evaluation.systems]
+    sources: list[Source] = [] if evaluation.scores else [system.source for system in evaluation.systems]
+    sources += [evaluation.judge] if evaluation.judge else []
+    naming = [source for source in sources if isinstance(source, HttpSource | JudgeSource)]
     return query_layout(
         evaluation.slices.by,
-        named=[name for source in sources if isinstance(source, HttpSource) for name in source.attributes],
+        named=list(dict.fromkeys(name for source in naming for name in source.attributes)),
         needs_text=any(source.needs_queries for source in sources),
         needs_weight=bool(evaluation.statistics.weighted),
         needs_cluster=bool(evaluation.statistics.clustered) and evaluation.statistics.cluster_prefix is None,

@@ -14,8 +14,8 @@ from ndcg_ab.errors import SilentError
 from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
 from ndcg_ab.history.bundles import read_content
-from ndcg_ab.report.page.data import gather, over
-from ndcg_ab.sources.documents import Documents
+from ndcg_ab.report.page.data import gather
+from ndcg_ab.sources.documents import Documents, over
 from ndcg_ab.sources.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small

@@ -19,7 +19,7 @@ from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.history.over_nights import OverNights
 from ndcg_ab.report.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.documents import Documents, over
 from ndcg_ab.sources.judgments import Several
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_ab.sources.tables import kind_of
@@ -151,12 +151,6 @@ def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:
     return found if found.num_rows else None
 
 
-def over(first: pa.Table, other: pa.Table | None) -> pa.Table:
-    """The rows of both; where both have a document, what the first says of it."""
-    rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
-    return pa.concat_tables([first, *rest]).sort_by("doc_id")
-
-
 def about_files(evaluation: Evaluation, read: Read, digested: int | None = None) -> dict[str, Any]:
     """What the page says of a comparison that no history keeps: where its data are from.
 
@@ -180,8 +174,11 @@ def about_files(evaluation: Evaluation, read: Read, digested: int | None = None)
     if evaluation.judgments and read.judgments:
         several = read.judgments.source
         parts = several.parts if isinstance(several, Several) else (read.judgments,)
-        places = (evaluation.judgments, *evaluation.more_judgments)
+        places = evaluation.judgment_places
+        parts = read.files if read.by_function else parts
         inputs += [row(place.source.shown, "judgments", place, part) for place, part in zip(places, parts, strict=True)]
+    if evaluation.judge_place and read.by_function:
+        inputs.append(row(evaluation.judge_place.source.shown, "judgments", evaluation.judge_place, read.by_function))
     if evaluation.cheap_judgments and read.cheap:
         source = evaluation.cheap_judgments
         inputs.append(row(source.source.shown, "cheap judgments", source, read.cheap))

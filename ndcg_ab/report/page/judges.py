@@ -4,6 +4,7 @@ from typing import Any
 
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.report.judges import agreement_text, by_comparison, interval_text, judges_line, named, noise_text
+from ndcg_ab.report.text import function_note
 
 
 def words_of_judges(outcome: Outcome) -> dict[str, Any]:
@@ -11,6 +12,7 @@ def words_of_judges(outcome: Outcome) -> dict[str, Any]:
     judges = outcome.judges
     return {
         "judges": judges,
+        "function_note": function_note(outcome),
         "judges_line": judges_line(outcome),
         "agreement": agreement_text(judges) if judges else "",
         "under_judges": [row for rows in by_comparison(judges) for row in rows] if judges else [],

@@ -76,7 +76,7 @@ def listed_keys(name: str) -> list[str]:
 def described_keys() -> set[str]:
     """The keys in docs/json.md's table of what describes."""
     text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
-    table = text.partition("- `descriptive`:")[2]
+    table = text.partition("- `descriptive`:")[2].partition("\n\n- ")[0]
     cells = re.findall(r"^\| (`.*?`) \| ", table, flags=re.MULTILINE)
     return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
 

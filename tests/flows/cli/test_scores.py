@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.phrases import MAIN
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.steps import perform
 from ndcg_ab.history.bundles import read_bundle
@@ -68,6 +69,9 @@ def test_our_own_values_give_the_same_bits(what: str, ours: Path) -> None:
         content["findings"] = [each for each in content["findings"] if each["code"] == "slices_disagree"]
         content["metrics"] = [each["name"] for each in content["metrics"]]
     assert given.pop("parity") is None and ranked.pop("parity")["queries"] > 0
+    for row in ranked["comparisons"]:
+        assert (row.pop("labels") is not None) == (row["family"] in MAIN)
+    assert all(row.pop("labels") is None for row in given["comparisons"])
     assert given.pop("changes") == [] and ranked.pop("changes")
     assert all(row.pop(key) is None for row in given["systems"] for key in ABSENT)
     assert all(row.pop(key) is not None for row in ranked["systems"] for key in ABSENT)

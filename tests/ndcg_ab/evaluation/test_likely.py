@@ -106,4 +106,4 @@ def test_it_is_told_with_details_only(outcome: Outcome) -> None:
     for details in (False, True):
         console = Console(width=160, record=True, file=StringIO())
         print_outcome(console, outcome, details=details)
-        assert ("with likely grades of what is unjudged: +0." in console.export_text()) is details
+        assert ("by likely grades of what is unjudged: +0." in console.export_text()) is details

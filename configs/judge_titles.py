@@ -1,0 +1,16 @@
+"""A judge for a beginning: how many of a query's words stand in a document's title.
+
+    more_judgments: [{python: judge_titles:words_in_title}]
+
+In its place a function may ask a model; what it returned for the same content is not asked again (docs/judging.md).
+"""
+
+from ndcg_ab import Document, Query
+
+
+def words_in_title(query: Query, document: Document, most: int = 3) -> int | None:
+    """From 0 to `most`; None, which says that it cannot tell, where the title is not known."""
+    if document.title is None:
+        return None
+    title = document.title.lower().split()
+    return min(most, sum(word in title for word in query.text.lower().split()))
