@@ -102,7 +102,8 @@ def test_no_select_stands_in_python() -> None:
     """SQL text belongs into the files; the engine itself makes tables of them and reads tables by name.
 
     What Vespa is asked (`http_presets.py`) is its own language, and `mlflow_store.py` looks into MLflow's own tables.
-    `known_grades.py` keeps a cache in SQLite, and no results.  In `warehouse` SQL is the result, not the way to one: every query is another, for another database.
+    `known_grades.py` keeps a cache in SQLite, and no results.
+    In `warehouse` SQL is the result, not the way to one: every query is another, for another database.
     """
     elsewhere = ("http_presets.py", "mlflow_store.py", "known_grades.py")
     for path in (ROOT / "ndcg_ab").rglob("*.py"):
