@@ -124,6 +124,7 @@ def bounded_comparisons(
                 bound_high_conclusion=most.conclusion,
                 label_settled=row.conclusion == least.conclusion == most.conclusion,
                 bound_left_out=left_out[key],
+                bound_documents=found[key].documents,
             )
             rows.append(kept)
         else:

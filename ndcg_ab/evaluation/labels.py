@@ -104,7 +104,7 @@ def finding_of(row: Comparison, labels: Labels, told: str = "") -> Finding:
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
         f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %; {told}"
-        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it"
+        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it (ndcg-ab judge-next)"
     )
     count = row.queries - labels.full_queries
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))

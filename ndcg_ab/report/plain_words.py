@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from ndcg_ab.evaluation.decisions import Choice, whether_settled
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
 from ndcg_ab.report.answer import banners, deciding, finding_lines, ordered_decisions
+from ndcg_ab.report.changed import changes_text
 from ndcg_ab.report.escaping import escaped
-from ndcg_ab.report.text import clustered_text, level, percent, plain, weighted_text
+from ndcg_ab.report.text import clustered_text, level, likely_text, percent, plain, weighted_text
 from ndcg_core.measures.given import GivenMetric, metric_named
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
@@ -71,6 +72,9 @@ def compared(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> It
         yield judged
     for told in filter(None, (weighted_text(outcome), clustered_text(outcome))):
         yield f"{told[0].upper()}{told[1:]}."
+    for changes in outcome.changes:
+        if changes.candidate == candidate:
+            yield f"It {changes_text(changes)}."
     if len(outcome.candidates) > 1:
         yield f"It is one of {len(outcome.candidates)} candidates; the certainty below allows for that."
 
@@ -203,14 +207,36 @@ def overturning(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) ->
     for row in rows:
         if told := by_labels(row):
             yield f"{row.metric}: {told}."
+        if row.labels is not None and row.labels.full_difference is not None and row.bound_documents:
+            yield f"{row.metric}: {fully_judged_text(row.labels)}."
+        if row.likely is not None and row.likely.draws:
+            yield f"{row.metric}: {likely_text(row)}."
         found = row.descriptive
         if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
             heavy = math.ceil(row.queries / 100)
             names = ", ".join(each.query_id for each in found.carriers[: min(NAMED, heavy)])
             share = percent(found.top_share)
             yield f"{row.metric}: few queries carry it: {share} of the difference comes from {heavy} ({names})."
+    yield from other_judgments(outcome, candidate)
     yield from (f"The data check warns: {ended(text)}" for text in warned(outcome, candidate))
     yield "Other queries: all of this holds for queries like these, chosen as these were."
+
+
+def other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
+    """Verdicts that are others under a judge alone, or without the judgments that a system alone contributed."""
+    verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
+    for under in outcome.judges.verdicts if outcome.judges else ():
+        if under.candidate == candidate and under.conclusion is not verdicts.get(under.metric):
+            judge = under.judge or "without a name"
+            yield f"{under.metric}: by the judge {judge} alone it is {named(under.conclusion)}."
+    for left in outcome.left_out:
+        if left.candidate == candidate and left.conclusion is not verdicts.get(left.metric):
+            own = f"without the judgments that {left.left_out} alone contributed"
+            yield f"{left.metric}: {own} it is {named(left.conclusion)}."
+
+
+def named(conclusion: Verdict) -> str:
+    return conclusion.replace("_", " ")
 
 
 def warned(outcome: Outcome, candidate: str) -> list[str]:
@@ -238,7 +264,7 @@ def by_labels(row: Comparison) -> str:
         return ""
     if row.label_settled:
         return f"no grades of the unjudged results could: they keep the difference {between}, and the verdict as it is"
-    ends = [end.replace("_", " ") for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
+    ends = [named(end) for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
     words = " to ".join(dict.fromkeys(ends))
     return f"grades of the unjudged results could: the difference may be anywhere {between}, the verdict {words}"
 
@@ -254,7 +280,11 @@ def advised(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Ite
         yield from lost_first(rows)
         return
     if any(whether_settled(row) for row in rows) or any(turned_by_labels(row) for row in primary):
-        yield "Judge documents first: `ndcg-ab judge-next` lists the unjudged ones that would settle most."
+        unjudged = max(row.bound_documents or 0 for row in rows)
+        yield (
+            f"To settle the labels, judge documents: {unjudged:,} that one of the two shows are unjudged;"
+            " `ndcg-ab judge-next` puts those first that would settle most."
+        )
     for row in rows:
         if told := more_queries(row):
             yield f"{row.metric}: {told}."

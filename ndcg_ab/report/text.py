@@ -117,16 +117,18 @@ def clustered_text(outcome: Outcome) -> str | None:
 
 
 def bounds_text(comparison: Comparison) -> str | None:
-    """``the labels cannot settle it: between -0.0185 and +0.3414, undecided to improved``.
+    """``by other grades undecided (-0.0185) to improved (+0.3414)``.
 
     None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
     """
     if not whether_settled(comparison):
         return None
-    ends = [comparison.bound_low_conclusion, comparison.bound_high_conclusion]
-    words = " to ".join(dict.fromkeys(end.replace("_", " ") for end in ends if end))
-    between = f"between {signed(comparison.bound_low)} and {signed(comparison.bound_high)}"
-    return f"the labels cannot settle it: {between}, {words}"
+    low, high = (
+        (end or "").replace("_", " ") for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
+    )
+    if low == high:
+        return f"by other grades {low} ({signed(comparison.bound_low)} … {signed(comparison.bound_high)})"
+    return f"by other grades {low} ({signed(comparison.bound_low)}) to {high} ({signed(comparison.bound_high)})"
 
 
 def likely_text(comparison: Comparison) -> str | None:

@@ -62,11 +62,14 @@ class Judged(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """low, high: one number for each query; open: whether an unjudged document can change it."""
+    """low, high: one number for each query.
+
+    documents: the unjudged documents that either system shows where its metric looks, over all queries.
+    """
 
     low: FloatArray
     high: FloatArray
-    open: NDArray[np.bool_]
+    documents: int
 
 
 class Net(NamedTuple):
@@ -136,9 +139,9 @@ def difference_bounds(
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
     levels = positive_gains(metric, judged)
     weights, numbers, _ = net_weights(metric, candidate, baseline)
-    found = Bounds(differences.copy(), differences.copy(), np.bincount(numbers, minlength=len(differences)) > 0)
+    found = Bounds(differences.copy(), differences.copy(), len(numbers))
     if not len(levels):
-        return found._replace(open=np.zeros(len(differences), dtype=bool))
+        return found
     divisor = fixed_divisor(metric, judged)
     if divisor is not None:
         for sign, values in ((-1, found.low), (1, found.high)):

@@ -161,6 +161,8 @@ class Comparison:
         whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
     likely: the difference with likely grades of the unjudged documents, which decides nothing; None where there are no
         bounds.
+    bound_documents: unjudged documents, of all queries, that either system shows within the cutoff; None where there
+        are no bounds.
     labels: how far both systems are judged; None of slices, pairs and margins of the gate, and where it is not known.
 
     Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
@@ -222,6 +224,7 @@ class Comparison:
     bound_left_out: int | None = None
     likely: Likely | None = None
     labels: Labels | None = None
+    bound_documents: int | None = None
 
     def __post_init__(self) -> None:
         verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")

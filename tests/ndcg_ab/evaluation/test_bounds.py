@@ -124,6 +124,13 @@ def test_queries_that_grades_could_bring_in_are_counted(outcome: Outcome) -> Non
     assert row_of(outcome, "ndcg(no_relevant=zero)@2").bound_left_out == 0
 
 
+def test_unjudged_documents_within_the_cutoff_are_counted_once(outcome: Outcome) -> None:
+    """x1 and x2 of a and of b, whoever shows them; c is not counted."""
+    assert row_of(outcome, "ndcg@3").bound_documents == 4
+    assert row_of(outcome, "precision@2").bound_documents == 3, "of b x2 stands below"
+    assert row_of(outcome, "ap@3").bound_documents is None
+
+
 def many(new: str, old: str, judged: dict[str, float], count: int = 30) -> tuple[Judgments, Rankings]:
     """The same query over and over; documents by their letters, in the order of each system."""
     queries = [f"q{number:02}" for number in range(count)]
@@ -159,7 +166,7 @@ def test_a_decision_that_grades_could_turn_says_so() -> None:
     assert decision.reason == f"ndcg@1 improved (+0.9667), {told}; enough? no smallest effect is set"
     console = Console(width=120, record=True, file=StringIO())
     print_outcome(console, outcome)
-    line = "the labels cannot settle it: between +0.0000 and +0.9667, identical to improved"
+    line = "by other grades identical (+0.0000) to improved (+0.9667)"
     text = console.export_text()
     assert f"    {line};" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())

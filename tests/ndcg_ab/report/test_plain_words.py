@@ -96,7 +96,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
             }
             | {"label_settled": False},
             NEXT,
-            "Judge documents first",
+            "To settle the labels, judge documents",
         ),
         (
             {
