@@ -28,7 +28,7 @@ from tests.small_evaluation import calling, changed_run, no_tracker, plain_page,
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
 NAMES = {step: name for name, step in vars(steps).items() if isinstance(step, steps.Step)}
-NOT_TAKEN = (steps.PULL_SCORES, steps.PULL_CHEAP, steps.SCORE_CHEAPLY)  # by these nights
+NOT_TAKEN = (steps.PULL_SCORES, steps.PULL_CHEAP, steps.SCORE_CHEAPLY, steps.PULL_MORE, steps.JUDGE)  # by these nights
 STEPS = [NAMES[step] for step in steps.STEPS if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
 IN_PUBLISHING = [

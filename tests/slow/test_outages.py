@@ -224,7 +224,7 @@ def test_a_server_that_dies_half_way_has_the_night_once(requests: int, tracker: 
     assert again.published["pending"] is None
     assert found_runs(tracker, evaluation) == whole(1)
     with tracker.up():
-        assert model_values(tracker, evaluation) == [("new", 6), ("old", 2)]
+        assert model_values(tracker, evaluation) == [("new", 9), ("old", 2)]
 
 
 def model_values(tracker: Tracker, evaluation: Evaluation) -> list[tuple[str, int]]:
