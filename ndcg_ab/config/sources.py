@@ -105,54 +105,42 @@ class DatabaseSource(Model):
         return self.database.shown
 
 
-class PythonSource(Model):
-    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+class OfFunction(Model):
+    """A function of the user's, found beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+
+    @field_validator("python")
+    @classmethod
+    def _two_parts(cls, value: str) -> str:
+        return module_and_function(value)
+
+    @property
+    def shown(self) -> str:
+        return self.python
+
+    @property
+    def origin(self) -> str:
+        return self.python
+
+
+class PythonSource(OfFunction):
+    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+
     per_query: bool = Field(
         False, strict=True, description="Call the function for each query, with its text, instead of once with all."
     )
 
-    @field_validator("python")
-    @classmethod
-    def _two_parts(cls, value: str) -> str:
-        return module_and_function(value)
 
-    @property
-    def shown(self) -> str:
-        return self.python
-
-    @property
-    def origin(self) -> str:
-        return self.python
-
-
-class JudgeSource(Readable):
+class JudgeSource(OfFunction, Readable):
     """A function that is given a query and a document and returns a grade, or that very function, in memory."""
 
-    needs_queries: ClassVar[bool] = True
-
-    python: str = Field(description="module:function; modules beside the configuration are found.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
     attributes: list[str] = Field(default_factory=list, description=GRADED)
     depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
     workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
-
-    @field_validator("python")
-    @classmethod
-    def _two_parts(cls, value: str) -> str:
-        return module_and_function(value)
-
-    @property
-    def shown(self) -> str:
-        return self.python
-
-    @property
-    def origin(self) -> str:
-        return self.python
 
     @property
     def judge(self) -> str:

@@ -101,10 +101,11 @@ def finding_of(row: Comparison, labels: Labels, told: str = "") -> Finding:
     """told: what becomes of the verdict, where that is known."""
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
     winner, loser = sides_of(row)
+    next_step = "" if told else " (ndcg-ab judge-next)"
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
         f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %; {told}"
-        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it (ndcg-ab judge-next)"
+        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
     )
     count = row.queries - labels.full_queries
     return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
