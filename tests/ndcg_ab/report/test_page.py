@@ -353,14 +353,21 @@ class TestWords:
                 + ([signed(row.difference), interval(row), "", probability(row.p_adjusted)] if row else [""] * 4)
                 + ([f"{mark(row)} {verdict_text(row)}"] if row else ["baseline"])
                 + [wins_ties_losses(row) if row else "", str(system.queries), f"{100 * (system.judged or 0):.0f} %"]
-                + (
-                    [str(row.labels.full_queries), fully_judged_difference(row.labels)]
-                    if row and row.labels
-                    else ["", ""]
-                )
                 for system, row in rows_of(data.outcome, metric)
             ]
             assert rows == expected
+
+    def test_the_difference_on_fully_judged_queries_stands_among_the_other_columns(
+        self, data: PageData, read: Reader
+    ) -> None:
+        for metric in data.outcome.metrics:
+            head, *rows = read.tables[metric.name]
+            place = head.index("queries judged fully")
+            told = {row[0]: row[place : place + 2] for row in rows}
+            for system, row in rows_of(data.outcome, metric):
+                if row and row.labels:
+                    expected = [str(row.labels.full_queries), fully_judged_difference(row.labels)]
+                    assert told[system.system_id] == expected
 
     def test_every_number_of_a_slice_is_the_outcome_s(self, data: PageData, read: Reader) -> None:
         for metric in ("ndcg@10", "dcg@5"):
