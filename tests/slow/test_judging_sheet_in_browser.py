@@ -1,6 +1,5 @@
 """The judging sheet as a judge uses it: by keyboard alone, and the file is read back (in Chromium)."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ import pytest
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.report.judging_sheet import write_judging_sheet
 from ndcg_ab.sources import JUDGMENT, pull
+from tests.browsing import NO_CHROMIUM, chromium, watched_pages
 from tests.ndcg_ab.report.test_judging_sheet import HOSTILE, to_judge
 
-api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+pytestmark = NO_CHROMIUM
 
 ODD = 'a "tab"\tand\na line, # '
 ROWS = [
@@ -37,34 +35,22 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
 def open_sheet(browser: Any, address: str) -> Iterator[Open]:
     """Opens the sheet; at the end nothing was asked of the network and nothing was said on the console."""
-    said: list[str] = []
     asked: list[str] = []
-    contexts = []
+    with watched_pages(browser, asked) as made:
 
-    def opened(script: str = "", **options: Any) -> Any:
-        context = browser.new_context(accept_downloads=True, **options)
-        contexts.append(context)
-        context.add_init_script(script)
-        made = context.new_page()
-        made.on("console", lambda message: said.append(message.text))
-        made.on("pageerror", lambda error: said.append(str(error)))
-        made.on("request", lambda request: asked.append(request.url))
-        made.goto(address)
-        return made
+        def opened(script: str = "", **options: Any) -> Any:
+            page = made(script, accept_downloads=True, **options)
+            page.goto(address)
+            return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
+        yield opened
     assert {each for each in asked if not each.startswith("blob:")} == {address}
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import rendered, write_page
 from ndcg_ab.report.text import plain
 from ndcg_ab.sources.schema import DOCUMENT
+from tests.browsing import NO_CHROMIUM, chromium, watched_pages
 from tests.ndcg_ab.report.test_page import (
     ABOUT,
     HOSTILE_DOC,
@@ -28,9 +28,7 @@ from tests.ndcg_ab.report.test_page import (
     small_outcome,
 )
 
-api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+pytestmark = NO_CHROMIUM
 
 DARK_AND_LIGHT = ("light", "dark")
 CONTRAST = """selector => {
@@ -67,37 +65,30 @@ def address(data: PageData, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture
 def open_page(browser: Any, address: str) -> Iterator[Open]:
-    """Opens the page; at the end nothing was asked of the network and nothing was said on the console."""
-    said: list[str] = []
+    """Opens the page; at the end nothing was asked of the network, no dialog came, nothing was said on the console."""
     asked: list[str] = []
-    contexts = []
+    opens: list[None] = []
+    dialogs: list[str] = []
+    with watched_pages(browser, asked) as made:
 
-    def opened(width: int = 1280, height: int = 900, ready: bool = True, fragment: str = "", **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        made = context.new_page()
-        made.on("console", lambda message: said.append(message.text))
-        made.on("pageerror", lambda error: said.append(str(error)))
-        made.on("dialog", lambda dialog: said.append(dialog.message))
-        made.on("request", lambda request: asked.append(request.url.partition("#")[0]))
-        made.goto(f"{address}#{fragment}" if fragment else address)
-        if ready:
-            made.wait_for_selector("html[data-ready]", timeout=20_000)
-        return made
+        def opened(width: int = 1280, height: int = 900, ready: bool = True, fragment: str = "", **options: Any) -> Any:
+            page = made(viewport={"width": width, "height": height}, **options)
+            opens.append(None)
+            page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+            page.goto(f"{address}#{fragment}" if fragment else address)
+            if ready:
+                page.wait_for_selector("html[data-ready]", timeout=20_000)
+            return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
-    assert asked == [address] * len(contexts)
+        yield opened
+    assert dialogs == []
+    assert asked == [address] * len(opens)
 
 
 @pytest.fixture

@@ -279,8 +279,9 @@ def test_no_more_begin_in_a_second_than_may() -> None:
         return Said(TWO)
 
     with serving(answer) as server:
+        began = time.monotonic()  # not when the first arrived, which a busy machine puts off
         pulled(server, per_second=20, concurrency=8)
-    assert times[-1] - times[0] >= 7 / 20 * 0.9
+    assert len(times) == 8 and times[-1] - began >= 7 / 20
 
 
 def test_an_engine_that_is_not_there_may_come_back() -> None:
