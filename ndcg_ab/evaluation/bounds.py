@@ -1,7 +1,7 @@
 """What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +15,16 @@ from ndcg_ab.evaluation.families import paired_columns, system_groups, whole_fam
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import rank_rule
 from ndcg_ab.evaluation.outcome import SystemSummary
+from ndcg_ab.evaluation.outer_bounds import Increases, documents_within, increases_of, outer_bounds
 from ndcg_ab.evaluation.sampling import Sampling
-from ndcg_core.measures.bounds import Bounds, Judged, Places, difference_bounds, why_unbounded
+from ndcg_core.measures.bounds import Bounds, Judged, Places, difference_bounds, is_bounded_outside, why_unbounded
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
+SCORED = 20  # steps that a place takes of a metric that is scored again in Python
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
 
@@ -32,13 +34,41 @@ class Known:
     """What the bounds of all comparisons are made of.
 
     query_ids: all judged queries, rising. judged: their grades. places: (rank rule, system) -> its unjudged results.
-    doc_ids: what their doc stands for.
+    doc_ids: what their doc stands for. increases: name of a metric that is bounded outside -> what its values could
+        gain.
     """
 
     query_ids: pa.Array
     doc_ids: pa.Array
     judged: Judged
     places: dict[tuple[str, str], Places]
+    increases: Mapping[str, Increases] = field(default_factory=dict)
+
+    def increases_on(self, engine: Engine, metric: Metric, evaluation: Evaluation) -> Increases:
+        """What grades could add to each system's values on one metric."""
+        names = self.query_ids.to_pylist()
+        unjudged = {}
+        for system in evaluation.systems:
+            numbers = np.unique(self.of(metric, system.name).query)
+            unjudged[system.name] = [names[number] for number in numbers[numbers >= 0].tolist()]
+        return increases_of(engine, metric, unjudged)
+
+    def bounds_of(
+        self,
+        metric: Metric,
+        query_ids: Sequence[str],
+        values: NDArray[np.float64],
+        candidate: str,
+        baseline: str | None,
+    ) -> Bounds:
+        """Of every query, in the order given; values: differences, or without a baseline the candidate's own."""
+        if not is_bounded_outside(metric):
+            return bounds_of(metric, query_ids, values, candidate, baseline, self)
+        increases = self.increases[metric.name]
+        numbers = numbers_of(pa.chunked_array([pa.array(query_ids, pa.string())]), self.query_ids)
+        sides = [self.of(metric, name) for name in (candidate, baseline)]
+        documents = documents_within(metric, sides, numbers)
+        return outer_bounds(query_ids, values, increases[candidate], increases.get(baseline or "", {}), documents)
 
     def of(self, metric: Metric, system: str | None) -> Places:
         none = np.zeros(0, dtype=np.int64)
@@ -57,6 +87,9 @@ def with_bounds(
     if not metrics:
         return list(systems), list(compared)
     known = known_of(engine)
+    outside = {name: metric for name, metric in metrics.items() if is_bounded_outside(metric)}
+    increases = {name: known.increases_on(engine, metric, evaluation) for name, metric in outside.items()}
+    known = replace(known, increases=increases)
     return (
         bounded_systems(engine, metrics, sampling, known, systems),
         bounded_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
@@ -77,7 +110,7 @@ def bounded_systems(
         metric = metrics.get(row.metric)
         group = groups.get((metric.hash, row.system_id)) if metric and metric.no_relevant != "one" else None
         if metric and group:
-            ends = bounds_of(metric, group.query_ids, group.differences, row.system_id, None, known)
+            ends = known.bounds_of(metric, group.query_ids, group.differences, row.system_id, None)
             weights = sampling.weights_in_order(group.query_ids)
             low, high = (
                 mean(values.tolist()) if weights is None else weighted_mean(values.tolist(), weights.tolist())
@@ -104,7 +137,7 @@ def bounded_comparisons(
         if metric := metrics.get(column.metric):
             key = (column.metric, column.candidate)
             values = np.asarray(column.differences, dtype=np.float64)
-            found[key] = bounds_of(metric, column.query_ids, values, column.candidate, column.baseline, known)
+            found[key] = known.bounds_of(metric, column.query_ids, values, column.candidate, column.baseline)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
     low, high = (
         {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
@@ -119,7 +152,7 @@ def bounded_comparisons(
                 row,
                 bound_low=least.difference,
                 bound_high=most.difference,
-                bound_exact=True,
+                bound_exact=not is_bounded_outside(metrics[row.metric]),
                 bound_low_conclusion=least.conclusion,
                 bound_high_conclusion=most.conclusion,
                 label_settled=row.conclusion == least.conclusion == most.conclusion,
@@ -141,7 +174,11 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     wanted = evaluation.statistics.bounds
     if wanted is False or evaluation.scores or evaluation.engine.spark:
         return []
-    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+    metrics = [
+        metric
+        for metric in of_ours(evaluation.metric_list)
+        if is_bounded_outside(metric) or why_unbounded(metric) is None
+    ]
     if wanted and not metrics:
         raise InputError(f"bounds: {none_of(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
     if wanted or not metrics:
@@ -151,7 +188,10 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
     grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
     metrics = [metric for metric in metrics if answers.get(metric.hash)]
-    steps = sum(answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) for metric in metrics) * grades
+    steps = 0
+    for metric in metrics:
+        each = SCORED if is_bounded_outside(metric) else grades
+        steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
     return metrics if steps <= MOST_STEPS else []
 
 

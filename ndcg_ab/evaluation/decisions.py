@@ -133,4 +133,5 @@ def whether_settled(row: Comparison) -> str:
     if row.label_settled is not False or row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE):
         return ""
     between = f"difference between {signed(row.bound_low)} and {signed(row.bound_high)}"
-    return f", but the labels cannot settle it ({between})"
+    verb = "cannot" if row.bound_exact else "may not"
+    return f", but the labels {verb} settle it ({between})"

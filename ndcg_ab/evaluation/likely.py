@@ -31,7 +31,7 @@ def with_likely(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> list[Comparison]:
     """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are."""
-    wanted = {key_of(row) for row in compared if row.bound_low is not None}
+    wanted = {key_of(row) for row in compared if row.bound_exact}
     if not wanted:
         return list(compared)
     pool = pool_of(engine, evaluation)
@@ -45,7 +45,7 @@ def with_likely(
         grades = fitted(pool).draw(pool, generator, DRAWS)
         drawn = likely_of(columns, metrics, known_of(engine), pool, grades, evaluation.statistics.alpha)
         found = dict(drawn)
-    return [replace(row, likely=found.get(key_of(row))) if row.bound_low is not None else row for row in compared]
+    return [replace(row, likely=found.get(key_of(row))) if row.bound_exact else row for row in compared]
 
 
 def key_of(of: Comparison | Column) -> Key:

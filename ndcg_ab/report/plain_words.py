@@ -266,7 +266,8 @@ def by_labels(row: Comparison) -> str:
         return f"no grades of the unjudged results could: they keep the difference {between}, and the verdict as it is"
     ends = [named(end) for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
     words = " to ".join(dict.fromkeys(ends))
-    return f"grades of the unjudged results could: the difference may be anywhere {between}, the verdict {words}"
+    could = "could" if row.bound_exact else "might (no tighter limits are known)"
+    return f"grades of the unjudged results {could}: the difference may be anywhere {between}, the verdict {words}"
 
 
 # ---- what to do next

@@ -123,6 +123,11 @@ def why_unbounded(metric: Metric) -> str | None:
     return None
 
 
+def is_bounded_outside(metric: Metric) -> bool:
+    """Whether there are bounds of a system's values alone, from which those of a difference follow as outer ones."""
+    return metric.traits.grows and metric.unjudged != "condense"
+
+
 def difference_bounds(
     metric: Metric,
     differences: FloatArray,

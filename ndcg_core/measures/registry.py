@@ -183,6 +183,7 @@ class Measure:
     factors: for a measure that counts a place by what stands above it, the factor of every place, >= 0, in the place of
         a discount.
     is_monotone: whether a value never falls where a document that gains more moves up.
+    grows: whether it never falls where a document gains more, since nothing is divided by what could be gained.
     has_cutoff: whether its metrics can have one; else all that was returned counts.
     choices: those of its own. ignores: rules that every metric has, and that cannot change its value.
     """
@@ -196,6 +197,7 @@ class Measure:
     is_bounded: bool = True
     factors: Callable[[Walk], list[float]] | None = None
     is_monotone: bool = True
+    grows: bool = False
     has_cutoff: bool = True
     choices: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
@@ -288,14 +290,22 @@ MEASURES = _by_name(
         Measure("ndcg", normalised, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
         Measure("dcg", cumulated, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
         Measure("cg", cumulated, gain=CHOSEN, is_bounded=False),
-        Measure("accuracy", accuracy, is_additive=False),
+        Measure("accuracy", accuracy, is_additive=False, grows=True),
         Measure("precision", precision),
         Measure("recall", recall, ideal="global"),
-        Measure("rr", reciprocal_rank, is_additive=False),
+        Measure("rr", reciprocal_rank, is_additive=False, grows=True),
         Measure("judged", judged_share, gain="judged"),
         Measure("ap", recall, ideal="global", is_additive=False, factors=precision_there),
         Measure("rbp", cumulated, discount="geometric"),
-        Measure("err", cumulated, gain="exponential", is_additive=False, factors=stopping, choices=("max_grade",)),
+        Measure(
+            "err",
+            cumulated,
+            gain="exponential",
+            is_additive=False,
+            factors=stopping,
+            grows=True,
+            choices=("max_grade",),
+        ),
         Measure("rprec", recall, ideal="global", factors=within_relevant, has_cutoff=False),
         Measure(
             "bpref",

@@ -42,6 +42,7 @@ RANKINGS: Rankings = {
         "c": in_order("x1"),
     },
 }
+OUTSIDE = ("rr@3", "accuracy@2", "err@3", "rr(relevant_from=2)@2")
 EVERY = ("ndcg@2", "ndcg@3", "ndcg(ties=average)@2", "ndcg(no_relevant=zero)@2", "dcg@3", "precision@2", "recall@1")
 
 
@@ -104,6 +105,50 @@ def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome) -> None:
     system = next(row for row in outcome.systems if (row.system_id, row.metric) == ("new", parse(name).name))
     assert (system.bound_low, system.bound_high) == (against.bound_low, against.bound_high)
     assert (system.bound_low or 0.0) <= (system.mean or 0.0) < (system.bound_high or 0.0)
+
+
+@pytest.fixture(scope="module")
+def outside() -> Outcome:
+    return concluded(JUDGMENTS, RANKINGS, OUTSIDE)
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_bounds_outside_hold_all_completions_and_are_named_so(name: str, outside: Outcome) -> None:
+    row = row_of(outside, parse(name).name)
+    low, high = extremes(name)
+    assert row.bound_low is not None and row.bound_high is not None
+    assert row.bound_low <= low + 1e-12 and high - 1e-12 <= row.bound_high
+    assert (row.bound_exact, row.likely) == (False, None)
+    assert row.label_settled is not None and row.bound_documents
+
+
+def test_what_outer_bounds_turn_may_be_unsettled() -> None:
+    judgments, rankings = many("ax", "xa", {"a": 1.0})
+    for name, words in (("ndcg@2", "the labels cannot settle it"), ("rr@2", "the labels may not settle it")):
+        (decision,) = concluded(judgments, rankings, (name,)).decisions
+        assert words in decision.reason
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_of_one_system_they_are_its_extremes(name: str, outside: Outcome) -> None:
+    nothing: Rankings = {"nothing": {}, "new": RANKINGS["new"]}
+    against = row_of(concluded(JUDGMENTS, nothing, (name,)), parse(name).name)
+    system = next(row for row in outside.systems if (row.system_id, row.metric) == ("new", parse(name).name))
+    assert (system.bound_low, system.bound_high) == (against.bound_low, against.bound_high)
+    assert system.bound_low == system.mean
+    counted = [query for query in JUDGMENTS if score_query(parse(name), [], JUDGMENTS[query], 2.0) is not None]
+    values = [extremes_of(name, query) for query in counted]
+    assert system.bound_high == pytest.approx(fsum(values) / len(values))
+
+
+def extremes_of(name: str, query: str) -> float:
+    """The highest value of `new` on a query, over all grades of what it shows unjudged."""
+    metric, known, side = parse(name), JUDGMENTS[query], RANKINGS["new"][query]
+    unjudged = sorted({result.doc_id for result in side} - known.keys())
+    return max(
+        score_query(metric, side, {**known, **dict(zip(unjudged, grades, strict=True))}, 2.0) or 0.0
+        for grades in product((0.0, 1.0, 2.0), repeat=len(unjudged))
+    )
 
 
 def test_with_one_for_what_is_not_relevant_systems_have_none() -> None:
