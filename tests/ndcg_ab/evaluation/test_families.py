@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -505,7 +506,8 @@ def test_bad_input_is_one_sentence(folder: Path, case: str) -> None:
     options, words = BAD[case]
     found = RUNNER.invoke(app, command(folder, *options))
     assert (found.exit_code, found.stdout) == (2, ""), found.output
-    assert len(found.stderr.splitlines()) == 1
+    lines = found.stderr.splitlines()
+    assert len([line for line in lines if not re.match(r" +[\d.]+ s  ", line)]) == 1, "beside what a slow machine tells"
     assert "Traceback" not in found.stderr
     for word in words:
         assert word in found.stderr
