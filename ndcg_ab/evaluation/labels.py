@@ -115,5 +115,4 @@ def without_text(row: LeftOut) -> str:
     """``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
     judgments = "the one judgment" if row.hidden == 1 else f"the {row.hidden} judgments"
     difference = "" if row.difference is None else f" ({signed(row.difference)})"
-    words = row.conclusion.replace("_", " ")
-    return f"without {judgments} that {row.left_out} alone contributed it is {words}{difference}; "
+    return f"without {judgments} that {row.left_out} alone contributed it is {row.conclusion.words}{difference}; "

@@ -22,7 +22,10 @@ def judges_line(outcome: Outcome) -> str | None:
     told = []
     for rows in by_comparison(outcome.judges):
         if len({row.conclusion for row in rows}) > 1:
-            each = [f"{words(row)} under {named(row.judge)} ({queries_text(row.queries)})" for row in rows[:MOST_NAMED]]
+            each = [
+                f"{row.conclusion.words} under {named(row.judge)} ({queries_text(row.queries)})"
+                for row in rows[:MOST_NAMED]
+            ]
             more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
             told.append(f"{rows[0].candidate}, {rows[0].metric}: {', '.join(each)}{more}")
     return f"judges disagree on {'; '.join(told)}" if told else None
@@ -32,10 +35,6 @@ def by_comparison(judges: Judges) -> Iterator[list[UnderJudge]]:
     """The verdicts of each candidate on each metric."""
     for key in dict.fromkeys((row.metric, row.candidate) for row in judges.verdicts):
         yield [row for row in judges.verdicts if (row.metric, row.candidate) == key]
-
-
-def words(row: UnderJudge) -> str:
-    return str(row.conclusion).replace("_", " ")
 
 
 def named(judge: str) -> str:

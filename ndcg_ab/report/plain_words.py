@@ -228,15 +228,11 @@ def other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
     for under in outcome.judges.verdicts if outcome.judges else ():
         if under.candidate == candidate and under.conclusion is not verdicts.get(under.metric):
             judge = under.judge or "without a name"
-            yield f"{under.metric}: by the judge {judge} alone it is {named(under.conclusion)}."
+            yield f"{under.metric}: by the judge {judge} alone it is {under.conclusion.words}."
     for left in outcome.left_out:
         if left.candidate == candidate and left.conclusion is not verdicts.get(left.metric):
             own = f"without the judgments that {left.left_out} alone contributed"
-            yield f"{left.metric}: {own} it is {named(left.conclusion)}."
-
-
-def named(conclusion: Verdict) -> str:
-    return conclusion.replace("_", " ")
+            yield f"{left.metric}: {own} it is {left.conclusion.words}."
 
 
 def warned(outcome: Outcome, candidate: str) -> list[str]:
@@ -264,7 +260,7 @@ def by_labels(row: Comparison) -> str:
         return ""
     if row.label_settled:
         return f"no grades of the unjudged results could: they keep the difference {between}, and the verdict as it is"
-    ends = [named(end) for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
+    ends = [end.words for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
     words = " to ".join(dict.fromkeys(ends))
     could = "could" if row.bound_exact else "might (no tighter limits are known)"
     return f"grades of the unjudged results {could}: the difference may be anywhere {between}, the verdict {words}"

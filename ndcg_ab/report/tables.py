@@ -176,7 +176,7 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
         Row(
             [row.metric, row.candidate, row.left_out],
             [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
-            Text(row.conclusion.replace("_", " "), style=COLOURS.get(row.conclusion, "")),
+            Text(row.conclusion.words, style=COLOURS.get(row.conclusion, "")),
         )
         for row in outcome.left_out
     ]

@@ -124,7 +124,7 @@ def bounds_text(comparison: Comparison) -> str | None:
     if not whether_settled(comparison):
         return None
     low, high = (
-        (end or "").replace("_", " ") for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
+        end.words if end else "" for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
     )
     if low == high:
         return f"by other grades {low} ({signed(comparison.bound_low)} … {signed(comparison.bound_high)})"

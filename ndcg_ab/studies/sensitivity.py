@@ -77,7 +77,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Sa
 
 def kind(comparison: Comparison) -> str:
     """Which of KINDS a verdict is."""
-    word = comparison.conclusion.replace("_", " ")
+    word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 
 

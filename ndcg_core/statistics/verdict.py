@@ -42,6 +42,11 @@ class Verdict(StrEnum):
     """Not shown to be so; which is not the same as shown to be worse."""
 
     @property
+    def words(self) -> str:
+        """For people, without its qualifiers: ``may be worse``."""
+        return self.replace("_", " ")
+
+    @property
     def is_detected(self) -> bool:
         """Whether a difference is shown: improved or regressed."""
         return self.direction != 0

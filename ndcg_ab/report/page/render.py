@@ -24,7 +24,7 @@ from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
-from ndcg_ab.report.changed import share, told_changes
+from ndcg_ab.report.changed import share
 from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
@@ -45,7 +45,6 @@ from ndcg_ab.report.text import (
     family_text,
     interval,
     judged_label,
-    labels_text,
     level,
     origin_of,
     percent,
@@ -148,10 +147,8 @@ def words_of(outcome: Outcome) -> dict[str, Any]:
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
         "cheap_note": cheap_note(outcome),
         "cheap_text": cheap_text,
-        "changed": told_changes(outcome),
         "intended_text": intended_text,
         "fully_judged_difference": fully_judged_difference,
-        "labels_text": labels_text,
         "mark": mark,
         "change": change,
         "family_text": family_text,
