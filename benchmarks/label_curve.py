@@ -35,9 +35,9 @@ from simulate import Rng
 from simulate_labels import GRADES, SYSTEMS, World, folder, world
 
 from ndcg_ab.evaluation.grade_chances import Pool, fitted
-from ndcg_core.measures.bounds import Judged, Places
 from ndcg_core.measures.next_label import moved_differences, root_mean_square
 from ndcg_core.measures.notation import parse
+from ndcg_core.measures.shown import Judged, Places
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -163,7 +163,8 @@ class Case:
         sides = []
         for ranks in self.sides:
             (rows,) = np.nonzero(hidden & (ranks > 0))
-            sides.append(Places(self.of.query[rows], rows, ranks[rows], ranks[rows], np.ones_like(rows)))
+            grade = np.full(len(rows), np.nan)
+            sides.append(Places(self.of.query[rows], rows, ranks[rows], ranks[rows], np.ones_like(rows), grade))
         moved = moved_differences(METRIC, value, sides[0], sides[1], Judged(GRADES, counts), GRADES)
         change = moved.differences - np.where(is_counted > 0, value, mean)[moved.query][:, None]
         found = np.zeros(len(hidden))

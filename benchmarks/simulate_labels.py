@@ -26,11 +26,11 @@ from simulate import Rng, Row, run
 
 from ndcg_ab.evaluation.grade_chances import Pool, fitted
 from ndcg_ab.evaluation.likely import DRAWS
-from ndcg_core.measures.bounds import Judged, Places
 from ndcg_core.measures.completions import Completions
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import discount, gain
+from ndcg_core.measures.shown import Judged, Places
 from ndcg_core.statistics.estimates import interval, moments
 from ndcg_core.statistics.imputation import combined
 
@@ -138,7 +138,8 @@ def covered(
     places = []
     for ranks in of.ranks[hidden].T:
         (rows,) = np.nonzero(ranks)
-        places.append(Places(of.query[hidden][rows], rows, ranks[rows], ranks[rows], np.ones_like(rows)))
+        grade = np.full(len(rows), np.nan)
+        places.append(Places(of.query[hidden][rows], rows, ranks[rows], ranks[rows], np.ones_like(rows), grade))
     known = values(metric, of, hidden)
     found = []
     for first, second in combinations(range(len(SYSTEMS)), 2):

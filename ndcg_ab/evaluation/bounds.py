@@ -1,7 +1,7 @@
 """What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,18 +13,19 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import paired_columns, system_groups, whole_families
 from ndcg_ab.evaluation.measured_scores import of_ours
-from ndcg_ab.evaluation.metric_tables import rank_rule
+from ndcg_ab.evaluation.metric_tables import deepest_cutoff, rank_rule
 from ndcg_ab.evaluation.outcome import SystemSummary
-from ndcg_ab.evaluation.outer_bounds import Increases, documents_within, increases_of, outer_bounds
 from ndcg_ab.evaluation.sampling import Sampling
-from ndcg_core.measures.bounds import Bounds, Judged, Places, difference_bounds, is_bounded_outside, why_unbounded
+from ndcg_core.measures.bounds import difference_bounds, why_unbounded
 from ndcg_core.measures.given import GivenMetric
+from ndcg_core.measures.many import is_walked
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.shown import Bounds, Judged, Places, no_places
 from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
-SCORED = 20  # steps that a place takes of a metric that is scored again in Python
+WALKED = 20  # steps that a place takes of a metric that is measured again with many sets of grades
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
 
@@ -33,46 +34,17 @@ Key = tuple[str, str]  # metric, candidate
 class Known:
     """What the bounds of all comparisons are made of.
 
-    query_ids: all judged queries, rising. judged: their grades. places: (rank rule, system) -> its unjudged results.
-    doc_ids: what their doc stands for. increases: name of a metric that is bounded outside -> what its values could
-        gain.
+    query_ids: all judged queries, rising. doc_ids: what their doc stands for. judged: their grades.
+    places: (rank rule, system) -> what it shows.
     """
 
     query_ids: pa.Array
     doc_ids: pa.Array
     judged: Judged
     places: dict[tuple[str, str], Places]
-    increases: Mapping[str, Increases] = field(default_factory=dict)
 
-    def increases_on(self, engine: Engine, metric: Metric, evaluation: Evaluation) -> Increases:
-        """What grades could add to each system's values on one metric."""
-        names = self.query_ids.to_pylist()
-        unjudged = {}
-        for system in evaluation.systems:
-            numbers = np.unique(self.of(metric, system.name).query)
-            unjudged[system.name] = [names[number] for number in numbers[numbers >= 0].tolist()]
-        return increases_of(engine, metric, unjudged)
-
-    def bounds_of(
-        self,
-        metric: Metric,
-        query_ids: Sequence[str],
-        values: NDArray[np.float64],
-        candidate: str,
-        baseline: str | None,
-    ) -> Bounds:
-        """Of every query, in the order given; values: differences, or without a baseline the candidate's own."""
-        if not is_bounded_outside(metric):
-            return bounds_of(metric, query_ids, values, candidate, baseline, self)
-        increases = self.increases[metric.name]
-        numbers = numbers_of(pa.chunked_array([pa.array(query_ids, pa.string())]), self.query_ids)
-        sides = [self.of(metric, name) for name in (candidate, baseline)]
-        documents = documents_within(metric, sides, numbers)
-        return outer_bounds(query_ids, values, increases[candidate], increases.get(baseline or "", {}), documents)
-
-    def of(self, metric: Metric, system: str | None) -> Places:
-        none = np.zeros(0, dtype=np.int64)
-        return self.places.get((rank_rule(metric), system or ""), Places(none, none, none, none, none))
+    def of(self, metric: Metric, system: str) -> Places:
+        return self.places.get((rank_rule(metric), system), no_places())
 
 
 def with_bounds(
@@ -86,10 +58,7 @@ def with_bounds(
     metrics = {metric.name: metric for metric in bounded_metrics(engine, evaluation)}
     if not metrics:
         return list(systems), list(compared)
-    known = known_of(engine)
-    outside = {name: metric for name, metric in metrics.items() if is_bounded_outside(metric)}
-    increases = {name: known.increases_on(engine, metric, evaluation) for name, metric in outside.items()}
-    known = replace(known, increases=increases)
+    known = known_of(engine, list(metrics.values()))
     return (
         bounded_systems(engine, metrics, sampling, known, systems),
         bounded_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
@@ -103,14 +72,18 @@ def bounded_systems(
     known: Known,
     systems: Sequence[SystemSummary],
 ) -> list[SystemSummary]:
-    """Their means; none with no_relevant = one, where a query without a relevant document is no sum over places."""
+    """Their means; none where these could not be found exactly."""
     groups = system_groups(engine)
     found = []
     for row in systems:
         metric = metrics.get(row.metric)
-        group = groups.get((metric.hash, row.system_id)) if metric and metric.no_relevant != "one" else None
-        if metric and group:
-            ends = known.bounds_of(metric, group.query_ids, group.differences, row.system_id, None)
+        group = groups.get((metric.hash, row.system_id)) if metric else None
+        ends = (
+            bounds_of(metric, group.query_ids, group.differences, row.system_id, None, known)
+            if metric and group
+            else None
+        )
+        if group and ends is not None and ends.is_exact.all():
             weights = sampling.weights_in_order(group.query_ids)
             low, high = (
                 mean(values.tolist()) if weights is None else weighted_mean(values.tolist(), weights.tolist())
@@ -137,7 +110,7 @@ def bounded_comparisons(
         if metric := metrics.get(column.metric):
             key = (column.metric, column.candidate)
             values = np.asarray(column.differences, dtype=np.float64)
-            found[key] = known.bounds_of(metric, column.query_ids, values, column.candidate, column.baseline)
+            found[key] = bounds_of(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
     low, high = (
         {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
@@ -152,7 +125,7 @@ def bounded_comparisons(
                 row,
                 bound_low=least.difference,
                 bound_high=most.difference,
-                bound_exact=not is_bounded_outside(metrics[row.metric]),
+                bound_exact=bool(found[key].is_exact.all()),
                 bound_low_conclusion=least.conclusion,
                 bound_high_conclusion=most.conclusion,
                 label_settled=row.conclusion == least.conclusion == most.conclusion,
@@ -174,11 +147,7 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     wanted = evaluation.statistics.bounds
     if wanted is False or evaluation.scores or evaluation.engine.spark:
         return []
-    metrics = [
-        metric
-        for metric in of_ours(evaluation.metric_list)
-        if is_bounded_outside(metric) or why_unbounded(metric) is None
-    ]
+    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
     if wanted and not metrics:
         raise InputError(f"bounds: {none_of(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
     if wanted or not metrics:
@@ -190,7 +159,7 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     metrics = [metric for metric in metrics if answers.get(metric.hash)]
     steps = 0
     for metric in metrics:
-        each = SCORED if is_bounded_outside(metric) else grades
+        each = WALKED if is_walked(metric) else grades
         steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
     return metrics if steps <= MOST_STEPS else []
 
@@ -201,21 +170,24 @@ def none_of(metric: Metric) -> str:
     return f"there are none of {metric.name}, since {reason}"
 
 
-def known_of(engine: Engine) -> Known:
+def known_of(engine: Engine, metrics: Sequence[Metric]) -> Known:
+    """metrics: those that bounds are wanted of."""
     counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
-    grades = sorted(pc.unique(counted["grade"]).to_pylist())
+    grades = sorted({0.0, *pc.unique(counted["grade"]).to_pylist()})
     counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
     columns = np.searchsorted(grades, counted["grade"].to_numpy())
     counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
-    rows = engine.read("unjudged_place")
+    walked = [metric for metric in metrics if is_walked(metric)]
+    rows = engine.read("shown_place", judged_depth=deepest_cutoff(walked) if walked else 0)
     encoded = rows["doc_id"].combine_chunks().dictionary_encode()
     docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    ranks = [rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size")]
-    every = Places(numbers_of(rows["query_id"], query_ids), docs, *ranks)
+    rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
+    shown_grades = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
+    every = Places(numbers_of(rows["query_id"], query_ids), docs, rank, first_rank, size, shown_grades)
     places = {}
     for (rule, system), at in grouped_places(rows, "rank_rule", "system_id"):
-        places[rule, system] = Places(*(values[at] for values in every))
+        places[rule, system] = every.take(at)
     return Known(query_ids, encoded.dictionary, Judged(tuple(grades), counts), places)
 
 
@@ -249,15 +221,15 @@ def bounds_of(
     lines = np.full(len(known.query_ids), -1)
     lines[numbers] = np.arange(len(numbers))
     judged = known.judged._replace(counts=known.judged.counts[numbers])
-    sides = [within(known.of(metric, name), lines) for name in (candidate, baseline)]
-    return difference_bounds(metric, values, sides[0], sides[1], judged)
+    others = None if baseline is None else within(known.of(metric, baseline), lines)
+    return difference_bounds(metric, values, within(known.of(metric, candidate), lines), others, judged)
 
 
 def within(places: Places, lines: NDArray[np.int64]) -> Places:
     """The rows of some queries, numbered as these are; lines: the new number of each query, -1 for none."""
     lines_of = lines[places.query]
     kept = lines_of >= 0
-    return Places(lines_of[kept], *(values[kept] for values in places[1:]))
+    return places._replace(query=lines_of).take(kept)
 
 
 def counted_queries(engine: Engine, metric: Metric, known: Known) -> NDArray[np.int64]:
@@ -271,7 +243,7 @@ def count_left_out(metric: Metric, column: Column, known: Known, counted: NDArra
     shown = set()
     for system in (column.candidate, column.baseline):
         places = known.of(metric, system)
-        seen = places.first_rank <= (metric.cutoff or np.iinfo(np.int64).max)
+        seen = ~places.is_judged & (places.first_rank <= (metric.cutoff or np.iinfo(np.int64).max))
         shown |= {*places.query[seen].tolist()}
     return len(shown.difference(counted.tolist()))
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.bounds import numbers_of
-from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff
-from ndcg_core.measures.bounds import why_unbounded
+from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.grade_model import Fitted, Graded, fit
 
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
@@ -73,13 +72,12 @@ class GradeModel:
         return found
 
 
-def pool_of(engine: Engine, evaluation: Evaluation) -> Pool:
-    """As deep as the metrics that have bounds look; rows by rising query and document."""
-    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+def pool_of(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:
+    """As deep as these metrics look; rows by rising query and document."""
     counted = engine.read("grade_count", ("query_id", "grade"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
     grades = tuple(sorted({0.0, *pc.unique(counted["grade"]).to_pylist()}))
-    depth = deepest_cutoff(metrics or evaluation.metric_list)
+    depth = deepest_cutoff(metrics)
     rows = engine.read("pooled_document", order="query_id, doc_id, system_id", pool_depth=depth)
     doc_ids = pc.unique(rows["doc_id"])
     query, doc = numbers_of(rows["query_id"], query_ids), numbers_of(rows["doc_id"], doc_ids)

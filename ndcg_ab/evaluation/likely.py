@@ -13,9 +13,9 @@ from ndcg_ab.evaluation.bounds import Key, Known, known_of, numbers_of
 from ndcg_ab.evaluation.families import paired_columns
 from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
 from ndcg_ab.evaluation.sampling import Sampling
-from ndcg_core.measures.bounds import Places
 from ndcg_core.measures.completions import Completions
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.shown import Places
 from ndcg_core.statistics.comparison import Column, Comparison
 from ndcg_core.statistics.estimates import moments
 from ndcg_core.statistics.flips import settle_ties
@@ -31,21 +31,22 @@ def with_likely(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> list[Comparison]:
     """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are."""
-    wanted = {key_of(row) for row in compared if row.bound_exact}
+    wanted = {key_of(row) for row in compared if row.bound_exact is not None}
     if not wanted:
         return list(compared)
-    pool = pool_of(engine, evaluation)
+    metrics = {metric.name: metric for metric in evaluation.metric_list}
+    bounded = [metrics[name] for name in sorted({name for name, _ in wanted})]
+    pool = pool_of(engine, evaluation, bounded)
     found: dict[Key, Likely]
     if reason := why_no_model(pool):
         found = dict.fromkeys(wanted, Likely(0, why_none=reason))
     else:
         columns = [each for each in paired_columns(engine, evaluation, sampling) if key_of(each) in wanted]
-        metrics = {metric.name: metric for metric in evaluation.metric_list}
         generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
         grades = fitted(pool).draw(pool, generator, DRAWS)
-        drawn = likely_of(columns, metrics, known_of(engine), pool, grades, evaluation.statistics.alpha)
+        drawn = likely_of(columns, metrics, known_of(engine, bounded), pool, grades, evaluation.statistics.alpha)
         found = dict(drawn)
-    return [replace(row, likely=found.get(key_of(row))) if row.bound_exact else row for row in compared]
+    return [replace(row, likely=found.get(key_of(row))) if row.bound_exact is not None else row for row in compared]
 
 
 def key_of(of: Comparison | Column) -> Key:
@@ -81,7 +82,9 @@ def likely_of(
 
 
 def numbered(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:
-    """Places whose doc is the number among the unjudged documents of the pool; those not there are left out."""
+    """Places whose doc is the number among the unjudged documents of the pool; unjudged ones not there are left out."""
+    if not len(unjudged):
+        return places.take(places.is_judged)
     docs = numbers_of(known.doc_ids, pool.doc_ids)[places.doc]
     width = len(pool.doc_ids)
     keys = pool.query[unjudged] * width + pool.doc[unjudged]
@@ -89,5 +92,4 @@ def numbered(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp
     wanted = places.query * width + docs
     at = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     is_there = (keys[order][at] == wanted) & (docs >= 0)
-    kept = Places(*(values[is_there] for values in places))
-    return kept._replace(doc=order[at][is_there])
+    return places._replace(doc=order[at]).take(is_there | places.is_judged)

@@ -24,10 +24,11 @@ from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.sampling import Sampling, sampling_of
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.studies.to_judge import ToJudge
-from ndcg_core.measures.bounds import Judged, Places, why_unbounded
+from ndcg_core.measures.bounds import why_unbounded
 from ndcg_core.measures.completions import Completions
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.next_label import moved_differences, root_mean_square
+from ndcg_core.measures.shown import Judged, Places
 from ndcg_core.statistics.comparison import Column, Comparison
 
 FloatArray = NDArray[np.float64]
@@ -160,7 +161,7 @@ def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
 
 
 def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
-    pool = pool_of(engine, evaluation)
+    pool = pool_of(engine, evaluation, evaluation.metric_list)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
     why_even = why_no_model(pool)
@@ -171,8 +172,8 @@ def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
     else:
         chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
         drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
-    known = known_of(engine)
-    places = {key: numbered(each, known, pool, rows) for key, each in known.places.items()} if len(rows) else {}
+    known = known_of(engine, evaluation.metric_list)
+    places = {key: numbered(each, known, pool, rows) for key, each in known.places.items()}
     return Unjudged(pool, rows, chances, drawn, replace(known, places=places), why_even)
 
 
@@ -230,7 +231,6 @@ def narrowed_by(
     """The bounds once `chosen`, rising numbers of unjudged documents, are judged: the mean over drawn grades."""
     known = unjudged.known
     taken = {key: only(places, chosen) for key, places in known.places.items()}
-    left = {key: without(places, chosen) for key, places in known.places.items()}
     query = unjudged.pool.query[unjudged.rows[chosen]]
     grades = unjudged.drawn[:, chosen]
     numbers = numbers_of(pa.array(column.query_ids, pa.string()), known.query_ids)
@@ -241,7 +241,8 @@ def narrowed_by(
     weights = sampling.weights_in_order(column.query_ids)
     ends = []
     for line, drawn in zip(lines, grades, strict=True):
-        judged = replace(known, places=left, judged=graded(known.judged, query, drawn))
+        places = {key: judged_there(each, chosen, drawn) for key, each in known.places.items()}
+        judged = replace(known, places=places, judged=graded(known.judged, query, drawn))
         bounds = bounds_of(metric, column.query_ids, line, column.candidate, column.baseline, judged)
         ends.append([averaged(values, weights) for values in (bounds.low, bounds.high)])
     low, high = np.mean(ends, axis=0).tolist()
@@ -253,15 +254,18 @@ def averaged(values: FloatArray, weights: FloatArray | None) -> float:
 
 
 def only(places: Places, chosen: IntArray) -> Places:
-    """The places of these documents, numbered anew in their order."""
-    kept = np.isin(places.doc, chosen)
-    part = Places(*(values[kept] for values in places))
+    """The places of what is judged, and of these documents, numbered anew in their order."""
+    part = places.take(places.is_judged | np.isin(places.doc, chosen))
     return part._replace(doc=np.searchsorted(chosen, part.doc))
 
 
-def without(places: Places, chosen: IntArray) -> Places:
-    kept = ~np.isin(places.doc, chosen)
-    return Places(*(values[kept] for values in places))
+def judged_there(places: Places, chosen: IntArray, grades: FloatArray) -> Places:
+    """The places with these grades of the chosen documents, which are rising."""
+    if not len(chosen):
+        return places
+    at = np.minimum(np.searchsorted(chosen, places.doc), len(chosen) - 1)
+    is_chosen = ~places.is_judged & (chosen[at] == places.doc)
+    return places._replace(grade=np.where(is_chosen, grades[at], places.grade))
 
 
 def graded(judged: Judged, query: IntArray, grades: FloatArray) -> Judged:

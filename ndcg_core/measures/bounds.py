@@ -27,49 +27,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ndcg_core.measures.many import BY_RULE, is_walked
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS, Counted
 from ndcg_core.measures.score import discount, gain, highest_gain
+from ndcg_core.measures.shown import Bounds, FloatArray, IntArray, Judged, Places, no_places
+from ndcg_core.measures.walk_bounds import walk_bounds
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 CLOSE = 1e-13  # an increase of a bound below this is rounding
-
-
-class Places(NamedTuple):
-    """The unjudged documents that one system shows, row by row; rows beyond the cutoff count for nothing.
-
-    query: number of the query, from 0 on. doc: number of the document, the same for both systems. rank: from 1 on.
-    first_rank, size: the first rank of its group of equal scores and how many stand in it, where ties are averaged;
-        elsewhere its rank, and 1.
-    """
-
-    query: IntArray
-    doc: IntArray
-    rank: IntArray
-    first_rank: IntArray
-    size: IntArray
-
-
-class Judged(NamedTuple):
-    """What is judged.
-
-    grades: every grade that the judgments hold. counts: (queries, grades) documents of each query with each.
-    """
-
-    grades: tuple[float, ...]
-    counts: IntArray
-
-
-class Bounds(NamedTuple):
-    """low, high: one number for each query.
-
-    documents: the unjudged documents that either system shows where its metric looks, over all queries.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    documents: int
 
 
 class Net(NamedTuple):
@@ -106,58 +71,93 @@ class Ideal(NamedTuple):
 
 
 def why_unbounded(metric: Metric) -> str | None:
-    """In words, why there are no bounds of a metric; None where there are, and they are exact."""
+    """In words, why there are no bounds of a metric; None where there are."""
     if metric.unjudged == "condense":
         return "documents without a judgment are taken out of the ranking"
     rule = metric.effective_gain
     if isinstance(rule, str) and GAINS[rule].is_of_every_grade:
         return "it is the share that is judged"
-    if metric.traits.factors is not None or not metric.traits.is_additive:
-        return "a place counts by what stands above it"
     if metric.has_own_ideal:
         return "each system is divided by an ideal of its own results"
     if metric.traits.takes("ideal") and metric.ideal_cut == "returned":
         return "the ideal ends where a system's results end"
-    if metric.cutoff is None and (metric.has_endless_ideal or below(metric, 1.0, 1) != below(metric, 1.0, 2)):
+    if metric.cutoff is None and (metric.has_endless_ideal or factor(metric, 1.0, 1) != factor(metric, 1.0, 2)):
         return "without a cutoff it is divided by how much was returned"
     return None
 
 
-def is_bounded_outside(metric: Metric) -> bool:
-    """Whether there are bounds of a system's values alone, from which those of a difference follow as outer ones."""
-    return metric.traits.grows and metric.unjudged != "condense"
-
-
 def difference_bounds(
     metric: Metric,
-    differences: FloatArray,
+    values: FloatArray,
     candidate: Places,
-    baseline: Places,
+    baseline: Places | None,
     judged: Judged,
 ) -> Bounds:
-    """Of the difference of each query; differences: as they are, unjudged documents gaining nothing.
+    """Of the difference of each query, or without a baseline of the candidate's own value.
 
-    Of a query that nothing judged is relevant for, whose difference is 0, the bounds hold that 0.
+    values: as they are, while nobody judges what is unjudged. A query that nothing judged is relevant for has a
+    difference of 0, and the value that `no_relevant` says.
     Raises ValueError for a metric that `why_unbounded` says something of.
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
+    if is_walked(metric):
+        return walk_bounds(metric, values, candidate, baseline, judged)
+    return sum_bounds(metric, values, candidate, baseline, judged)
+
+
+def sum_bounds(
+    metric: Metric, values: FloatArray, candidate: Places, baseline: Places | None, judged: Judged
+) -> Bounds:
+    """Of sums over places, divided or not.
+
+    A query is *open* where nothing judged is relevant: it is worth what the rule says (`no_relevant`) until one of its
+    documents gains something, and only from then on a sum.
+    """
     levels = positive_gains(metric, judged)
-    weights, numbers, _ = net_weights(metric, candidate, baseline)
-    found = Bounds(differences.copy(), differences.copy(), len(numbers))
+    net = net_weights(metric, candidate, no_places() if baseline is None else baseline)
+    found = Bounds(values.copy(), values.copy(), len(net.query), np.ones(len(values), dtype=bool))
     if not len(levels):
         return found
-    divisor = fixed_divisor(metric, judged)
-    if divisor is not None:
-        for sign, values in ((-1, found.low), (1, found.high)):
-            gained = np.where(sign * weights > 0, weights, 0.0) * levels[-1] / divisor
-            values += np.bincount(numbers, weights=gained, minlength=len(values))
-        return found
-    ideal = ideal_of(metric, levels, judged, numbers)
-    known = ideal.known(np.arange(len(differences)))
-    for sign, values in ((-1, found.low), (1, found.high)):
-        for rows, sums in ordered_sums(sign * weights, numbers):
-            values[rows] = sign * greatest(sign * differences[rows] * known[rows], sums, ideal, rows)
+    is_open = relevant_counts(metric, judged) == 0
+    rule = BY_RULE[metric.no_relevant] if baseline is None else 0.0
+    known = np.where(is_open, 0.0, values)
+    scale = fixed_factor(metric, judged)
+    if scale is None:
+        ideal = ideal_of(metric, levels, judged, net.query)
+    for sign, ends in ((-1, found.low), (1, found.high)):
+        if scale is None:
+            most = greatest_quotients(sign * known, sign * net.weight, net.query, ideal, is_open)
+        else:
+            sums = greatest_sums(sign * net.weight, net.query, levels, is_open)
+            most = sign * known + np.multiply(sums, scale, out=sums, where=np.isfinite(sums))
+        ends[:] = sign * np.where(is_open, np.maximum(most, sign * rule), most)
+    return found
+
+
+def relevant_counts(metric: Metric, judged: Judged) -> IntArray:
+    """(queries,): the documents whose judgment gains something."""
+    is_relevant = np.array([gain(metric, grade) > 0 for grade in judged.grades])
+    found: IntArray = (judged.counts * is_relevant).sum(axis=1)
+    return found
+
+
+def greatest_sums(weights: FloatArray, numbers: IntArray, levels: FloatArray, is_open: NDArray[np.bool_]) -> FloatArray:
+    """(queries,): the largest sum that gains give; of an open query with one of them at least, and else -inf."""
+    found = np.bincount(numbers, np.maximum(weights, 0.0) * levels[-1], len(is_open)).astype(np.float64)
+    largest = np.full(len(is_open), -np.inf)
+    np.maximum.at(largest, numbers, weights)
+    return np.where(is_open & (largest <= 0), levels[0] * largest, found)
+
+
+def greatest_quotients(
+    values: FloatArray, weights: FloatArray, numbers: IntArray, ideal: Ideal, is_open: NDArray[np.bool_]
+) -> FloatArray:
+    """(queries,): the same of sums divided by an ideal that the gains raise; values: those of what is known."""
+    known = ideal.known(np.arange(len(values)))
+    found = np.where(is_open, -np.inf, values)
+    for rows, sums in ordered_sums(weights, numbers):
+        found[rows] = greatest(values[rows] * known[rows], sums, ideal, rows, is_open[rows])
     return found
 
 
@@ -166,17 +166,17 @@ def positive_gains(metric: Metric, judged: Judged) -> FloatArray:
     return np.array(sorted({gain(metric, grade) for grade in judged.grades} - {0.0}), dtype=np.float64)
 
 
-def fixed_divisor(metric: Metric, judged: Judged) -> float | None:
-    """What the sum over places is divided by, where no grade can change that; None where one can."""
+def fixed_factor(metric: Metric, judged: Judged) -> float | None:
+    """What the sum over places is multiplied by, where no grade can change that; None where one can."""
     if metric.ideal_traits is not None and not metric.has_endless_ideal:
         return None
     best = highest_gain(metric, max(judged.grades)) if metric.has_endless_ideal else 0.0
-    return below(metric, best * sum(discount(metric, rank) for rank in range(1, (metric.cutoff or 0) + 1)), 1) or 1.0
+    return factor(metric, best * sum(discount(metric, rank) for rank in range(1, (metric.cutoff or 0) + 1)), 1)
 
 
-def below(metric: Metric, ideal: float, returned: int) -> float | None:
-    """What its measure divides by, of so many results."""
-    return metric.traits.quotient(Counted([1.0], 1.0, ideal, metric.cutoff, returned)).below
+def factor(metric: Metric, ideal: float, returned: int) -> float:
+    """What its measure makes of a sum of 1, of so many results: 1 / its divisor, and 0 where that is 0."""
+    return metric.traits.quotient(Counted([1.0], 1.0, ideal, metric.cutoff, returned)).value
 
 
 def place_weights(metric: Metric, places: Places) -> FloatArray:
@@ -196,6 +196,7 @@ def place_weights(metric: Metric, places: Places) -> FloatArray:
 
 
 def net_weights(metric: Metric, candidate: Places, baseline: Places) -> Net:
+    candidate, baseline = (side.take(~side.is_judged) for side in (candidate, baseline))
     weights = np.concatenate([place_weights(metric, candidate), -place_weights(metric, baseline)])
     query, doc = (np.concatenate([getattr(candidate, name), getattr(baseline, name)]) for name in ("query", "doc"))
     seen = weights != 0
@@ -241,15 +242,22 @@ def ordered_sums(weights: FloatArray, numbers: IntArray) -> list[tuple[IntArray,
     return found
 
 
-def greatest(above: FloatArray, sums: FloatArray, ideal: Ideal, rows: IntArray) -> FloatArray:
-    """The largest quotient of each query; above: its known numerator, sums: as `ordered_sums` gives them."""
+def greatest(
+    above: FloatArray, sums: FloatArray, ideal: Ideal, rows: IntArray, is_open: NDArray[np.bool_]
+) -> FloatArray:
+    """The largest quotient of each query; above: its known numerator, sums: as `ordered_sums` gives them.
+
+    Of open queries, whose known ideal is 0, with one document above the lowest gain at least.
+    """
     more = sums.shape[1] - 1
     reached = [ideal.reached(level, rows, more) for level in range(len(ideal.steps))]
     known = ideal.known(rows)
-    found: FloatArray = np.divide(above, known, out=np.zeros_like(above), where=known > 0)
+    found: FloatArray = np.where(is_open, sums[:, 1] / ideal.sums[1], 0.0)
+    np.divide(above, known, out=found, where=known > 0)
     active = np.arange(len(above))
     while len(active):
-        counts = best_counts(found[active], sums[active], [each[active] for each in reached], ideal.steps)
+        at = [each[active] for each in reached]
+        counts = best_counts(found[active], sums[active], at, ideal.steps, is_open[active])
         upper, lower = above[active], np.zeros(len(active))
         for step, each, count in zip(ideal.steps, reached, counts, strict=True):
             upper = upper + step * sums[active, count]
@@ -262,9 +270,16 @@ def greatest(above: FloatArray, sums: FloatArray, ideal: Ideal, rows: IntArray) 
 
 
 def best_counts(
-    at: FloatArray, sums: FloatArray, reached: Sequence[FloatArray], steps: FloatArray
+    at: FloatArray,
+    sums: FloatArray,
+    reached: Sequence[FloatArray],
+    steps: FloatArray,
+    is_open: NDArray[np.bool_],
 ) -> list[NDArray[np.intp]]:
-    """How many documents reach each level where sum - at * ideal is largest, the lowest level first."""
+    """How many documents reach each level where sum - at * ideal is largest, the lowest level first.
+
+    Of open queries one document at least reaches that.
+    """
     worth: list[FloatArray] = []
     best: list[FloatArray] = []
     for step, each in zip(steps[::-1], reached[::-1], strict=True):
@@ -273,6 +288,7 @@ def best_counts(
             value += best[-1]
         worth.append(value)
         best.append(np.maximum.accumulate(value, axis=1))
+    worth[-1][is_open, 0] = -np.inf
     found = [np.argmax(worth[-1], axis=1)]
     lines = np.arange(len(at))
     for value, so_far in zip(worth[-2::-1], best[-2::-1], strict=True):

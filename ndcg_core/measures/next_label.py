@@ -15,19 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.measures.bounds import (
-    FloatArray,
-    IntArray,
-    Judged,
-    Places,
-    fixed_divisor,
-    ideal_of,
-    net_weights,
-    positive_gains,
-    why_unbounded,
-)
+from ndcg_core.measures.bounds import fixed_factor, ideal_of, net_weights, positive_gains, why_unbounded
+from ndcg_core.measures.many import UNJUDGED, Grades, is_walked, parts
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import gain
+from ndcg_core.measures.shown import FloatArray, IntArray, Judged, Places
+from ndcg_core.measures.walk_bounds import Sides, alike
 
 
 class Moved(NamedTuple):
@@ -56,26 +48,65 @@ def moved_differences(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no effect of a grade, {reason}")
+    known = Grades(metric, judged)
+    codes = known.codes_of(np.array(grades))
+    moved = walked_differences if is_walked(metric) else summed_differences
+    query, doc, found = moved(metric, differences, candidate, baseline, judged, codes)
+    counts = (known.relevant[query] > 0)[:, None] | (known.gains[codes] > 0)
+    return Moved(query, doc, found, counts)
+
+
+def summed_differences(
+    metric: Metric,
+    differences: FloatArray,
+    candidate: Places,
+    baseline: Places,
+    judged: Judged,
+    codes: IntArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Of sums over places: (n,) queries and documents, (n, grades) differences."""
     net = net_weights(metric, candidate, baseline)
-    gains = np.array([gain(metric, grade) if grade in judged.grades else 0.0 for grade in grades])
+    gains = Grades(metric, judged).gains[codes]
     levels = positive_gains(metric, judged)
     height = np.searchsorted(levels, gains, side="right")
-    relevant = np.zeros(len(differences), dtype=np.int64)
-    for column, grade in enumerate(judged.grades):
-        relevant += judged.counts[:, column] * (gain(metric, grade) > 0)
-    counts = (relevant[net.query] > 0)[:, None] | (gains > 0)
     before, added = differences[net.query], net.weight[:, None] * gains
-    divisor = fixed_divisor(metric, judged)
-    if divisor is not None or not len(levels):
-        return Moved(net.query, net.doc, before[:, None] + added / (divisor or 1.0), counts)
+    scale = fixed_factor(metric, judged)
+    if scale is not None or not len(levels):
+        return net.query, net.doc, before[:, None] + added * (scale or 0.0)
     ideal = ideal_of(metric, levels, judged, net.query)
     known = ideal.known(net.query)
     risen = [np.diff(ideal.reached(level, net.query, 1), axis=1)[:, 0] for level in range(len(levels))]
     more = np.concatenate([np.zeros((1, len(net.query))), np.cumsum(risen, axis=0)])
     below = known[:, None] + more[height].T
     above = (before * known)[:, None] + added
-    moved: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    return Moved(net.query, net.doc, moved, counts)
+    found: FloatArray = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    return net.query, net.doc, found
+
+
+def walked_differences(
+    metric: Metric,
+    differences: FloatArray,
+    candidate: Places,
+    baseline: Places,
+    judged: Judged,
+    codes: IntArray,
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The same of measures whose places count by what stands above them: each is measured again with each grade."""
+    sides = Sides(metric, candidate, baseline, judged)
+    documents, kind_of = sides.documents, sides.grades.kind_of[codes]
+    found = np.repeat(differences[documents.query][:, None], len(codes), axis=1)
+    for rows in alike(documents, np.flatnonzero(documents.counts)):
+        numbers = np.arange(documents.counts[rows[0]])
+        width = int(sides.width[rows].max())
+        for kind in set(kind_of.tolist()) - {UNJUDGED}:
+            columns = np.flatnonzero(kind_of == kind)
+            for some in parts(numbers, width):
+                one = np.where(numbers[:, None] == some, kind, UNJUDGED)[None]
+                for part in parts(rows, width * len(some)):
+                    at = documents.start[part][:, None] + some
+                    found[at[:, :, None], columns] = sides.differences(part, one)[:, :, None]
+    order = np.lexsort((documents.doc, documents.query))
+    return documents.query[order], documents.doc[order], found[order]
 
 
 def root_mean_square(changes: FloatArray, chances: FloatArray) -> FloatArray:

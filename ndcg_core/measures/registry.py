@@ -183,7 +183,8 @@ class Measure:
     factors: for a measure that counts a place by what stands above it, the factor of every place, >= 0, in the place of
         a discount.
     is_monotone: whether a value never falls where a document that gains more moves up.
-    grows: whether it never falls where a document gains more, since nothing is divided by what could be gained.
+    is_decided_by_first: whether nothing but the place of the first relevant document decides.
+    counts_nonrelevant: whether a document that is judged not to be relevant counts in another way than an unjudged one.
     has_cutoff: whether its metrics can have one; else all that was returned counts.
     choices: those of its own. ignores: rules that every metric has, and that cannot change its value.
     """
@@ -197,7 +198,8 @@ class Measure:
     is_bounded: bool = True
     factors: Callable[[Walk], list[float]] | None = None
     is_monotone: bool = True
-    grows: bool = False
+    is_decided_by_first: bool = False
+    counts_nonrelevant: bool = False
     has_cutoff: bool = True
     choices: tuple[str, ...] = ()
     ignores: tuple[str, ...] = ()
@@ -290,10 +292,10 @@ MEASURES = _by_name(
         Measure("ndcg", normalised, gain=CHOSEN, discount=CHOSEN, ideal=CHOSEN),
         Measure("dcg", cumulated, gain=CHOSEN, discount=CHOSEN, is_bounded=False),
         Measure("cg", cumulated, gain=CHOSEN, is_bounded=False),
-        Measure("accuracy", accuracy, is_additive=False, grows=True),
+        Measure("accuracy", accuracy, is_additive=False, is_decided_by_first=True),
         Measure("precision", precision),
         Measure("recall", recall, ideal="global"),
-        Measure("rr", reciprocal_rank, is_additive=False, grows=True),
+        Measure("rr", reciprocal_rank, is_additive=False, is_decided_by_first=True),
         Measure("judged", judged_share, gain="judged"),
         Measure("ap", recall, ideal="global", is_additive=False, factors=precision_there),
         Measure("rbp", cumulated, discount="geometric"),
@@ -303,7 +305,6 @@ MEASURES = _by_name(
             gain="exponential",
             is_additive=False,
             factors=stopping,
-            grows=True,
             choices=("max_grade",),
         ),
         Measure("rprec", recall, ideal="global", factors=within_relevant, has_cutoff=False),
@@ -313,6 +314,7 @@ MEASURES = _by_name(
             ideal="global",
             is_additive=False,
             factors=preferred,
+            counts_nonrelevant=True,
             has_cutoff=False,
             ignores=("unjudged",),
         ),
@@ -322,6 +324,7 @@ MEASURES = _by_name(
             ideal="global",
             is_additive=False,
             factors=inferred_precision,
+            counts_nonrelevant=True,
             is_monotone=False,
             has_cutoff=False,
         ),

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from ndcg_core.measures.bounds import Judged, Places
 from ndcg_core.measures.completions import Completions
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.shown import Judged, Places, no_places
 
 EVERY = (
     *("ndcg@3", "ndcg", "ndcg(ideal=max)@3", "ndcg(gain=exponential)@2", "ndcg(gain=binary, relevant_from=2)@3"),
     *("dcg@3", "precision@2", "recall@3", "ndcg(ties=average)@2", "ndcg(no_relevant=zero)@3", "rbp(p=0.8)@3"),
+    *("rr@2", "accuracy@2", "ap", "ap(relevant_from=2)@3", "err@3", "rprec", "rprec(ties=average)", "bpref", "infap"),
+    *("ap(no_relevant=one)@2", "rr(no_relevant=one)", "ndcg(gain={1:1, 2:2, 3:0}, ideal=max)@2"),
 )
 KNOWN = [{"a": 2.0, "b": 0.0}, {"a": 1.0, "c": 3.0, "d": 3.0}, {"b": 0.0}, {"a": 0.0}]
 NEW = [["x", "a", "y"], ["a", "x", "c", "b"], ["x", "b"], []]
@@ -25,7 +27,7 @@ def results(docs: list[str]) -> list[Result]:
 
 
 def places(name: str, rankings: list[list[str]]) -> Places:
-    """The unjudged results; doc is the number among all unjudged documents."""
+    """What each shows; doc is the number among all unjudged documents."""
     metric = parse(name)
     numbers = {pair: number for number, pair in enumerate((q, d) for q, docs in enumerate(UNJUDGED) for d in docs)}
     rows = []
@@ -33,11 +35,12 @@ def places(name: str, rankings: list[list[str]]) -> Places:
         placed = arrange(metric, results(docs), KNOWN[query])
         firsts = [place.first_rank for place in placed]
         for rank, place in enumerate(placed, start=1):
-            if place.doc_id not in KNOWN[query]:
-                is_tied = metric.ties == "average"
-                first, size = (place.first_rank, firsts.count(place.first_rank)) if is_tied else (rank, 1)
-                rows.append((query, numbers[query, place.doc_id], rank, first, size))
-    return Places(*(np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)))
+            is_tied = metric.ties == "average"
+            first, size = (place.first_rank, firsts.count(place.first_rank)) if is_tied else (rank, 1)
+            grade = KNOWN[query].get(place.doc_id, np.nan)
+            rows.append((query, numbers.get((query, place.doc_id), 0), rank, first, size, grade))
+    *columns, grades = np.array(rows).T
+    return Places(*(column.astype(np.int64) for column in columns), grades)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -46,7 +49,7 @@ def test_they_are_the_differences_of_the_completed_judgments(name: str) -> None:
     query = np.repeat(np.arange(4), [len(docs) for docs in UNJUDGED])
     grades = rng.choice(LEVELS, (draws, len(query)))
     counts = np.array([[list(known.values()).count(level) for level in LEVELS] for known in KNOWN])
-    wanted = np.array([0, 1, 2, 3]) if metric.no_relevant == "zero" else np.array([1, 0])
+    wanted = np.array([0, 1, 2, 3]) if metric.no_relevant != "exclude" else np.array([1, 0])
 
     def value(number: int, ranking: list[list[str]], known: dict[str, float]) -> float:
         return score_query(metric, results(ranking[number]), known, 3.0) or 0.0
@@ -64,13 +67,14 @@ def test_they_are_the_differences_of_the_completed_judgments(name: str) -> None:
 
 
 def test_where_no_grade_gains_anything_nothing_moves() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    shown = Places(*([np.zeros(1, dtype=np.int64)] * 2), *([np.ones(1, dtype=np.int64)] * 3))
+    shown = Places(*([np.zeros(1, dtype=np.int64)] * 2), *([np.ones(1, dtype=np.int64)] * 3), np.full(1, np.nan))
     judged = Judged((0.0,), np.ones((1, 1), dtype=np.int64))
     made = Completions(parse("ndcg@3"), judged, np.zeros(1, int), np.zeros((2, 1)))
-    assert made.differences(np.zeros(1), np.zeros(1, int), shown, Places(*[none] * 5)).tolist() == [[0.0], [0.0]]
+    assert made.differences(np.zeros(1), np.zeros(1, int), shown, no_places()).tolist() == [[0.0], [0.0]]
 
 
 def test_a_metric_without_bounds_is_refused() -> None:
-    with pytest.raises(ValueError, match="no completions, a place counts by what stands above it"):
-        Completions(parse("ap@3"), Judged((0.0,), np.ones((1, 1), dtype=np.int64)), np.zeros(0, int), np.zeros((2, 0)))
+    with pytest.raises(ValueError, match="no completions, it is the share that is judged"):
+        Completions(
+            parse("judged@3"), Judged((0.0,), np.ones((1, 1), dtype=np.int64)), np.zeros(0, int), np.zeros((2, 0))
+        )

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.measures.bounds import Judged, Places
 from ndcg_core.measures.next_label import moved_differences, root_mean_square
 from ndcg_core.measures.notation import parse
+from ndcg_core.measures.shown import Judged, Places, no_places
 from tests.ndcg_core.measures.test_bounds import METRICS, Query, difference, places, small_queries
 
 
@@ -33,8 +33,8 @@ def test_a_query_counts_with_its_first_relevant_document() -> None:
     metric = parse("ndcg@3")
     judged = Judged((0.0, 1.0), np.array([[1, 0], [1, 1]]))
     rows = [np.array(values) for values in ((0, 1), (7, 7), (1, 2), (1, 2), (1, 1))]
-    nothing = Places(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
-    moved = moved_differences(metric, np.zeros(2), Places(*rows), nothing, judged, (0.0, 1.0))
+    shown = Places(*rows, np.full(2, np.nan))
+    moved = moved_differences(metric, np.zeros(2), shown, no_places(), judged, (0.0, 1.0))
     assert moved.counts.tolist() == [[False, True], [True, True]]
     assert moved.differences[:, 1].tolist() == pytest.approx([1.0, 1 / np.log2(3) / (1 + 1 / np.log2(3))])
 
@@ -46,6 +46,8 @@ def test_what_is_uncertain_and_counts_is_worth_most() -> None:
 
 
 def test_a_metric_without_bounds_is_refused() -> None:
-    with pytest.raises(ValueError, match="metric ap@10: no effect of a grade"):
+    with pytest.raises(ValueError, match="metric judged@10: no effect of a grade"):
         empty = np.zeros(0)
-        moved_differences(parse("ap@10"), empty, None, None, Judged((1.0,), np.zeros((0, 1), dtype=np.int64)), (0.0,))  # type: ignore[arg-type]
+        moved_differences(
+            parse("judged@10"), empty, None, None, Judged((1.0,), np.zeros((0, 1), dtype=np.int64)), (0.0,)
+        )  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
--- unjudged_place: results of judged queries that have no judgment, as deep as the metrics look.
+-- shown_place: results of judged queries, as deep as the metrics look; judged ones as deep as is asked for.
 -- grain:  one row per (rank_rule, system_id, query_id, rank)
 -- reads:  graded_doc, rank_rule
--- params: -
+-- params: judged_depth
+-- grade is null where the document is unjudged.
 -- group_size: with ties = average how many results have the same score, judged ones among them; else 1.
 with tied_group as (
     select
@@ -28,6 +29,7 @@ select
     graded_doc.first_rank,
     coalesce(tied_group.group_size, 1) as group_size,
     graded_doc.doc_id,
+    graded_doc.grade,
 from graded_doc
 left join tied_group
     on
@@ -35,4 +37,6 @@ left join tied_group
         and graded_doc.system_id = tied_group.system_id
         and graded_doc.query_id = tied_group.query_id
         and graded_doc.first_rank = tied_group.first_rank
-where not graded_doc.is_judged
+where
+    not graded_doc.is_judged
+    or graded_doc.rank <= $judged_depth
