@@ -165,7 +165,7 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
 
 
 def none_of(metric: Metric) -> str:
-    """``there are none of ap@10, since a place counts by what stands above it``."""
+    """``there are none of judged@10, since it is the share that is judged``."""
     reason = "another tool computes it" if isinstance(metric, GivenMetric) else why_unbounded(metric)
     return f"there are none of {metric.name}, since {reason}"
 

@@ -114,7 +114,8 @@ class Sides:
     @property
     def width(self) -> IntArray:
         """(queries,): places of both that are looked at, at least 1."""
-        return np.maximum(self.sides[0].length + self.sides[1].length, 1)
+        found: IntArray = np.maximum(self.sides[0].length + self.sides[1].length, 1)
+        return found
 
 
 def walk_bounds(
@@ -174,7 +175,9 @@ def tried_bounds(sides: Sides, rows: IntArray, low: FloatArray, high: FloatArray
     """Puts the extremes of these queries into low and high; (queries,) whether they are exact."""
     documents, traits = sides.documents, sides.metric.traits
     is_by_rank = traits.is_monotone and not (traits.counts_nonrelevant and sides.grades.is_below.any())
-    wanted = counted_by_rank(documents) if is_by_rank else counted_by_kind(documents, len(sides.grades.kinds))
+    wanted = (
+        counted_by_rank(sides.grades, documents) if is_by_rank else counted_by_kind(documents, len(sides.grades.kinds))
+    )
     wanted[wanted > MOST_TRIED] = np.inf
     is_exact = affordable(2 * wanted * sides.width, rows)
     for group in alike(documents, rows[is_exact[rows]]):
@@ -212,10 +215,14 @@ def alike(documents: Documents, rows: IntArray) -> Iterator[IntArray]:
         yield from np.split(rows[order], np.flatnonzero(np.diff(group.ravel()[order])) + 1)
 
 
-def counted_by_rank(documents: Documents) -> FloatArray:
-    """(queries,): how many completions `by_rank` gives at most."""
+def counted_by_rank(grades: Grades, documents: Documents) -> FloatArray:
+    """(queries,): how many completions `by_rank` gives."""
+    alone, others = (
+        np.array([len(tried_alone(grades, many)) for many in range(int(each.max(initial=0)) + 1)])[each]
+        for each in (documents.alone, documents.others)
+    )
     sets = 2.0 ** np.minimum(documents.shared, 99)
-    return np.asarray(sets * (documents.alone + 1) * (documents.others + 1) + documents.counts, dtype=np.float64)
+    return np.asarray(sets * alone * others + documents.counts, dtype=np.float64)
 
 
 def counted_by_kind(documents: Documents, kinds: int) -> FloatArray:
@@ -229,17 +236,23 @@ def by_rank(grades: Grades, shared: int, alone: int, others: int, sign: int) -> 
     if not grades.rising:
         return np.full((1, many, 1), grades.nothing)
     sets = (np.arange(2**shared) >> np.arange(shared)[:, None]) & 1 == 1
-    of_alone, of_others = (np.arange(each)[:, None] < np.arange(each + 1) for each in (alone, others))
+    of_alone, of_others = (np.arange(each)[:, None] < tried_alone(grades, each) for each in (alone, others))
     if sign > 0:  # of the documents of the candidate those at the top, of the baseline's those at the bottom
         of_others = of_others[::-1]
     else:
         of_alone = of_alone[::-1]
-    at = np.indices((sets.shape[1], alone + 1, others + 1)).reshape(3, -1)
+    at = np.indices((sets.shape[1], of_alone.shape[1], of_others.shape[1])).reshape(3, -1)
     raised = np.concatenate([sets[:, at[0]], of_alone[:, at[1]], of_others[:, at[2]]])
-    found = coded(raised, grades.rising[-1], grades)
-    if len(grades.rising) > 1:  # the least above 0, where something must be above it
-        found = np.concatenate([found, coded(np.eye(many, dtype=bool), grades.rising[0], grades)], axis=1)
-    return found[None]
+    one_at_least = coded(np.eye(many, dtype=bool), grades.rising[0], grades)  # the least where none is another rule's
+    return np.concatenate([coded(raised, grades.rising[-1], grades), one_at_least], axis=1)[None]
+
+
+def tried_alone(grades: Grades, many: int) -> IntArray:
+    """Of so many documents that one system alone shows, how many are tried to be relevant.
+
+    Where nothing is divided by what is relevant, each helps the one that shows it, and touches no other: all or none.
+    """
+    return np.unique([0, many]) if grades.metric.ideal_traits is None else np.arange(many + 1)
 
 
 def coded(is_raised: NDArray[np.bool_], kind: int, grades: Grades) -> Codes:

@@ -33,7 +33,10 @@ def compared(judgments: Path, metric: str, queries: Path | None) -> float:
     return difference
 
 
-@pytest.mark.parametrize(("metric", "queries"), [("ndcg@10", DATA / "queries.tsv"), ("precision@5", None)])
+@pytest.mark.parametrize(
+    ("metric", "queries"),
+    [("ndcg@10", DATA / "queries.tsv"), ("ap@5", DATA / "queries.tsv"), ("rr", None), ("bpref", None)],
+)
 def test_lowest_and_highest_are_what_the_comparison_gives_with_that_grade(
     tmp_path: Path, metric: str, queries: Path | None
 ) -> None:
@@ -105,7 +108,10 @@ def test_a_configuration_says_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metric", "ap@10"], "--metric ap@10: what a grade would do is told by bounds, and there are none of ap@10"),
+        (
+            ["--metric", "judged@10"],
+            "--metric judged@10: what a grade would do is told by bounds, and there are none of judged@10",
+        ),
         (["--candidate", "other"], "--candidate 'other': is none of the candidates (new)"),
         (["-n", "0"], "-n 0: must be at least 1"),
         (["--csv", "-", "--jsonl", "-"], "only one of them can be written here"),

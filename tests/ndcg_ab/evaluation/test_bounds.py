@@ -19,10 +19,12 @@ from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.report.comment import comment
 from ndcg_ab.report.terminal import print_outcome
 from ndcg_ab.sources import Queries
+from ndcg_core.measures import walk_bounds
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
+from tests import completing
 from tests.laboratory import Judgments, Ranking, evaluation_of, in_order, pulled_judgments, pulled_ranking
 from tests.places import shared
 from tests.references import collections
@@ -42,8 +44,10 @@ RANKINGS: Rankings = {
         "c": in_order("x1"),
     },
 }
-OUTSIDE = ("rr@3", "accuracy@2", "err@3", "rr(relevant_from=2)@2")
-EVERY = ("ndcg@2", "ndcg@3", "ndcg(ties=average)@2", "ndcg(no_relevant=zero)@2", "dcg@3", "precision@2", "recall@1")
+WALKED = ("rr@3", "accuracy@2", "err@3", "rr(relevant_from=2)@2", "ap@3", "ap(no_relevant=zero)@2")
+SUMS = ("ndcg@2", "ndcg@3", "ndcg(ties=average)@2", "ndcg(no_relevant=zero)@2", "dcg@3", "precision@2", "recall@1")
+EVERY = (*SUMS, *WALKED)
+NONE = "ndcg(unjudged=condense)@3"
 
 
 def concluded(judgments: Judgments, rankings: Rankings, metrics: tuple[str, ...], **keys: Any) -> Outcome:
@@ -58,7 +62,7 @@ def concluded(judgments: Judgments, rankings: Rankings, metrics: tuple[str, ...]
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return concluded(JUDGMENTS, RANKINGS, (*EVERY, "ap@3"))
+    return concluded(JUDGMENTS, RANKINGS, (*EVERY, NONE))
 
 
 def row_of(outcome: Outcome, metric: str) -> Comparison:
@@ -107,59 +111,65 @@ def test_a_system_has_bounds_of_its_mean(name: str, outcome: Outcome) -> None:
     assert (system.bound_low or 0.0) <= (system.mean or 0.0) < (system.bound_high or 0.0)
 
 
-@pytest.fixture(scope="module")
-def outside() -> Outcome:
-    return concluded(JUDGMENTS, RANKINGS, OUTSIDE)
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_bounds_outside_hold_all_completions_and_are_named_so(name: str, outside: Outcome) -> None:
-    row = row_of(outside, parse(name).name)
-    low, high = extremes(name)
-    assert row.bound_low is not None and row.bound_high is not None
-    assert row.bound_low <= low + 1e-12 and high - 1e-12 <= row.bound_high
-    assert (row.bound_exact, row.likely) == (False, None)
-    assert row.label_settled is not None and row.bound_documents
-
-
-def test_what_outer_bounds_turn_may_be_unsettled() -> None:
-    judgments, rankings = many("ax", "xa", {"a": 1.0})
-    for name, words in (("ndcg@2", "the labels cannot settle it"), ("rr@2", "the labels may not settle it")):
-        (decision,) = concluded(judgments, rankings, (name,)).decisions
-        assert words in decision.reason
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
-def test_of_one_system_they_are_its_extremes(name: str, outside: Outcome) -> None:
-    nothing: Rankings = {"nothing": {}, "new": RANKINGS["new"]}
-    against = row_of(concluded(JUDGMENTS, nothing, (name,)), parse(name).name)
-    system = next(row for row in outside.systems if (row.system_id, row.metric) == ("new", parse(name).name))
-    assert (system.bound_low, system.bound_high) == (against.bound_low, against.bound_high)
-    assert system.bound_low == system.mean
-    counted = [query for query in JUDGMENTS if score_query(parse(name), [], JUDGMENTS[query], 2.0) is not None]
-    values = [extremes_of(name, query) for query in counted]
-    assert system.bound_high == pytest.approx(fsum(values) / len(values))
-
-
-def extremes_of(name: str, query: str) -> float:
-    """The highest value of `new` on a query, over all grades of what it shows unjudged."""
-    metric, known, side = parse(name), JUDGMENTS[query], RANKINGS["new"][query]
-    unjudged = sorted({result.doc_id for result in side} - known.keys())
-    return max(
-        score_query(metric, side, {**known, **dict(zip(unjudged, grades, strict=True))}, 2.0) or 0.0
-        for grades in product((0.0, 1.0, 2.0), repeat=len(unjudged))
-    )
-
-
-def test_with_one_for_what_is_not_relevant_systems_have_none() -> None:
-    name = "ndcg(no_relevant=one)@2"
-    outcome = concluded(JUDGMENTS, RANKINGS, (name,))
-    assert row_of(outcome, name).bound_low is not None
+def test_what_outer_bounds_turn_may_be_unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
+    judgments, rankings = many("axy", "xya", {"a": 1.0})
+    (decision,) = concluded(judgments, rankings, ("ap@3",)).decisions
+    assert "the labels cannot settle it" in decision.reason
+    monkeypatch.setattr(walk_bounds, "MOST_TRIED", 3)
+    outcome = concluded(judgments, rankings, ("ap@3",))
+    assert "the labels may not settle it" in outcome.decisions[0].reason
+    assert row_of(outcome, "ap@3").bound_exact is False
     assert [row.bound_low for row in outcome.systems] == [None, None]
 
 
+def half_irrelevant() -> tuple[Judgments, Rankings]:
+    """40 queries, 20 of them with nothing relevant among what is judged; there new shows an unjudged document first."""
+    queries = [f"q{number:02}" for number in range(40)]
+    judgments = {query: {"d": float(number < 20), "e": 0.0} for number, query in enumerate(queries)}
+    old = {query: in_order("d", "e") for query in queries}
+    new = {query: in_order("d", "e") if number < 20 else in_order("x", "d") for number, query in enumerate(queries)}
+    return judgments, {"old": old, "new": new}
+
+
+@pytest.mark.parametrize("measure", ["rr", "accuracy", "err", "ap", "ndcg", "precision"])
+def test_a_query_worth_one_while_nothing_is_relevant_does_not_stay_there(measure: str) -> None:
+    """With x relevant the baseline has nothing of it, and half of the queries go from 1 against 1 to a win."""
+    name = f"{measure}(no_relevant=one)@10"
+    outcome = concluded(*half_irrelevant(), (name,), statistics={"bounds": True})
+    row = row_of(outcome, name)
+    won = {"err": 0.5, "precision": 0.1}.get(measure, 1.0)
+    assert (row.difference, row.bound_low) == (0.0, 0.0)
+    assert row.bound_high == pytest.approx(won / 2)
+    assert (row.bound_exact, row.label_settled) == (True, False)
+    systems = {system.system_id: system for system in outcome.systems}
+    assert systems["old"].bound_low == systems["old"].bound_high == systems["old"].mean, "it shows nothing unjudged"
+    new = systems["new"]
+    assert new.bound_high == new.mean
+    assert new.bound_low == pytest.approx((new.mean or 0.0) - (1 - won) / 2)
+
+
+def test_where_the_highest_grade_gains_nothing_there_is_nothing_to_gain() -> None:
+    """Every value is 0: the ideal of every place is."""
+    found = ndcg_ab.compare(
+        {"a": {"d": 1, "e": 2}, "b": {"d": 2}},
+        {"old": {"a": {"d": 1.0}, "b": {"x": 1.0}}, "new": {"a": {"x": 2.0, "d": 1.0}, "b": {"d": 1.0}}},
+        metrics="ndcg(gain={1:1, 2:0}, ideal=max, no_relevant=zero)@2",
+        bounds=True,
+    )
+    row = found.comparisons[0]
+    assert (row.bound_low, row.bound_high, row.bound_exact) == (0.0, 0.0, True)
+    assert [(system.bound_low, system.bound_high) for system in found.systems] == [(0.0, 0.0)] * 2
+
+
+def test_every_completion_of_random_evaluations_lies_between() -> None:
+    """`python -m tests.completing --count 5000` draws more."""
+    counted, found = completing.run(12, seed=3)
+    assert found == []
+    assert counted["exact"] and counted["systems"] and counted["verdicts"]
+
+
 def test_a_metric_without_bounds_has_none(outcome: Outcome) -> None:
-    row = row_of(outcome, "ap@3")
+    row = row_of(outcome, NONE)
     assert (row.bound_low, row.bound_exact, row.label_settled, row.bound_left_out) == (None, None, None, None)
 
 
@@ -173,7 +183,7 @@ def test_unjudged_documents_within_the_cutoff_are_counted_once(outcome: Outcome)
     """x1 and x2 of a and of b, whoever shows them; c is not counted."""
     assert row_of(outcome, "ndcg@3").bound_documents == 4
     assert row_of(outcome, "precision@2").bound_documents == 3, "of b x2 stands below"
-    assert row_of(outcome, "ap@3").bound_documents is None
+    assert row_of(outcome, NONE).bound_documents is None
 
 
 def many(new: str, old: str, judged: dict[str, float], count: int = 30) -> tuple[Judgments, Rankings]:
@@ -267,7 +277,7 @@ def test_a_guardrail_has_them_within_the_declared_range() -> None:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("ap@3", "there are none of ap@3, since a place counts by what stands above it"),
+        ("judged@3", "there are none of judged@3, since it is the share that is judged"),
         ("ndcg(unjudged=condense)@3", "since documents without a judgment are taken out of the ranking"),
     ],
 )

@@ -9,7 +9,7 @@ from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, evaluation_of, fill, in_order
 
-METRICS = ("ndcg@2", "ndcg(ties=average)@2", "ap@9", "precision@1")
+METRICS = ("ndcg@2", "ndcg(ties=average)@2", "precision@1")
 JUDGMENTS: Judgments = {"b": {"d1": 2.0, "d2": 1.0, "other": 3.0}, "a": {"d1": -1.0}, "none": {"d1": 1.0}}
 RANKINGS: dict[str, Ranking] = {
     "old": {"b": in_order("d1", "x", "deep"), "a": in_order("d1", "y"), "unjudged": in_order("d1")},
@@ -20,7 +20,8 @@ RANKINGS: dict[str, Ranking] = {
 def pooled(judgments: Judgments, rankings: dict[str, Ranking], metrics: tuple[str, ...] = METRICS) -> Pool:
     with DuckDBEngine(None, 1) as engine:
         fill(engine, judgments, rankings, metrics)
-        return pool_of(engine, evaluation_of(list(rankings), metrics))
+        evaluation = evaluation_of(list(rankings), metrics)
+        return pool_of(engine, evaluation, evaluation.metric_list)
 
 
 def rows_of(pool: Pool) -> list[tuple[str, str, list[int], float | None]]:
@@ -32,7 +33,7 @@ def rows_of(pool: Pool) -> list[tuple[str, str, list[int], float | None]]:
 
 
 def test_a_pool_has_every_document_that_a_system_shows_once() -> None:
-    """Within rank 2, the deepest that a metric with bounds looks; where ties are averaged, w begins at 2, too."""
+    """Within rank 2, the deepest that a metric looks; where ties are averaged, w begins at 2, too."""
     pool = pooled(JUDGMENTS, RANKINGS)
     assert pool.query_ids.to_pylist() == ["a", "b", "none"]
     assert (pool.systems, pool.grades) == (("old", "new"), (-1.0, 0.0, 1.0, 2.0, 3.0))

@@ -18,6 +18,7 @@ from tests.laboratory import Judgments, Ranking, evaluation_of, in_order, pulled
 
 SHARE = 0.7  # of what new shows first is relevant, judged or not
 METRICS = ("ndcg@1",)
+NONE = "ndcg(unjudged=condense)@1"
 
 
 @cache
@@ -46,7 +47,7 @@ def concluded(queries: int = 150, metrics: tuple[str, ...] = METRICS, per: int =
 
 @pytest.fixture(scope="module")
 def outcome() -> Outcome:
-    return concluded(guardrails={"precision@1": 0.1}, secondary_metrics=["recall@3", "ap@1"])
+    return concluded(guardrails={"precision@1": 0.1}, secondary_metrics=["recall@3", "rr@1", NONE])
 
 
 def first(outcome: Outcome) -> Comparison:
@@ -66,14 +67,14 @@ def test_the_unjudged_are_taken_to_be_as_good_as_the_judged(outcome: Outcome) ->
 
 
 def test_a_document_has_the_same_grade_in_all_metrics(outcome: Outcome) -> None:
-    """With one place and binary grades nDCG and precision, a guardrail, are one number."""
+    """With one place and binary grades nDCG, rr and precision, a guardrail, are one number."""
     of = {row.metric: row.likely for row in outcome.comparisons}
-    assert of["ndcg@1"] == of["precision@1"]
+    assert of["ndcg@1"] == of["precision@1"] == of["rr@1"]
     assert of["recall@3"] not in (None, of["ndcg@1"])
 
 
 def test_what_has_no_bounds_has_none(outcome: Outcome) -> None:
-    (row,) = (row for row in outcome.comparisons if row.metric == "ap@1")
+    (row,) = (row for row in outcome.comparisons if row.metric == NONE)
     assert row.likely is None
     assert first(concluded(statistics={"bounds": False})).likely is None
 

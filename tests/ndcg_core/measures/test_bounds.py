@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ndcg_core.measures.bounds import Judged, Places, difference_bounds, why_unbounded
+from ndcg_core.measures import walk_bounds
+from ndcg_core.measures.bounds import difference_bounds, why_unbounded
+from ndcg_core.measures.many import OF_MANY
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
+from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.shown import Bounds, Judged, Places
 
 METRICS = (
     "ndcg@3",
@@ -30,31 +34,43 @@ METRICS = (
     "recall@2",
     "recall",
     "rbp",
+    "ndcg(gain={1:5, 2:1, 3:0}, ideal=max)@2",
+    "ndcg(no_relevant=one)@2",
+    "dcg(no_relevant=one)@2",
+    "rr@3",
+    "rr(no_relevant=one, relevant_from=2)",
+    "accuracy(no_relevant=one)@2",
+    "err@3",
+    "err(max_grade=4, no_relevant=one)",
+    "ap@3",
+    "ap(relevant_from=2, no_relevant=one)",
+    "rprec",
+    "rprec(ties=average, no_relevant=one)",
 )
+JUDGED_APART = ("bpref", "bpref(no_relevant=one)", "infap", "infap(relevant_from=2)")
 Query = tuple[dict[str, float], list[Result], list[Result]]  # judgments, what candidate and baseline returned
 
 
 def places(metric: Metric, rankings: list[list[Result]], queries: list[dict[str, float]]) -> Places:
-    """The unjudged documents of one system, query by query; a document is known by its name's number."""
+    """What one system shows, query by query; a document is known by its name's number."""
     rows = []
     for number, (results, judgments) in enumerate(zip(rankings, queries, strict=True)):
         placed = arrange(metric, results, judgments)
         for rank, place in enumerate(placed, start=1):
-            if place.doc_id not in judgments:
-                size = sum(each.first_rank == place.first_rank for each in placed)
-                rows.append((number, int(place.doc_id[1:]), rank, place.first_rank, size))
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    return Places(*columns)
+            size = sum(each.first_rank == place.first_rank for each in placed)
+            group = (place.first_rank, size) if metric.ties == "average" else (rank, 1)
+            rows.append((number, int(place.doc_id[1:]), rank, *group, judgments.get(place.doc_id, np.nan)))
+    *columns, grades = np.array(rows, dtype=np.float64).reshape(-1, 6).T
+    return Places(*(column.astype(np.int64) for column in columns), grades)
 
 
-def bounds(metric: Metric, queries: list[Query], grades: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+def bounds(metric: Metric, queries: list[Query], grades: tuple[float, ...]) -> Bounds:
     highest = max(grades)
     judgments = [query[0] for query in queries]
     counts = np.array([[sum(each == grade for each in known.values()) for grade in grades] for known in judgments])
     differences = np.array([difference(metric, query, query[0], highest) for query in queries])
     candidate, baseline = (places(metric, [query[side] for query in queries], judgments) for side in (1, 2))
-    found = difference_bounds(metric, differences, candidate, baseline, Judged(grades, counts))
-    return found.low, found.high
+    return difference_bounds(metric, differences, candidate, baseline, Judged(grades, counts))
 
 
 def difference(metric: Metric, query: Query, judgments: dict[str, float], highest: float) -> float:
@@ -93,25 +109,79 @@ def small_queries(draw: st.DrawFn) -> tuple[Query, tuple[float, ...]]:
 def test_bounds_hold_every_completion_and_are_reached(case: tuple[Query, tuple[float, ...]], name: str) -> None:
     query, grades = case
     metric = parse(name)
-    low, high = bounds(metric, [query], grades)
+    told = bounds(metric, [query], grades)
     found = completions(metric, query, grades)
-    assert low[0] == pytest.approx(min(found), abs=1e-12)
-    assert high[0] == pytest.approx(max(found), abs=1e-12)
+    assert told.is_exact.all()
+    assert told.low[0] == pytest.approx(min(found), abs=1e-12)
+    assert told.high[0] == pytest.approx(max(found), abs=1e-12)
 
 
-def test_many_queries_at_once_are_what_each_is_by_itself() -> None:
+@settings(max_examples=20, deadline=None)
+@given(case=small_queries(), name=st.sampled_from(JUDGED_APART))
+def test_where_an_unjudged_document_is_not_one_of_grade_0_they_hold_the_value_as_it_is(
+    case: tuple[Query, tuple[float, ...]], name: str
+) -> None:
+    """The value can lie beyond all completions: then the bounds go as far, and are not exact."""
+    query, grades = case
+    metric = parse(name)
+    told = bounds(metric, [query], grades)
+    found = completions(metric, query, grades)
+    as_it_is = difference(metric, query, query[0], max(grades))
+    assert told.low[0] == pytest.approx(min(*found, as_it_is), abs=1e-12)
+    assert told.high[0] == pytest.approx(max(*found, as_it_is), abs=1e-12)
+    assert told.is_exact[0] == (min(found) - 1e-9 <= as_it_is <= max(found) + 1e-9)
+
+
+@pytest.mark.parametrize("most", [("MOST_TRIED", 2), ("MOST_CELLS", 40), ("MOST_CELLS", 0)])
+@settings(max_examples=15, deadline=None)
+@given(case=small_queries(), name=st.sampled_from((*METRICS[-5:], *JUDGED_APART)))
+def test_where_too_much_would_be_tried_they_are_outer_ones(
+    most: tuple[str, int], case: tuple[Query, tuple[float, ...]], name: str
+) -> None:
+    query, grades = case
+    metric = parse(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walk_bounds, *most)
+        told = bounds(metric, [query], grades)
+    found = completions(metric, query, grades)
+    assert told.low[0] <= min(found) + 1e-12 and max(found) - 1e-12 <= told.high[0]
+    is_reached = abs(told.low[0] - min(found)) < 1e-12 and abs(told.high[0] - max(found)) < 1e-12
+    assert is_reached or not told.is_exact[0]
+
+
+def test_deep_rankings_have_outer_bounds_and_say_so() -> None:
+    """40 unjudged documents that both show in other orders: 2^40 completions. Those that could be drawn lie between."""
+    made, metric = random.Random(5), parse("ap")
+    docs = [f"d{number}" for number in range(45)]
+    known = {doc: float(number < 3) for number, doc in enumerate(docs[:5])}
+    query = (known, *([Result(doc, made.random()) for doc in docs] for _ in range(2)))
+    told = bounds(metric, [query], (0.0, 1.0))
+    assert not told.is_exact[0]
+    assert -1 < told.low[0] < told.high[0] < 1
+    for _ in range(100):
+        share = made.random()
+        graded = known | {doc: float(made.random() < share) for doc in docs[5:]}
+        assert told.low[0] <= difference(metric, query, graded, 1.0) <= told.high[0]
+
+
+def test_every_measure_with_factors_can_be_taken_of_many() -> None:
+    assert {measure.factors for measure in MEASURES.values() if measure.factors} == OF_MANY.keys()
+
+
+@pytest.mark.parametrize("name", ["ndcg@5", "ap@5", "rr", "err@4", "bpref"])
+def test_many_queries_at_once_are_what_each_is_by_itself(name: str) -> None:
     made = random.Random(3)
-    metric, grades = parse("ndcg@5"), (0.0, 1.0, 3.0)
+    metric, grades = parse(name), (0.0, 1.0, 3.0)
     queries: list[Query] = []
     for _ in range(40):
         docs = [f"d{number}" for number in range(12)]
         known = {doc: made.choice(grades) for doc in made.sample(docs, made.randint(1, 12))}
         sides = [[Result(doc, made.random()) for doc in made.sample(docs, made.randint(0, 8))] for _ in range(2)]
         queries.append((known, *sides))
-    low, high = bounds(metric, queries, grades)
+    told = bounds(metric, queries, grades)
     for number, query in enumerate(queries):
         alone = bounds(metric, [query], grades)
-        assert (low[number], high[number]) == (pytest.approx(alone[0][0]), pytest.approx(alone[1][0]))
+        assert (told.low[number], told.high[number]) == (pytest.approx(alone.low[0]), pytest.approx(alone.high[0]))
 
 
 @pytest.mark.parametrize(
@@ -126,6 +196,14 @@ def test_many_queries_at_once_are_what_each_is_by_itself() -> None:
         ("recall@2", {"d1": 1}, ["d1", "d2"], ["d1"], 0.0, 0.5),
         # A query that nothing is relevant for counts as 0 on both sides, until something is.
         ("ndcg(no_relevant=zero)@1", {"d1": 0, "d9": 0}, ["d2"], ["d1"], 0.0, 1.0),
+        # Or as 1 on both sides: the baseline does not stay there.
+        ("rr(no_relevant=one)@2", {"d1": 0}, ["d1", "d2"], ["d1"], 0.0, 0.5),
+        # The highest grade gains nothing, and neither does anything that is divided by it.
+        ("ndcg(gain={1:0}, ideal=max)@2", {"d1": 0, "d9": 1}, ["d2"], ["d1"], 0.0, 0.0),
+        # d3 alone relevant: 0 - 1. d1 and d2: (1 + 1) / 2 - (1 / 2) / 2.
+        ("ap@2", {"d9": 0}, ["d1", "d2"], ["d3", "d1"], -1.0, 0.75),
+        # d2 relevant: 1 - 1; not: 1 - 1/2.
+        ("ap@2", {"d1": 1}, ["d1", "d2"], ["d2", "d1"], 0.0, 0.5),
     ],
 )
 def test_by_hand(
@@ -133,12 +211,12 @@ def test_by_hand(
 ) -> None:
     sides = [[Result(doc, -float(rank)) for rank, doc in enumerate(docs)] for docs in (candidate, baseline)]
     found = bounds(parse(name), [(known, sides[0], sides[1])], (0.0, 1.0))
-    assert (found[0][0], found[1][0]) == (pytest.approx(low), pytest.approx(high))
+    assert (found.low[0], found.high[0]) == (pytest.approx(low), pytest.approx(high))
 
 
 @pytest.mark.parametrize(
     "name",
-    ["ap@3", "rr@3", "err@3", "judged@3", "ndcg(unjudged=condense)@3", "ndcg(ideal=local)@3", "precision", "infap"],
+    ["judged@3", "ndcg(unjudged=condense)@3", "ap(unjudged=condense)@3", "ndcg(ideal=local)@3", "precision"],
 )
 def test_others_have_none_and_say_why(name: str) -> None:
     metric = parse(name)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from ndcg_core.measures.next_label import moved_differences, root_mean_square
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.shown import Judged, Places, no_places
-from tests.ndcg_core.measures.test_bounds import METRICS, Query, difference, places, small_queries
+from tests.ndcg_core.measures.test_bounds import JUDGED_APART, METRICS, Query, difference, places, small_queries
 
 
-@given(st.sampled_from(METRICS), small_queries())
+@given(st.sampled_from((*METRICS, *JUDGED_APART)), small_queries())
 @settings(max_examples=150, deadline=None)
 def test_every_grade_moves_the_difference_as_scoring_with_it_does(
     name: str, case: tuple[Query, tuple[float, ...]]
