@@ -56,6 +56,11 @@ fuzz: .venv/ready
 RANKINGS ?= 10000
 SECONDS ?= 3600
 
+# Holds bounds against every completion of random evaluations: COMPARISONS of them.
+completions: .venv/ready
+	$(BIN)/python -m tests.completing --count $(COMPARISONS)
+COMPARISONS ?= 5000
+
 # Kills KILLS nights at random moments, then lets two write one history and one read it for a minute.
 kills: .venv/ready
 	$(BIN)/python -m tests.killing --kills $(KILLS)

@@ -127,7 +127,7 @@ def some_metric(made: random.Random, held: set[float]) -> Metric | None:
         metric = replace(metric, no_relevant=made.choice(("exclude", "zero", "one")))
         if made.random() < 0.2:
             worth = {grade: made.choice((0.0, 0.0, 1.0, 2.0, 5.0)) for grade in held if grade > 0}
-            metric = replace(metric, gain=tuple(worth.items()), relevant_from=None)
+            metric = replace(metric, gain=tuple(worth.items()), relevant_from=None, max_grade=None)
         if made.random() < 0.2:
             metric = replace(metric, ideal="max", ideal_cut="cutoff", recall_depth=None, max_grade=None)
         for grade in held:

@@ -1,0 +1,10 @@
+"""Bounds against every completion of more evaluations than the fast tests draw: tests/completing.py."""
+
+from tests import completing
+
+
+def test_no_completion_lies_beyond_the_bounds() -> None:
+    """5,000 of them: make completions."""
+    counted, found = completing.run(200, seed=11)
+    assert found == []
+    assert min(counted[what] for what in ("exact", "outer", "systems", "verdicts")) > 20
