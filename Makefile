@@ -8,7 +8,7 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-night demo-http check test traced lint fuzz kills audit docs pictures benchmark clean
+.PHONY: demo demo-night demo-http check test traced lint fuzz completions kills audit docs pictures benchmark clean
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
