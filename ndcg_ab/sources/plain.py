@@ -117,11 +117,18 @@ def processors() -> int:
 
 def joined(found: Iterable[Reduced]) -> Reduced:
     """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none."""
-    parts = list(found)
+    parts: list[Reduced] = []
+    seen: set[str] = set()
+    for part in found:  # each is looked at as it comes: the others need not be reduced where a query comes again
+        heads = part.answers["query_id"].to_pylist()
+        if not seen.isdisjoint(heads):
+            raise NotPlainError
+        seen.update(heads)
+        parts.append(part)
     if not parts:
         raise NotPlainError
     rows = pa.concat_tables([part.rows for part in parts])
     answers = pa.concat_tables([part.answers for part in parts]).combine_chunks()
-    if len(answers["query_id"].unique()) < answers.num_rows or 0 < rows["rank"].null_count < rows.num_rows:
+    if 0 < rows["rank"].null_count < rows.num_rows:
         raise NotPlainError
     return Reduced(rows, answers, sum(part.count for part in parts))
