@@ -125,7 +125,7 @@ RESULT = pa.schema([("doc_id", pa.string()), ("score", pa.float64()), ("rank_giv
 
 def keys_in(rows: pa.Table, order: Order) -> Keys:
     """What orders each result, higher first; ValueError where there is no rank and one is needed."""
-    scores = rows["score"].cast(pa.float64()).to_numpy()
+    scores: Keys = rows["score"].cast(pa.float64()).to_numpy()
     if order.by_rank or np.isnan(scores).any():
         if rows["rank_given"].null_count:
             raise ValueError("a result does not have a rank, which orders it")

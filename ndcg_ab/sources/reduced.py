@@ -63,12 +63,13 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True)
 class Reduced:
-    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows.
+    """A reduced ranking.
 
+    rows: in the columns of a ranking, in memory or `Spilled`.  answers: one row for each query.  count: of all rows.
     ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
     """
 
-    rows: pa.Table
+    rows: Any
     answers: pa.Table
     count: int
     ranks: pa.Table | None = None
