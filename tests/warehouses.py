@@ -80,13 +80,12 @@ def polars(tables: Tables, _: Path) -> Iterator[Run]:
 @contextlib.contextmanager
 def clickhouse(tables: Tables, folder: Path) -> Iterator[Run]:
     connection = library("chdb").connect(":memory:")
-    files = {name: folder / f"{name}.parquet" for name in tables}
     for name, table in tables.items():
-        importlib.import_module("pyarrow.parquet").write_table(table, files[name])
+        file = folder / f"{name}.parquet"
+        importlib.import_module("pyarrow.parquet").write_table(table, file)
+        connection.query(f"create table {name} engine = Memory as select * from file('{file}', Parquet)")
 
     def run(query: str) -> list[tuple[Any, ...]]:
-        for name, file in files.items():
-            query = query.replace(f" {name} as ", f" file('{file}', Parquet) as ")
         return [tuple(row) for row in json.loads(str(connection.query(query, "JSONCompact")))["data"]]
 
     yield run
