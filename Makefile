@@ -77,6 +77,7 @@ pictures: .venv/ready
 benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py --format trec gzip parquet
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/row_order.py
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/simulate.py

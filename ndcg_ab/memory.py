@@ -1,10 +1,12 @@
 """How much memory an evaluation may take, and where it puts what does not fit."""
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,8 @@ from ndcg_ab.files import own_temporary
 # to a tenth more than it is allowed, and does not get along with less than 180 MB: with 600 MB allowed they took 667.
 LEAST = 800_000_000  # bytes
 OURS, SLACK = 350_000_000, 0.1
+ROWS = 200_000_000  # bytes of that for rows on their way; the rest are imports, of which `run` has twice as many
+LEAST_OF_DUCKDB = 180_000_000
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 ATTEMPTS = 5
@@ -56,6 +60,7 @@ class Memory:
 
     def __init__(self, limit: str | None = None, spill: Path | None = None, *, has_folder: bool = True) -> None:
         self.limit = None if limit is None else bytes_of(limit)
+        self.ours = OURS if limit is None else max(OURS, footprint() + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
         self.spill = own_temporary(USUAL) if spill is None else spill.absolute()
@@ -104,8 +109,8 @@ class Memory:
 
     @property
     def for_duckdb(self) -> int | None:
-        """Bytes that DuckDB may take of the limit."""
-        return None if self.limit is None else round(self.limit * (1 - SLACK)) - OURS
+        """Bytes that DuckDB may take of the limit, beside what the process held already when this was made."""
+        return None if self.limit is None else max(LEAST_OF_DUCKDB, round(self.limit * (1 - SLACK)) - self.ours)
 
     def threads(self, wanted: int | None) -> int | None:
         """How many threads DuckDB may have: those that are wanted, or fewer where each would have too little memory."""
@@ -138,6 +143,19 @@ class Memory:
         folder.with_suffix(".new").rename(folder.with_suffix(".lock"))
         folder.mkdir()
         self.folder = folder
+
+
+def footprint() -> int:
+    """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
+    if arrow := sys.modules.get("pyarrow"):
+        arrow.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # only the C library of GNU can
+        ctypes.CDLL(None).malloc_trim(0)
+    try:
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextlib.contextmanager

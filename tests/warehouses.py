@@ -80,13 +80,12 @@ def polars(tables: Tables, _: Path) -> Iterator[Run]:
 @contextlib.contextmanager
 def clickhouse(tables: Tables, folder: Path) -> Iterator[Run]:
     connection = library("chdb").connect(":memory:")
-    files = {name: folder / f"{name}.parquet" for name in tables}
     for name, table in tables.items():
-        importlib.import_module("pyarrow.parquet").write_table(table, files[name])
+        file = folder / f"{name}.parquet"
+        importlib.import_module("pyarrow.parquet").write_table(table, file)
+        connection.query(f"create table {name} engine = Memory as select * from file('{file}', Parquet)")
 
     def run(query: str) -> list[tuple[Any, ...]]:
-        for name, file in files.items():
-            query = query.replace(f" {name} as ", f" file('{file}', Parquet) as ")
         return [tuple(row) for row in json.loads(str(connection.query(query, "JSONCompact")))["data"]]
 
     yield run
@@ -126,6 +125,29 @@ WAREHOUSES: dict[str, Callable[[Tables, Path], contextlib.AbstractContextManager
     "datafusion": datafusion,
     "polars": polars,
 }
+
+
+@contextlib.contextmanager
+def spark(tables: Tables, _: Path) -> Iterator[Run]:
+    """In this process, for tests that are run by hand: each query takes a second."""
+    library("pyspark")
+    from pyspark.sql import SparkSession
+
+    from tests.spark_cluster import CONF
+
+    building = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False)
+    for key, value in CONF.items():
+        building = building.config(key, value)
+    session = building.getOrCreate()
+    for name, table in tables.items():
+        session.createDataFrame(table).createOrReplaceTempView(name)
+    yield lambda query: [tuple(row) for row in session.sql(query).collect()]
+    session.stop()
+
+
+def opened(name: str) -> Callable[[Tables, Path], contextlib.AbstractContextManager[Run]]:
+    """One of those that run in tests, or Spark."""
+    return {**WAREHOUSES, "spark": spark}[name]
 
 
 def tables(judgments: Sequence[tuple[Any, ...]], rankings: Sequence[tuple[Any, ...]]) -> Tables:

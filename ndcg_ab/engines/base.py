@@ -144,8 +144,22 @@ class Engine(ABC):
         columns: by default all.  where: column -> value that it must have (or a list of them).  order: columns to
         sort by, with commas between; without it rows come in any order.  parameters: as for `build`.
         """
+        text, bound, file = self._selected(name, columns, where, order, parameters)
+        return self._run(text, bound, file)
+
+    def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
+        """The same a few rows at a time, in any order; nothing else is asked of the engine before the last of them.
+
+        An engine that has the rows here reads them as they are asked for.
+        """
+        yield self.read(name, columns, where=where)
+
+    def _selected(
+        self, name: str, columns: Sequence[str], where: Parameters | None, order: str, parameters: Parameters
+    ) -> tuple[str, Bound, SqlFile | None]:
+        """The select that reads a table, which is made first, its parameters and the file that makes the table."""
         file = self.files.get(name)
-        bound: dict[str, Value] = {}
+        bound: Bound = {}
         source = f'"{name}"'
         if file is not None and file.kind == "query":
             self.build(*(table for table in file.reads if table in self.files))
@@ -157,7 +171,7 @@ class Engine(ABC):
         text = f"select {select} from {source}"
         tests = [self._test(column, value, bound) for column, value in (where or {}).items()]
         text += f" where {' and '.join(tests)}" if tests else ""
-        return self._run(text + (f" order by {order}" if order else ""), bound, file)
+        return text + (f" order by {order}" if order else ""), bound, file
 
     def rows(
         self,

@@ -171,6 +171,12 @@ class DuckDBEngine(Engine):
         with naming(file, self.memory):
             return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
 
+    def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
+        text, bound, file = self._selected(name, columns, where, "", {})
+        with naming(file, self.memory):
+            for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(READ_ROWS):
+                yield as_texts(pa.Table.from_batches([batch]))
+
     # ---- a database file that grows: the history, and bundles of earlier versions
 
     def complete(self, name: str, column: str, kind: str) -> None:

@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise, product, starmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation.by_system import coded
+from ndcg_ab.evaluation.counted_places import RESULT, Answer, long_answers
 from ndcg_ab.evaluation.many_objects import many_objects
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.metric_tables import deepest_cutoff, looks_beyond
@@ -20,10 +22,12 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
-BATCH = 1_000_000  # results that are read together, of several systems
+BATCH = 250_000  # results that are read together, of several systems or queries
+LONG = 20_000  # results of one answer beyond which they are counted, and no object is made of each
 SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
 ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
 LEAST = 10  # but so many
+SOMETHING = (Result("", 0.0),)  # stands for the results of an answer whose places are known
 
 
 def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
@@ -41,6 +45,8 @@ def sample_size(systems: int) -> int:
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
 
+    Of long answers the places of judged documents are counted, of others results are made, one answer at a time, so
+    that memory does not depend on how many there are.
     Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
     """
     metrics = of_ours(metrics)
@@ -53,39 +59,79 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
     for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
         judgments[query_id][doc_id] = grade
+    columns = ("system_id", "query_id", "metric_id", "value")
     stored = {
         (system_id, query_id, metric_id): value
-        for system_id, query_id, metric_id, value in engine.rows(
-            "query_score", ("system_id", "query_id", "metric_id", "value"), where=sampled
-        )
+        for system_id, query_id, metric_id, value in engine.rows("query_score", columns, where=sampled)
     }
     failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
     highest = engine.rows("highest_grade")[0][0]
     ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
-    for several in in_batches(engine, systems, sample):  # not all at a time: their results may be millions
-        results = dict(results_of(engine, several, sample, metrics))
-        for system_id, query_id in product(several, sample):
-            is_missing = (system_id, query_id) in failed
-            arranged: dict[tuple[str, ...], list[Placed]] = {}  # a ranking is ordered once for each rule
-            found, grades = results.pop((system_id, query_id), []), judgments[query_id]
-            for metric in metrics:
-                rule = (metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates)
-                if rule not in arranged:
-                    arranged[rule] = arrange(metric, found, grades)
+    by_rule = [list(own) for _, own in groupby(sorted(metrics, key=rule_of), key=rule_of)]
+
+    def compare(answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
+        system_id, query_id = answer
+        grades, is_missing = judgments[query_id], answer in failed
+        for own in by_rule:  # a ranking is ordered once for each rule
+            places = places_of(own[0])
+            for metric in own:
                 if (query_id, metric.hash) not in ideals:
                     ideals[query_id, metric.hash] = shared_ideal(metric, grades, highest)
                 ideal = ideals[query_id, metric.hash]
-                core = None if is_missing else score_query(metric, found, grades, highest, arranged[rule], ideal)
+                core = None if is_missing else score_query(metric, results, grades, highest, places, ideal)
                 agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
+
+    returned = {
+        (system_id, query_id): count
+        for system_id, query_id, count in engine.rows(
+            "answered_query", ("system_id", "query_id", "returned"), where=sampled
+        )
+    }
+    left = {*product(systems, sample)}
+    long = {answer for answer, count in returned.items() if count > LONG}
+    if long:
+        wanted = {"query_id": sorted({query_id for _, query_id in long})}
+        read = ("system_id", "query_id", *RESULT.names)
+        found = long_answers(lambda: engine.pieces("ranking", read, where=wanted), long, judgments, metrics)
+        for answer, each in found.items():
+            compare(answer, SOMETHING, each.places)
+    left -= long
+    short = {answer: count for answer, count in returned.items() if answer not in long}
+    for several, queries in in_batches(short, systems, is_uniform=not long):
+        for answer, results in results_of(engine, several, queries, metrics):
+            compare(answer, results, partial(arrange, results=results, judgments=judgments[answer[1]]))
+            left.discard(answer)
+    for answer in left:
+        compare(answer, [], lambda metric: [])
     return len(sample)
 
 
-def in_batches(engine: Engine, systems: Sequence[str], sample: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The systems, as many at a time as return some `BATCH` results for the sample together, but one at least."""
-    returned = engine.each("answered_query", ("returned",), where={"query_id": sample})
-    size = max(1, BATCH * len(systems) // max(1, sum(count for (count,) in returned)))
-    for start in range(0, len(systems), size):
-        yield systems[start : start + size]
+def rule_of(metric: Metric) -> tuple[str, ...]:
+    """What the order of a ranking depends on."""
+    return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
+
+
+def in_batches(
+    returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
+) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Systems and queries that return some `BATCH` results together at the most, where no answer alone does.
+
+    returned: how many results each answer has.  is_uniform: several systems can be read together.
+    """
+    by_system: dict[str, list[str]] = {}
+    for system_id, query_id in returned:
+        by_system.setdefault(system_id, []).append(query_id)
+    totals = {name: sum(returned[name, query_id] for query_id in queries) for name, queries in by_system.items()}
+    largest = max(totals.values(), default=0)
+    if is_uniform and largest <= BATCH:
+        size = BATCH // max(1, largest)
+        queries = sorted({query_id for _, query_id in returned})
+        for start in range(0, len(systems) if returned else 0, size):
+            yield systems[start : start + size], queries
+        return
+    for name, queries in by_system.items():
+        for start in range(0, len(queries), BATCH // LONG):
+            yield [name], queries[start : start + BATCH // LONG]
 
 
 def results_of(
@@ -110,12 +156,13 @@ def results_of(
     for start, end in pairwise(edges if places is not None and len(codes) else ()):
         if places is not None and end - start > places:
             kept[start:end] = reachable([values[start:end] for values in keys], places)
-    values_of = (column.to_pylist() for column in table.filter(pa.array(kept)).columns)
-    results = list(starmap(Result, zip(*values_of, strict=True)))
+    table = table.filter(pa.array(kept))
     ends = [0, *np.cumsum(kept).tolist()]
     for start, end in pairwise(edges if len(codes) else ()):
         system, query = divmod(int(codes[start]), len(query_ids))
-        yield (system_ids[system], query_ids[query]), results[ends[start] : ends[end]]
+        own = table.slice(ends[start], ends[end] - ends[start])
+        results = list(map(Result, *(column.to_pylist() for column in own.columns)))
+        yield (system_ids[system], query_ids[query]), results
 
 
 def keys_of(results: pa.Table) -> list[NDArray[np.floating[Any]]]:

@@ -70,8 +70,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
         reduced = reduce_rows(table, wanted)
     except NotPlainError:
         return None
-    is_apart = len(reduced.answers["query_id"].unique()) == reduced.answers.num_rows
-    if not is_apart or not holds_enough(pulled, judgments):
+    if not holds_enough(pulled, judgments):
         return None
     rows = reduced.rows.replace_schema_metadata(pulled.table.schema.metadata)
     return dataclasses.replace(reduced, rows=rows, ranks=relevant_ranks(table, judgments.table, metrics[0]))

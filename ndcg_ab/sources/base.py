@@ -114,8 +114,11 @@ class Source(ABC):
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
         return Found(self.pull(layout, asked.texts))
 
-    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
-        """The ranking as far as a comparison looks at it; None where it must be read whole."""
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None, keep: Keep | None = None) -> Reduced | None:
+        """The ranking as far as a comparison looks at it; None where it must be read whole.
+
+        keep: where its rows go that memory has no room for; None: it has room.
+        """
         return None
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
@@ -247,7 +250,7 @@ class ReducedPull(Pulled):
         return found
 
     def lacks(self, column: str) -> bool:
-        return bool(self.reduced.rows[column].null_count)
+        return null_count(self.reduced.rows, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

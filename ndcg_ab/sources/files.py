@@ -87,12 +87,13 @@ class File(Source):
                     tables.append(read_file(part.path, layout, described.format, described.columns, here))
         return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin, keep)
 
-    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None) -> Reduced | None:
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None, keep: Keep | None = None) -> Reduced | None:
         """Of one file of this machine, where it is plain."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
-        return reduce(path, described.format or format_of(path), described.columns, wanted, threads)
+        file_format = described.format or format_of(path)
+        return reduce(path, file_format, described.columns, wanted, threads, keep=keep)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):

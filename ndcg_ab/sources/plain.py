@@ -23,6 +23,8 @@ import pyarrow as pa
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.plain_text import SLICE, reduce_slice, reduce_span, slices, spans
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
+from ndcg_ab.sources.schema import RANKING
+from ndcg_ab.sources.spilled import Keep, null_count
 from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
 
 igzip: Any
@@ -48,27 +50,30 @@ def reduce(
     wanted: Wanted,
     threads: int | None = None,
     size: int = SLICE,
+    keep: Keep | None = None,
 ) -> Reduced | None:
     """The ranking reduced; None where the file is not plain.
 
     columns: field -> column in the file, where they differ.  threads: by default one for every processor.
-    size: bytes of a slice.
+    size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
     """
     try:
         if file_format == "parquet":
-            return reduce_parquet(path, columns, wanted, threads)
+            return reduce_parquet(path, columns, wanted, threads, keep)
         if file_format != "trec" or columns:
             return None
         with opened(path) as file:
             if not is_gzipped(path) and hasattr(os, "preadv"):
                 place = file.fileno()
-                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads))
-            return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads))
+                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads), keep)
+            return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads), keep)
     except UNREADABLE:
         return None
 
 
-def reduce_parquet(path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None) -> Reduced | None:
+def reduce_parquet(
+    path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None, keep: Keep | None
+) -> Reduced | None:
     if is_gzipped(path):
         return None
     from ndcg_ab.sources.plain_parquet import Groups, put_together, reduce_group
@@ -76,7 +81,7 @@ def reduce_parquet(path: Path, columns: dict[str, str], wanted: Wanted, threads:
     try:
         groups = Groups(path, columns)
         found = worked(lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads)
-        return joined(put_together(found, wanted))
+        return joined(put_together(found, wanted), keep)
     except Exception:  # a broken file makes the library raise nearly anything
         return None
 
@@ -115,13 +120,31 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def joined(found: Iterable[Reduced]) -> Reduced:
-    """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none."""
-    parts = list(found)
-    if not parts:
+def joined(found: Iterable[Reduced], keep: Keep | None = None) -> Reduced:
+    """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none.
+
+    keep: puts the rows that are kept into a file, where they are many; None: into memory.
+    """
+    answers: list[pa.Table] = []
+    count = 0
+
+    def rows_of_each() -> Iterator[pa.Table]:
+        nonlocal count
+        seen: set[str] = set()
+        for part in found:
+            heads = part.answers["query_id"].to_pylist()
+            if not seen.isdisjoint(heads):  # the others need not be reduced where a query comes again
+                raise NotPlainError
+            seen.update(heads)
+            answers.append(part.answers)
+            count += part.count
+            yield part.rows
+
+    rows: Any
+    if keep is not None:
+        rows = keep.write(rows_of_each(), RANKING.schema)
+    else:
+        rows = pa.concat_tables([RANKING.schema.empty_table(), *rows_of_each()])
+    if not count or 0 < null_count(rows, "rank") < rows.num_rows:
         raise NotPlainError
-    rows = pa.concat_tables([part.rows for part in parts])
-    answers = pa.concat_tables([part.answers for part in parts]).combine_chunks()
-    if len(answers["query_id"].unique()) < answers.num_rows or 0 < rows["rank"].null_count < rows.num_rows:
-        raise NotPlainError
-    return Reduced(rows, answers, sum(part.count for part in parts))
+    return Reduced(rows, pa.concat_tables(answers).combine_chunks(), count)

@@ -63,12 +63,13 @@ class Wanted:
 
 @dataclasses.dataclass(frozen=True)
 class Reduced:
-    """A reduced ranking. rows: in the columns of a ranking. answers: one row for each query. count: of all rows.
+    """A reduced ranking.
 
+    rows: in the columns of a ranking, in memory or `Spilled`.  answers: one row for each query.  count: of all rows.
     ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
     """
 
-    rows: pa.Table
+    rows: Any
     answers: pa.Table
     count: int
     ranks: pa.Table | None = None
@@ -77,17 +78,18 @@ class Reduced:
 def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
     """Whole queries one after the other, in the columns of a ranking and one piece each: what is kept of them.
 
-    The rank may be a real number, or null.  NotPlainError where scores rise, ranks do not rise by 1, or a document
-    comes twice.
+    The rank may be a real number, or null.  NotPlainError where a query's rows do not stand together, scores rise,
+    ranks do not rise by 1, or a document comes twice.
     """
     query_ids, doc_ids, score, rank = (column.chunk(0) for column in table.columns)
     scores = score.to_numpy()
     starts = starts_of(query_ids)
+    heads = query_ids.take(pa.array(starts))
+    refuse_apart(heads)  # before any work is done for each of the runs: there may be one for each row
     lengths = np.diff(np.append(starts, len(scores)))
     lasts = starts + lengths - 1
     refuse_rising(scores, starts, lasts)
     refuse_twice(doc_ids, np.repeat(np.arange(len(starts), dtype=np.uint64), lengths))
-    heads = query_ids.take(pa.array(starts))
     kept = np.minimum(lengths, wanted.depth)
     met: list[int | None] = [None] * len(heads)
     for place, query_id in enumerate(heads.to_pylist()):
@@ -123,6 +125,12 @@ def starts_of(query_ids: pa.Array) -> Whole:
     """The first row of each run of one query."""
     differs = pc.not_equal(query_ids[1:], query_ids[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
+
+
+def refuse_apart(heads: pa.Array) -> None:
+    """A query that heads several runs of rows."""
+    if len(heads.unique()) < len(heads):
+        raise NotPlainError
 
 
 def refuse_other_ranks(ranks: npt.NDArray[Any], starts: Whole) -> None:

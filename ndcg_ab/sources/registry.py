@@ -88,7 +88,7 @@ def pull(
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     """
     source = source_of(described, directory)
-    if wanted and (reduced := source.reduce(layout, wanted, threads)):
+    if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
         return ReducedPull(reduced, layout, source, lambda: source.answer(layout, Asked({}, keep=keep)).table)
     found = source.answer(layout, Asked(queries or {}, attributes or {}, folder, keep))
     table = found.table

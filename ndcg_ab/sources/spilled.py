@@ -67,7 +67,11 @@ class Keep:
 
     def part(self, at: int) -> "Keep":
         """Where one of several parts goes."""
-        return Keep(self.path.with_name(f"{self.path.name}.part{at}"), self.memory)
+        return self.beside(f"part{at}")
+
+    def beside(self, name: str) -> "Keep":
+        """Where something else of the same source goes."""
+        return Keep(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(
         self, pieces: Iterable[pa.Table], schema: pa.Schema, metadata: Callable[[], dict[bytes, bytes]] = dict

@@ -51,7 +51,9 @@ DIALECTS = {
     "postgres": Dialect("PostgreSQL", "text", "double precision", bytewise=' collate "C"', is_executed=True),
     "spark": Dialect("Apache Spark", "string", real32="float", quote="`", is_executed=True),
     "sqlite": Dialect("SQLite", "text", "real", real32="", bytewise=" collate binary", is_executed=True),
-    "clickhouse": Dialect("ClickHouse", "String", "Float64", "Float32", quote="`", is_executed=True),
+    "clickhouse": Dialect(
+        "ClickHouse", "Nullable(String)", "Nullable(Float64)", "Nullable(Float32)", quote="`", is_executed=True
+    ),
     "datafusion": Dialect("Apache DataFusion", is_executed=True),
     "polars": Dialect("polars", is_executed=True),
     "snowflake": Dialect("Snowflake", real32="", folds_up=True),

@@ -11,6 +11,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 
 LARGEST32 = 3.4028234663852886e38
+NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 
 
 # ---- judgments
@@ -18,18 +19,47 @@ LARGEST32 = 3.4028234663852886e38
 
 def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Judgments with their gains, and the queries that count."""
+    named = expressions.is_named("given_judgment.query_id")
+    yield Step(
+        "unnamed_judgment",
+        "one row; faults: judgments that name no query, so that nothing can be believed",
+        f"select count(*) - count(case when {named} then 1 end) as faults\nfrom given_judgment",
+    )
+    possible = [expressions.is_finite("given_judgment.grade")]
+    if (highest := expressions.highest_possible(metric)) < expressions.LARGEST:
+        possible.append(f"given_judgment.grade <= {literal(highest)}")
+    rules = "\n            and ".join(possible)
+    yield Step(
+        "possible_judgment",
+        "one row for each of yours; a grade that is refused is 0 from here on; faults: 1 there",
+        f"""select
+    given_judgment.query_id as query_id,
+    given_judgment.doc_id as doc_id,
+    case
+        when {rules} then given_judgment.grade
+        else 0e0
+    end as grade,
+    case
+        when {rules}
+            and {expressions.is_named("given_judgment.doc_id")} then 0
+        else 1
+    end as faults
+from given_judgment
+where {named}""",
+    )
     yield Step(
         "judgment",
         "one row per (query_id, doc_id): repetitions that agree are one",
         """select
-    given_judgment.query_id,
-    given_judgment.doc_id,
-    max(given_judgment.grade) as grade,
-    min(given_judgment.grade) as lowest_grade
-from given_judgment
+    possible_judgment.query_id,
+    possible_judgment.doc_id,
+    max(possible_judgment.grade) as grade,
+    min(possible_judgment.grade) as lowest_grade,
+    sum(possible_judgment.faults) as faults
+from possible_judgment
 group by
-    given_judgment.query_id,
-    given_judgment.doc_id""",
+    possible_judgment.query_id,
+    possible_judgment.doc_id""",
     )
     walk = WALKS.get(metric.measure)
     marked = "".join(f",\n    {column}" for column in marks(metric, dialect)) if walk else ""
@@ -69,11 +99,12 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
 
 def sound(metric: Metric) -> str:
     """Whether a judgment is one that is not refused."""
-    rules = ["judgment.lowest_grade = judgment.grade", expressions.is_finite("judgment.grade")]
+    rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")
     if table := expressions.pairs(metric):
-        known = ", ".join(literal(grade) for grade, _ in table if grade > 0)
+        most = expressions.most_gain(metric)
+        known = ", ".join(literal(grade) for grade, gain in table if grade > 0 and gain <= most)
         rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({known}))" if known else "judgment.grade <= 0e0")
     if metric.max_grade is not None:
         rules.append(f"judgment.grade <= {literal(metric.max_grade)}")
@@ -85,8 +116,15 @@ def sound(metric: Metric) -> str:
 
 def ranked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Results in rank order with their gains."""
+    named = expressions.is_named("given_ranking.system_id", "given_ranking.query_id")
+    yield Step(
+        "unnamed_result",
+        "one row; faults: results that name no system or no query, so that nothing can be believed",
+        f"select count(*) - count(case when {named} then 1 end) as faults\nfrom given_ranking",
+    )
     finite = expressions.is_finite("given_ranking.order_score")
-    faults = f"count(*) - count(case when {finite} then 1 end)"
+    faults = f"count(*)\n        - count(case when {finite} then 1 end)"
+    faults += f"\n        + count(*) - count(case when {expressions.is_named('given_ranking.doc_id')} then 1 end)"
     if metric.duplicates == "error":
         faults += "\n        + count(*) - count(distinct given_ranking.doc_id)"
     yield Step(
@@ -97,6 +135,7 @@ def ranked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     given_ranking.query_id,
     {faults} as faults
 from given_ranking
+where {named}
 group by
     given_ranking.system_id,
     given_ranking.query_id""",
@@ -125,6 +164,7 @@ def ranking(metric: Metric, dialect: Dialect) -> Step:
     if metric.score_precision == "float32":
         largest = literal(LARGEST32)
         clipped = [f"when {value} > {largest} then {largest}", f"when {value} < -{largest} then -{largest}"]
+        clipped.append(f"when abs({value}) <= {literal(NOTHING32)} then 0e0")  # some refuse to cast these
         clipped = ["cast(cast(case", *(f"    {line}" for line in [*clipped, f"else {value}"])]
         value = "\n    ".join([*clipped, f"end as {dialect.real32}) as {dialect.real})"])
     once = metric.duplicates == "first"

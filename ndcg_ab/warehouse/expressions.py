@@ -8,6 +8,8 @@ from ndcg_core.measures.score import discount
 from ndcg_core.measures.writing import number
 
 LARGEST = 1.7976931348623157e308
+MOST_GAIN, MOST_GAIN_OF_SUMS = 1e300, 1e90  # larger ones `compare` refuses (sql/330); the second of dcg and cg
+SUMS = ("dcg", "cg")
 LEAST_LOGARITHM = -700  # of 64-bit numbers; some databases refuse what is smaller
 MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the query
 
@@ -21,6 +23,29 @@ def literal(value: float) -> str:
 def is_finite(column: str) -> str:
     """Whether a number is there and finite; NaN is above all numbers in some databases, and beside them in others."""
     return f"abs({column}) <= {literal(LARGEST)}"
+
+
+def is_named(*columns: str) -> str:
+    """Whether ids are there: neither null nor empty."""
+    return " and ".join(f"{column} <> ''" for column in columns)
+
+
+def most_gain(metric: Metric) -> float:
+    """The largest gain that can be added up."""
+    return MOST_GAIN_OF_SUMS if metric.measure in SUMS else MOST_GAIN
+
+
+def highest_possible(metric: Metric) -> float:
+    """The highest grade whose gain by a rule can be added up; a table says it of each of its grades."""
+    most = most_gain(metric)
+    if metric.effective_gain == "linear":
+        return most
+    if metric.effective_gain != "exponential":
+        return LARGEST
+    grade = math.log2(most)
+    while 2.0**grade - 1.0 > most:
+        grade = math.nextafter(grade, 0.0)
+    return grade
 
 
 # ---- gains: of a column that holds a grade
@@ -134,7 +159,10 @@ def quotient(above: str, column: str, below: str) -> list[str]:
 
 
 def normalised(_: Metric, _real: str) -> list[str]:
-    return quotient(DCG, "query_ideal.ideal", "query_ideal.ideal")
+    """0 where the quotient is below the smallest number, which some databases refuse."""
+    ideal = "query_ideal.ideal"
+    tiny = f"when {ideal} > 1e0 and {DCG} < (case when {ideal} > 1e0 then {ideal} else 1e0 end) * 1e-300 then 0e0"
+    return [tiny, *quotient(DCG, ideal, ideal)]
 
 
 def cumulated(_metric: Metric, _real: str) -> list[str]:

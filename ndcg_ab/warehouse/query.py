@@ -14,10 +14,10 @@ from ndcg_ab.warehouse.given import given
 from ndcg_ab.warehouse.header import header
 from ndcg_ab.warehouse.ideals import best_order, highest
 from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
-from ndcg_ab.warehouse.step import Step
+from ndcg_ab.warehouse.step import Step, chain, prefix_beside
 from ndcg_ab.warehouse.walks import WALKS, walked
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import unknown
+from ndcg_core.measures.writing import number, unknown
 
 
 def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: bool = False) -> str:  # noqa: B008
@@ -36,12 +36,23 @@ def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: 
     names.refuse_unknown_fields("--judgments-columns", tables.judgments_columns, JUDGMENT_FIELDS)
     names.refuse_unknown_fields("--columns", tables.columns, RANKING_FIELDS)
     refuse_unread_fields(metric, tables)
-    steps, final = list(steps_of(metric, chosen, tables)), score(metric, chosen)
+    refuse_impossible_highest(metric)
+    steps, final = list(steps_of(metric, chosen)), score(metric, chosen)
     if mean:
         steps.append(Step("query_score", "one row per (system_id, query_id)", final))
         final = MEAN
-    chain = ",\n\n".join(map(str, steps))
-    return f"{header(metric, dialect, mean=mean)}with {chain}\n\n{final}\n"
+    prefix = prefix_beside([tables.judgments, *(tables.systems.values() or [tables.rankings])])
+    text = chain(list(given(metric, chosen, tables)), steps, final, prefix)
+    return header(metric, dialect, mean=mean) + text
+
+
+def refuse_impossible_highest(metric: Metric) -> None:
+    """A max_grade whose gain `compare` refuses, too."""
+    if metric.max_grade is not None and metric.max_grade > expressions.highest_possible(metric):
+        raise InputError(
+            f"metric {metric.name}: the gain of max_grade = {number(metric.max_grade)} is too large to add up; choose"
+            " a lower one, or another gain"
+        )
 
 
 def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
@@ -63,9 +74,8 @@ from query_score
 group by query_score.system_id"""
 
 
-def steps_of(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
-    """The steps before the last select, in their order."""
-    yield from given(metric, dialect, tables)
+def steps_of(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+    """The steps between the tables and the last select, in their order."""
     yield from judged(metric, dialect)
     yield from ranked(metric, dialect)
     if metric.measure in WALKS:
@@ -80,7 +90,8 @@ def steps_of(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]
 
 def score(metric: Metric, dialect: Dialect) -> str:
     """The last select: one row per (system_id, query_id)."""
-    cases = ["when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null"]
+    cases = ["when unnamed_judgment.faults > 0 or unnamed_result.faults > 0 then null"]
+    cases.append("when judged_query.faults > 0 or coalesce(answer.faults, 0) > 0 then null")
     if metric.no_relevant != "exclude":
         cases.append(f"when judged_query.best <= 0e0 then {'1e0' if metric.no_relevant == 'one' else '0e0'}")
     if metric.has_endless_ideal and expressions.pairs(metric) and metric.max_grade is None:
@@ -106,6 +117,8 @@ def score(metric: Metric, dialect: Dialect) -> str:
     ) as value
 from judged_query
 cross join compared_system
+cross join unnamed_judgment
+cross join unnamed_result
 """ + "\n".join(joins)
 
 

@@ -4,11 +4,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ndcg_ab.warehouse.dialects import Dialect
-from ndcg_ab.warehouse.expressions import LEAST_LOGARITHM, is_finite, literal
+from ndcg_ab.warehouse.expressions import LEAST_LOGARITHM, literal
 from ndcg_ab.warehouse.step import Step, select
 from ndcg_core.measures.factors import INFERRED
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import gain
+
+HIGHEST = """select power(2e0, max(case when judgment.grade > 0e0 then judgment.grade else 0e0 end)) as certain
+from judgment"""
+UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: some databases refuse far smaller ones
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,8 @@ def precision_there(_: Metric) -> str:
 
 def stopping(_: Metric) -> str:
     above = "walked_doc.unsatisfied_seen - walked_doc.unsatisfied"
-    looking = f"case when {above} > {literal(LEAST_LOGARITHM)} then exp({above}) else 0e0 end"
-    return f"({looking}) / walked_doc.rank / walked_doc.certain"
+    looking = f"case when {above} > {literal(UNLIKELY)} then exp({above}) else 0e0 end"
+    return f"({looking}) / walked_doc.rank"
 
 
 def within_relevant(_: Metric) -> str:
@@ -79,7 +83,7 @@ def walked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     if "unsatisfied" in walk.seen:
         yield from satisfied(metric, dialect)
         rest = ["from satisfying_doc as graded_doc"]
-        columns += ["graded_doc.unsatisfied", "graded_doc.certain"]
+        columns += ["graded_doc.unsatisfied"]
     for name in walk.seen:
         columns.append(
             f"""sum(graded_doc.{name}) over (
@@ -115,21 +119,20 @@ def satisfied(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The logarithm of the chance that a document does not satisfy: 1 - gain / 2^highest grade."""
     source = "graded_doc"
     if metric.max_grade is None:
-        highest = f"max(case when {is_finite('judgment.grade')} then judgment.grade end)"
-        yield Step("highest_grade", "one row", f"select power(2e0, {highest}) as certain\nfrom judgment")
+        yield Step("highest_grade", "one row", HIGHEST)
         certain, source = "highest_grade.certain", "graded_doc\ncross join highest_grade"
     else:
         certain = literal(gain(metric, metric.max_grade) + 1.0)
-    chance = f"1e0 - graded_doc.gain / {certain}"
+    satisfied_by = f"case when graded_doc.gain < {certain} * 1e-100 then 0e0 else graded_doc.gain / {certain} end"
+    chance = f"1e0 - ({satisfied_by})"
     yield Step(
         "satisfying_doc",
-        "one row per (system_id, query_id, rank); unsatisfied: the logarithm of the chance that it does not satisfy",
+        "one row per (system_id, query_id, rank); gain: the chance that it satisfies; unsatisfied: ln of the rest",
         f"""select
     graded_doc.system_id as system_id,
     graded_doc.query_id as query_id,
     graded_doc.rank as rank,
-    graded_doc.gain as gain,
-    cast({certain} as {dialect.real}) as certain,
+    cast({satisfied_by} as {dialect.real}) as gain,
     cast(
         case
             when graded_doc.gain < {certain} then ln({chance})

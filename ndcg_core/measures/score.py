@@ -171,7 +171,8 @@ def placed_gains(metric: Metric, places: Sequence[Placed], judgments: Mapping[st
     groups: dict[int, list[float]] = {}
     for place, value in zip(places, own, strict=True):
         groups.setdefault(place.first_rank, []).append(value)
-    return [math.fsum(groups[place.first_rank]) / len(groups[place.first_rank]) for place in places]
+    means = {first_rank: math.fsum(values) / len(values) for first_rank, values in groups.items()}
+    return [means[place.first_rank] for place in places]
 
 
 def document_gains(metric: Metric, doc_ids: Iterable[str], judgments: Mapping[str, float]) -> list[float]:

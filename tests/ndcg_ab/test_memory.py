@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_ab import memory
 from ndcg_ab.config.room import Room, resources_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
@@ -43,7 +44,27 @@ def test_a_share_is_of_the_machine_s_memory() -> None:
     assert bytes_of("50%") == pytest.approx(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2)
 
 
-def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path) -> None:
+def test_duckdb_gets_less_where_the_process_holds_much_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `run`, which loads Prefect and MLflow."""
+    shares = []
+    for held in (100_000_000, 350_000_000, 900_000_000):
+        monkeypatch.setattr(memory, "footprint", lambda held=held: held)
+        with Memory("1GB", tmp_path) as given:
+            shares.append(given.for_duckdb)
+    assert shares == [550_000_000, 350_000_000, memory.LEAST_OF_DUCKDB]
+
+
+def test_the_footprint_is_what_the_process_holds() -> None:
+    before = memory.footprint()
+    held = bytearray(100_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    assert 80_000_000 < memory.footprint() - before < 150_000_000
+    del held
+    assert memory.footprint() - before < 20_000_000
+
+
+def test_duckdb_gets_the_limit_less_what_python_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "footprint", lambda: 100_000_000)
     asked = "select current_setting('memory_limit'), current_setting('threads'), current_setting('temp_directory')"
     with DuckDBEngine(memory_limit="1GB", spill=tmp_path, threads=64) as engine:
         limit, threads, folder = engine.connection.execute(asked).fetchall()[0]
@@ -75,10 +96,10 @@ def test_a_limit_that_is_too_small_is_refused(limit: str, tmp_path: Path, monkey
 
 def test_the_folder_is_made_and_removed(tmp_path: Path) -> None:
     spill = tmp_path / "not" / "there"
-    with Memory("1GB", spill) as memory, Memory("1GB", spill) as other:
-        assert memory.folder is not None and other.folder is not None
-        assert memory.folder != other.folder
-        (memory.folder / "rows.parquet").write_text("rows")
+    with Memory("1GB", spill) as own, Memory("1GB", spill) as other:
+        assert own.folder is not None and other.folder is not None
+        assert own.folder != other.folder
+        (own.folder / "rows.parquet").write_text("rows")
     assert not spill.exists()
 
 
@@ -115,9 +136,9 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         processes[0].send_signal(signal.SIGKILL)
         processes[0].wait()
         assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == set(names)
-        with Memory("1GB", tmp_path) as memory:
-            assert memory.folder is not None
-            assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == {names[1], memory.folder.name}
+        with Memory("1GB", tmp_path) as own:
+            assert own.folder is not None
+            assert {each.name for each in tmp_path.iterdir() if each.is_dir()} == {names[1], own.folder.name}
     finally:
         for process in processes:
             process.kill()

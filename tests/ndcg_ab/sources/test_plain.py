@@ -1,7 +1,7 @@
 """Plain files reduced: what is kept, and that every fault, wherever it stands, makes a file not plain."""
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndcg_ab.sources import plain_parquet
+from ndcg_ab.sources import reduced as reduced_module
 from ndcg_ab.sources.files import read_file
-from ndcg_ab.sources.plain import reduce
-from ndcg_ab.sources.reduced import Reduced, Wanted
+from ndcg_ab.sources.plain import joined, reduce
+from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted, reduce_rows
 from ndcg_ab.sources.schema import RANKING
 
 DEPTH = 3
 SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
 QUERIES, DOCUMENTS = 5, 8
 WANTED = Wanted(DEPTH, frozenset({"q2"}))
+FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # as the readers give them
 
 
 def plain_lines() -> list[str]:
@@ -339,3 +341,43 @@ def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatc
     monkeypatch.setattr(plain_parquet, "BATCH", DOCUMENTS)
     ranks = [None if row >= 16 else row % DOCUMENTS + 1 for row in range(QUERIES * DOCUMENTS)]
     assert reduced_table(tmp_path, table_of(rank=ranks)) is None
+
+
+# ---- rows that are not grouped by query
+
+
+def ungrouped() -> pa.Table:
+    """The same rows, place after place: every row heads a run of its own."""
+    return table_of().sort_by([("rank", "ascending"), ("query_id", "ascending")])
+
+
+def test_rows_that_are_not_grouped_are_refused_before_any_run_of_them_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[object] = []
+    monkeypatch.setattr(reduced_module.pc, "is_in", lambda *values, **named: looked_at.append(values))
+    judged = {f"q{query}": pa.array(["doc1"]) for query in range(QUERIES)}
+    with pytest.raises(NotPlainError):
+        reduce_rows(ungrouped().cast(FLOAT_RANKS).combine_chunks(), Wanted(DEPTH, frozenset(), judged))
+    assert looked_at == []
+
+
+def test_slices_are_read_until_a_query_comes_again_and_no_further() -> None:
+    one = reduce_rows(table_of().cast(FLOAT_RANKS).combine_chunks(), WANTED)
+    taken: list[int] = []
+
+    def slices() -> Iterator[Reduced]:
+        for at in range(10):
+            taken.append(at)
+            yield one
+
+    with pytest.raises(NotPlainError):
+        joined(slices())
+    assert taken == [0, 1]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_files_whose_rows_are_not_grouped_are_not_plain(tmp_path: Path, size: int) -> None:
+    lines = sorted(plain_lines(), key=lambda line: int(line.split()[3]))
+    assert reduced(written(tmp_path, lines), size) is None
+    assert reduced_table(tmp_path, ungrouped()) is None

@@ -20,6 +20,7 @@ from ndcg_ab.history.bundles import read_bundle
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import RANKING, spilled
 from ndcg_ab.sources.files import File
+from ndcg_ab.sources.reduced import Wanted
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.spilled import Keep, Spilled
 from tests.small_evaluation import calling, no_tracker, plain_page, small
@@ -115,6 +116,38 @@ def test_a_comparison_in_files_is_the_one_in_memory(name: str, tmp_path: Path) -
     assert spilt.stdout == there.stdout
     assert {"same_ranking", "rank_disagrees"} <= {row["code"] for row in json.loads(there.stdout)["findings"]}
     assert not (tmp_path / "spill").exists()
+
+
+def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp_path: Path) -> None:
+    """The sample keeps whole queries: the rows of a few long ones are no fewer than memory had no room for."""
+    (tmp_path / "qrels").write_text(QRELS)
+    paths = {}
+    for name, last in (("old", 0), ("new", 3)):
+        lines = [
+            f"q{query} Q0 d{(at ^ last) * 7919 % 1009}é {at + 1} {90 - at} {name}\n"
+            for query in range(7)
+            for at in range(40)
+        ]
+        paths[name] = tmp_path / f"{name}.run"
+        paths[name].write_text("".join(lines))
+    with Memory("1GB", tmp_path / "spill") as memory:
+        assert memory.folder is not None
+        keep = Keep(memory.folder / "ranking0.parquet", memory)
+        wanted = Wanted(3, frozenset({"q1", "q2"}))
+        pulled = pull(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, wanted=wanted)
+        reduced, there = pulled.reduced, pull(FileSource(file=paths["old"]), RANKING, Path(), wanted=wanted).reduced
+        assert reduced is not None and there is not None
+        assert isinstance(reduced.rows, Spilled) and isinstance(there.rows, pa.Table)
+        assert pa.concat_tables(reduced.rows.batches(RANKING.schema.names)).cast(RANKING.schema).equals(there.rows)
+        assert reduced.answers.equals(there.answers) and not pulled.lacks("rank")
+        assert isinstance(pulled.table, Spilled) and pulled.table.num_rows == 280  # beside what is kept
+        assert reduced.rows.num_rows == 2 * 40 + 5 * 3
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--json", "-"]
+    command += [option for name, path in paths.items() for option in ("--system", f"{name}={path}")]
+    here = CliRunner().invoke(app, command)
+    spilt = CliRunner().invoke(app, [*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
+    assert here.exit_code == spilt.exit_code == 0, here.output + spilt.output
+    assert spilt.stdout == here.stdout
 
 
 def test_duplicates_are_found_in_files(tmp_path: Path) -> None:

@@ -98,8 +98,6 @@ def test_any_metric(warehouse: Warehouse) -> None:
 
 def test_what_is_refused_has_no_value(warehouse: Warehouse) -> None:
     tables = Tables("wrong_judgments", "wrong_rankings")
-    if warehouse.name == "clickhouse":
-        pytest.skip("it refuses a missing grade itself")
     for name, wrong in REFUSED.items():
         found = warehouse.values(parse(name), tables)
         assert {query for (_, query), value in found.items() if value is None} == wrong, name
@@ -118,8 +116,6 @@ def test_the_mean(warehouse: Warehouse) -> None:
 
 
 def test_a_mean_of_refused_values_is_none(warehouse: Warehouse) -> None:
-    if warehouse.name == "clickhouse":
-        pytest.skip("it refuses a missing grade itself")
     rows = warehouse.rows(parse("ndcg@10"), Tables("wrong_judgments", "wrong_rankings"), mean=True)
     assert rows == [("new", None, len(WRONG))]
 
@@ -131,10 +127,9 @@ def test_names_of_every_kind(warehouse: Warehouse) -> None:
     tables = Tables("odd_judgments", "odd_rankings", judgments_columns=judged, columns=columns)
     assert_equal(warehouse.values(parse("ndcg@3"), tables), "ndcg@3")
     each_its_own = Tables("wrong_judgments", systems={"a": "wrong_rankings", "b c": "wrong_rankings"})
-    if warehouse.name != "clickhouse":
-        found = warehouse.values(parse("ndcg@3"), each_its_own)
-        assert found["a", "right"] == found["b c", "right"] == 1.0
-        assert {system for system, _ in found} == {"a", "b c"}
+    found = warehouse.values(parse("ndcg@3"), each_its_own)
+    assert found["a", "right"] == found["b c", "right"] == 1.0
+    assert {system for system, _ in found} == {"a", "b c"}
 
 
 def test_a_planted_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,164 @@
+"""What a limited evaluation really takes: the peak of every stage, beside what it was allowed.
+
+    python benchmarks/memory.py [--directory build/memory] [--share 1.0] [--limit 1GB] [--only forty-queries one-query]
+        [--metrics ap ndcg@10] [--formats trec parquet] [--commands compare run] [--stages] [--most 1.05]
+
+Two rankings of 40 queries x 75,000 documents, and of 1 query x 3,000,000: as TREC text that is query after query, and
+as Parquet with its rows in random order.  Each is a process of its own under `--memory-limit`; the peak is that of the
+whole process, as the operating system counts it (VmHWM, which is reset where a stage begins).  `run` is the whole
+command, Prefect and MLflow included.  `--share 0.1` makes every query a tenth as long.  Exits with 1 where a peak is
+above `most` times the limit.
+"""
+
+import argparse
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ndcg_ab.memory import bytes_of
+
+CASES = {
+    "forty-queries": (40, 75_000, 75),
+    "one-query": (1, 3_000_000, 300),
+}  # queries, documents, one judged of so many
+SYSTEMS = ("old", "new")
+FORMATS = {"trec": "run", "parquet": "parquet"}
+METRICS = ("ndcg@10", "ap")
+
+RANKED = """
+create or replace table ranked as
+select query_id, doc_id, score, row_number() over (partition by query_id order by score desc, doc_id desc) as rank
+from (
+    select
+        'q' || q as query_id, 'doc' || ((q * 7919 + d * 31 + {at} * (hash(d) % 50)) % 99999989) as doc_id,
+        max(round(1000 - 1000.0 * d / {documents}, 4)) as score
+    from range({queries}) as query(q), range({documents}) as ranked(d)
+    group by all
+)
+"""
+TEXT = "copy (select query_id, 'Q0', doc_id, rank, score, 'tag' from ranked order by query_id, rank) to '{path}' {how}"
+SHUFFLED = "copy (select query_id, doc_id, score from ranked order by hash(doc_id || query_id)) to '{path}'"
+JUDGED = """
+copy (
+    select query_id, '0', doc_id, (hash(doc_id) % 4)::int from ranked where hash(doc_id || 'judged') % {one_in} = 0
+) to '{path}' {how}
+"""
+HOW = "(format csv, delimiter ' ', header false)"
+
+WATCHED = """
+import sys, time
+from ndcg_ab.flows.cli import console, app
+
+stage, began = "imports", time.monotonic()
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) * 1024 // 10**6 for line in lines if line.startswith("VmHWM"))
+
+def tell():
+    print(f"STAGE\\t{peak()}\\t{time.monotonic() - began:.1f}\\t{stage}", file=sys.stderr, flush=True)
+
+def say(self, step):
+    global stage, began
+    tell()
+    open("/proc/self/clear_refs", "w").write("5")
+    stage, began = step, time.monotonic()
+
+console.Progress.__call__ = say
+leave = __import__("os")._exit
+def left(code):
+    tell()
+    leave(code)
+__import__("os")._exit = left
+sys.argv = ["ndcg-ab", *sys.argv[1:]]
+try:
+    app.app()
+finally:
+    tell()
+"""
+
+
+def make(directory: Path, case: str, share: float) -> None:
+    """Writes the judgments, and both rankings in both formats, where they are not there yet."""
+    import duckdb
+
+    if (directory / "whole").exists():
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    queries, documents, one_in = CASES[case]
+    documents = max(100, round(documents * share))
+    with duckdb.connect() as connection:
+        for at, system in enumerate(SYSTEMS):
+            connection.execute(RANKED.format(at=at, queries=queries, documents=documents))
+            connection.execute(TEXT.format(path=directory / f"{system}.run", how=HOW))
+            connection.execute(SHUFFLED.format(path=directory / f"{system}.parquet"))
+            if not at:
+                connection.execute(JUDGED.format(path=directory / "judgments.qrels", one_in=one_in, how=HOW))
+    (directory / "whole").touch()
+
+
+def command_of(name: str, directory: Path, file_format: str, metric: str, limit: str) -> list[str]:
+    suffix = FORMATS[file_format]
+    if name == "compare":
+        systems = [f"--system={system}={directory / f'{system}.{suffix}'}" for system in SYSTEMS]
+        files = ["--judgments", str(directory / "judgments.qrels"), *systems, "--json", "/dev/null"]
+        return ["compare", *files, "--metric", metric, "--memory-limit", limit]
+    config = directory / "run.yaml"
+    lines = ["name: memory", "output: out", "judgments: judgments.qrels", f"metrics: ['{metric}']", "systems:"]
+    lines += [f"  - {{name: {system}, file: {system}.{suffix}}}" for system in SYSTEMS]
+    config.write_text("\n".join(lines))
+    shutil.rmtree(directory / "out", ignore_errors=True)
+    return ["run", str(config), "--force", "--memory-limit", limit]
+
+
+def measured(arguments: list[str]) -> tuple[float, list[tuple[int, float, str]]]:
+    """Seconds, and of every stage its peak in MB, its seconds and its name."""
+    start = time.monotonic()
+    environment = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    told = [line.split("\t")[1:] for line in done.stderr.splitlines() if line.startswith("STAGE\t")]
+    if done.returncode:
+        print(done.stderr[-3000:], file=sys.stderr)
+        sys.exit(f"failed with {done.returncode}: {' '.join(arguments)}")
+    return time.monotonic() - start, [(int(peak), float(seconds), stage) for peak, seconds, stage in told]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--directory", type=Path, default=Path("build/memory"))
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--limit", default="1GB")
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--formats", nargs="*", choices=FORMATS, default=list(FORMATS))
+    parser.add_argument("--metrics", nargs="*", default=list(METRICS))
+    parser.add_argument("--commands", nargs="*", choices=("compare", "run"), default=["compare", "run"])
+    parser.add_argument("--stages", action="store_true", help="print every stage")
+    parser.add_argument("--most", type=float, default=1.05)
+    given = parser.parse_args()
+    highest = 0.0
+    for case in given.only:
+        directory = given.directory.resolve() / f"{case}-{given.share:g}"
+        make(directory, case, given.share)
+        for file_format, command, metric in itertools.product(given.formats, given.commands, given.metrics):
+            seconds, stages = measured(command_of(command, directory, file_format, metric, given.limit))
+            peak, _, stage = max(stages)
+            ratio = peak * 1e6 / bytes_of(given.limit)
+            highest = max(highest, ratio)
+            print(
+                f"{case:>14} {file_format:>8} {command:>8} {metric:>14} {seconds:6.1f} s {peak:6d} MB {ratio:5.2f}"
+                f"  at: {stage}",
+                flush=True,
+            )
+            for own, took, name in stages if given.stages else ():
+                print(f"{own:>30} MB {took:6.1f} s  {name}", flush=True)
+    sys.exit(f"{highest:.2f} times the limit, more than {given.most}" if highest > given.most else 0)
+
+
+if __name__ == "__main__":
+    main()

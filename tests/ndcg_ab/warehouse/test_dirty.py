@@ -1,0 +1,272 @@
+"""Dirty data in the queries of `ndcg-ab sql`: null exactly where `compare` refuses, and no error of the database.
+
+Every case is a pair of tables.  `python -m tests.ndcg_ab.warehouse.test_dirty --count 300` draws as many more, and asks
+`compare` about each; `--warehouse spark` begins a Spark for them.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+import ndcg_ab
+from ndcg_ab.errors import InputError
+from ndcg_ab.warehouse.dialects import DIALECTS
+from ndcg_ab.warehouse.names import Tables
+from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.step import PREFIX
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+from tests import warehouses
+from tests.warehouse_values import Warehouse
+from tests.warehouses import JUDGMENTS, RANKINGS, WAREHOUSES
+
+INFINITE, NAN = float("inf"), float("nan")
+EXPONENTIAL, SINGLE = "ndcg(gain=exponential)@10", "ndcg(score_precision=float32)@10"
+TABLE, STRICT, ENDLESS = "ndcg(gain={1:1, 2:3})@10", "ndcg(negative=error)@10", "ndcg(ideal=max, gain=exponential)@3"
+METRICS = ("ndcg@10", EXPONENTIAL, SINGLE, "dcg@5", "dcg(gain=exponential)", "err@10", "err", TABLE, STRICT, ENDLESS)
+METRICS += ("ap", "rbp", "rr@10", "bpref", "infap", "ndcg(duplicates=first, unanswered=exclude)", "judged@3")
+OFTEN = ("ndcg@10", EXPONENTIAL, SINGLE, "err@10")  # in the fast tests
+ALL = frozenset(METRICS)
+POWERS = frozenset({EXPONENTIAL, "dcg(gain=exponential)", "err@10", "err", ENDLESS})
+
+
+class Case(NamedTuple):
+    """judgments: query_id, doc_id, grade. results: query_id, doc_id, score. refused: the metrics with which it is."""
+
+    judgments: Sequence[tuple[str | None, str | None, float | None]]
+    results: Sequence[tuple[str | None, str | None, float | None]]
+    refused: frozenset[str] = frozenset()
+
+
+SOUND = [("q1", "d1", 1.0), ("q1", "d2", 2.0)]
+FOUND = [("q1", "d1", 1.0), ("q1", "d3", 0.5)]
+CASES = {
+    "sound": Case(SOUND, FOUND),
+    "a score of nearly 0": Case(SOUND, [("q1", "d1", 1e-50), ("q1", "d2", -1e-50), ("q1", "d3", 0.0)]),
+    "scores that 32 bits hardly hold": Case(SOUND, [("q1", "d1", 1e-45), ("q1", "d2", 1e-40), ("q1", "d3", 7e-46)]),
+    "scores that 32 bits do not hold": Case(SOUND, [("q1", "d1", 1e39), ("q1", "d2", 2e39), ("q1", "d3", -1e300)]),
+    "grade 1024": Case([*SOUND, ("q1", "d3", 1024.0)], FOUND, POWERS | {TABLE}),
+    "grade 1000": Case([*SOUND, ("q1", "d3", 1000.0)], FOUND, POWERS | {TABLE}),
+    "grade 996": Case([*SOUND, ("q1", "d3", 996.0)], FOUND, frozenset({"dcg(gain=exponential)", TABLE})),
+    "grade 298": Case([*SOUND, ("q1", "d3", 298.0)], FOUND, frozenset({TABLE})),
+    "grade 1e300": Case([*SOUND, ("q1", "d3", 1e300)], FOUND, POWERS | {TABLE, "dcg@5"}),
+    "grade 1.1e300": Case(
+        [*SOUND, ("q1", "d3", 1.1e300)], FOUND, ALL - {"ap", "rbp", "rr@10", "bpref", "infap", "judged@3"}
+    ),
+    "grade 1e90": Case([*SOUND, ("q1", "d3", 1e90)], FOUND, POWERS | {TABLE}),
+    "grade 1e-300": Case([*SOUND, ("q1", "d3", 1e-300)], FOUND, frozenset({TABLE})),
+    "grades far apart": Case([("q1", "d1", 1e-30), ("q1", "d2", 9e299)], FOUND, POWERS | {TABLE, "dcg@5"}),
+    "grade -1e300": Case([*SOUND, ("q1", "d3", -1e300)], FOUND, frozenset({STRICT})),
+    "only grade -1e300": Case([("q1", "d3", -1e300), ("q2", "d1", -2.0)], FOUND, frozenset({STRICT})),
+    "grade -1": Case([*SOUND, ("q1", "d3", -1.0)], FOUND, frozenset({STRICT})),
+    "no grade": Case([*SOUND, ("q1", "d3", None)], FOUND, ALL),
+    "a grade that is no number": Case([*SOUND, ("q1", "d3", NAN)], FOUND, ALL),
+    "an infinite grade": Case([*SOUND, ("q1", "d3", INFINITE)], FOUND, ALL),
+    "an infinite grade below 0": Case([*SOUND, ("q1", "d3", -INFINITE)], FOUND, ALL),
+    "two grades": Case([*SOUND, ("q1", "d1", 2.0)], FOUND, ALL),
+    "one grade twice": Case([*SOUND, SOUND[0]], FOUND),
+    "a judgment of no document": Case([*SOUND, ("q1", None, 3.0)], FOUND, ALL),
+    "a judgment of an empty document": Case([*SOUND, ("q1", "", 3.0)], FOUND, ALL),
+    "a judgment of no query": Case([*SOUND, (None, "d1", 3.0)], FOUND, ALL),
+    "a judgment of an empty query": Case([*SOUND, ("", "d1", 3.0)], FOUND, ALL),
+    "a result of no document": Case(SOUND, [*FOUND, ("q1", None, 3.0)], ALL),
+    "a result of an empty document": Case(SOUND, [*FOUND, ("q1", "", 3.0)], ALL),
+    "a result of no query": Case(SOUND, [*FOUND, (None, "d2", 3.0)], ALL),
+    "a result of an empty query": Case(SOUND, [*FOUND, ("", "d2", 3.0)], ALL),
+    "no score": Case(SOUND, [*FOUND, ("q1", "d2", None)], ALL),
+    "a score that is no number": Case(SOUND, [*FOUND, ("q1", "d2", NAN)], ALL),
+    "an infinite score": Case(SOUND, [*FOUND, ("q1", "d2", -INFINITE)], ALL),
+    "a document twice": Case(SOUND, [*FOUND, ("q1", "d1", 3.0)], ALL - {"ndcg(duplicates=first, unanswered=exclude)"}),
+}
+
+
+def tables_of(cases: dict[str, Case]) -> warehouses.Tables:
+    """`judgments0`, `rankings0`, … of the cases in their order."""
+    found = {}
+    for at, case in enumerate(cases.values()):
+        rankings = [("new", *row, None) for row in case.results]
+        found[f"judgments{at}"] = table_of(case.judgments, JUDGMENTS)
+        found[f"rankings{at}"] = table_of(rankings, RANKINGS)
+    return found
+
+
+def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    return pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+
+
+def is_refused(case: Case, metrics: Sequence[str]) -> bool:
+    """Whether `compare` refuses the data."""
+    judgments = table_of(case.judgments, JUDGMENTS)
+    ranking = table_of([("new", *row, None) for row in case.results], RANKINGS).drop_columns(["system_id", "rank"])
+    try:
+        ndcg_ab.compare(judgments, {"new": ranking, "again": ranking}, metrics=list(metrics))
+    except InputError:
+        return True
+    return False
+
+
+def values_of(case: Case, name: str) -> dict[str, float]:
+    """The core's values, where nothing is refused."""
+    metric, found = parse(name), {}
+    highest = max(grade for _, _, grade in case.judgments if grade is not None)
+    for query in dict.fromkeys(query for query, _, _ in case.judgments):
+        grades = {doc: grade for own, doc, grade in case.judgments if own == query}
+        results = [Result(doc, score) for own, doc, score in case.results if own == query]  # type: ignore[arg-type]
+        value = score_query(metric, results, grades, highest)  # type: ignore[arg-type]
+        if value is not None:
+            found[str(query)] = value
+    return found
+
+
+def check(warehouse: Warehouse, at: int, case: Case, name: str, *, refused: bool) -> None:
+    metric, told = parse(name), f"{warehouse.name}, {name}: {case}"
+    if metric.score_precision == "float32" and not DIALECTS[warehouse.name].real32:
+        return
+    given = Tables(f"judgments{at}", f"rankings{at}")
+    found = warehouse.rows(metric, given)
+    assert not any(query in (None, "") for _, query, _ in found), told
+    mean = warehouse.rows(metric, given, mean=True) if name == METRICS[0] else []
+    if refused:
+        assert {value for _, _, value in found} == {None}, told
+        assert {value for _, value, _ in mean} <= {None}, told
+        return
+    wanted = values_of(case, name)
+    assert {query for _, query, _ in found} == wanted.keys(), told
+    for _, query, value in found:
+        assert float(value) == pytest.approx(wanted[query], rel=1e-12, abs=1e-12), told
+
+
+SLOW = [name for name in WAREHOUSES if name not in ("duckdb", "sqlite")]
+EVERY = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in WAREHOUSES]
+
+
+@pytest.fixture(scope="module", params=EVERY)
+def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    with WAREHOUSES[request.param](tables_of(CASES), tmp_path_factory.mktemp(request.param)) as run:
+        yield Warehouse(request.param, run)
+
+
+def test_a_value_is_null_exactly_where_the_data_are_refused(warehouse: Warehouse) -> None:
+    for at, case in enumerate(CASES.values()):
+        for name in METRICS if warehouse.name in SLOW else OFTEN:
+            check(warehouse, at, case, name, refused=name in case.refused)
+
+
+@pytest.mark.parametrize("name", [name for name in WAREHOUSES if name not in SLOW])
+@pytest.mark.slow
+def test_the_same_of_every_metric(name: str, tmp_path: Path) -> None:
+    with WAREHOUSES[name](tables_of(CASES), tmp_path) as run:
+        for at, case in enumerate(CASES.values()):
+            for metric in METRICS:
+                check(Warehouse(name, run), at, case, metric, refused=metric in case.refused)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_compare_refuses_the_same(name: str) -> None:
+    """All metrics that are not refused at once; of those that are, where that is all of them, one tells of all."""
+    refused = sorted(CASES[name].refused)
+    assert all(is_refused(CASES[name], [metric]) for metric in (refused[:1] if CASES[name].refused == ALL else refused))
+    assert len(refused) == len(METRICS) or not is_refused(CASES[name], sorted(ALL - CASES[name].refused))
+
+
+def test_a_max_grade_whose_gain_cannot_be_added_up_is_a_sentence() -> None:
+    for name in ("err(max_grade=1024)@10", "ndcg(ideal=max, max_grade=1000, gain=exponential)@10"):
+        with pytest.raises(InputError, match=r"max_grade = 10.* is too large to add up"):
+            query_for(parse(name), "duckdb")
+
+
+# ---- names of tables
+
+
+def step_names() -> list[str]:
+    """The name of every select in any query, with and without what it begins with."""
+    found = set()
+    for name in (*METRICS, "ndcg@10", "ndcg(ideal=max)@5", "ndcg(ideal=local, ties=average)@5"):
+        for line in query_for(parse(name), "duckdb", mean=True).splitlines():
+            if line.removeprefix("with ").startswith(PREFIX) and line.endswith(" as ("):
+                found.add(line.removeprefix("with ").removesuffix(" as ("))
+    assert len(found) > 15
+    return sorted(found | {name.removeprefix(PREFIX) for name in found} | {"judged", "returned", "judgment", "ranking"})
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_tables_may_be_called_like_any_select(name: str, tmp_path: Path) -> None:
+    """As judgments and as rankings, in queries that have that select."""
+    judgments, rankings = table_of(SOUND, JUDGMENTS), table_of([("new", *row, None) for row in FOUND], RANKINGS)
+    called = step_names()
+    tables = dict.fromkeys(called, judgments) | {f"{each}_2": rankings for each in called}
+    wanted = {metric: values_of(CASES["sound"], metric)["q1"] for metric in ("ndcg@10", "err@10")}
+    with WAREHOUSES[name](tables, tmp_path) as run:
+        for each in called:
+            for metric, value in wanted.items():
+                rows = run(query_for(parse(metric), name, Tables(each, f"{each}_2")))
+                assert [float(row[2]) for row in rows] == [pytest.approx(value)], each
+    with WAREHOUSES[name]({"plain_judgments": judgments} | dict.fromkeys(called, rankings), tmp_path) as run:
+        for each in called:
+            rows = run(query_for(parse("ndcg@10"), name, Tables("plain_judgments", each), mean=True))
+            assert [float(row[1]) for row in rows] == [pytest.approx(wanted["ndcg@10"])], each
+
+
+# ---- many more
+
+
+def drawn(draw: random.Random) -> Case:
+    grades = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5, 1e-300, 1e-30, 5e-16, 300.0, 996.0, 997.0, 1e89, 1e91, 1e299, -1e300)
+    odd_grades = (None, NAN, INFINITE, 1e301)
+    scores = (0.0, -0.0, 1.0, 2.0, 0.5, 1e-50, -1e-50, 1e39, -1e39, 1e300, 1e-40, 5e-324, 3.4028236e38)
+    odd_scores = (None, NAN, INFINITE, -INFINITE)
+    documents = [f"d{at}" for at in range(6)]
+    queries = ["q1", "q2"]
+
+    def rows(values: Sequence[float], odd: Sequence[float | None]) -> list[tuple[Any, Any, Any]]:
+        found = [(q, doc, draw.choice(values)) for q in queries for doc in draw.sample(documents, draw.randint(1, 5))]
+        at, (query, document, value) = draw.randrange(len(found)), draw.choice(found)
+        if draw.random() < 0.25:
+            found[at] = draw.choice([(None, document, value), ("", document, value), (query, None, value)])
+        if draw.random() < 0.2:
+            found[at] = (query, document, draw.choice(odd))
+        if draw.random() < 0.1:
+            found.append((query, document, draw.choice([value, *values])))
+        return found
+
+    return Case(rows(draw.sample(grades, 4), odd_grades), rows(scores, odd_scores))
+
+
+def main() -> None:
+    import argparse
+    import tempfile
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--warehouse", nargs="*", default=list(WAREHOUSES))
+    given = parser.parse_args()
+    draw = random.Random(11)
+    cases = CASES | {f"drawn {at}": drawn(draw) for at in range(given.count)}
+    chosen = {name: METRICS if name in CASES else draw.sample(METRICS, 2) for name in cases}
+    refused = {
+        (name, metric): metric in case.refused if name in CASES else is_refused(case, [metric])
+        for name, case in cases.items()
+        for metric in chosen[name]
+    }
+    print(f"{len(refused)} questions, {sum(refused.values())} refused by compare", flush=True)
+    for name in given.warehouse:
+        wrong = 0
+        with tempfile.TemporaryDirectory() as folder, warehouses.opened(name)(tables_of(cases), Path(folder)) as run:
+            for at, (called, case) in enumerate(cases.items()):
+                for metric in chosen[called]:
+                    try:
+                        check(Warehouse(name, run), at, case, metric, refused=refused[called, metric])
+                    except Exception as error:
+                        wrong += 1
+                        if wrong <= 5:
+                            print(f"{called}, {metric}: {type(error).__name__}: {str(error)[:700]}", flush=True)
+        print(f"{name}: {wrong} wrong", flush=True)
+
+
+if __name__ == "__main__":
+    main()
