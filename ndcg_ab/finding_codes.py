@@ -318,6 +318,13 @@ CODES: Mapping[str, Code] = {
         "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. Where it has been in a repository,"
         " replace it.",
     ),
+    "large_difference": Code(
+        "warning",
+        "A margin, a smallest effect or a threshold is half of the largest difference that its metric can have, or"
+        " more, so that next to nothing fails it or reaches it.",
+        "Write it in the metric's unit: two points of a hundred are 0.02. Where it is meant, say so with"
+        " `findings: {large_difference: ignore}`.",
+    ),
     # ---- scores of another tool
     "scores_given": Code(
         "note",
