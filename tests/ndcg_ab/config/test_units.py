@@ -94,20 +94,15 @@ def command(*options: str) -> list[str]:
     return ["compare", "--judgments", str(JUDGMENTS), "--system", f"old={OLD}", "--system", f"new={NEW}", *options]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--guardrail", "recall@100=2"),
-        ("--require", "ndcg@10=1"),
-        ("--smallest-effect", "1"),
-        ("--require", "judged=0"),
-    ],
-    ids=" ".join,
-)
-def test_compare_refuses_it(options: tuple[str, ...]) -> None:
+OPTIONS = "--guardrail recall@100=2", "--require ndcg@10=1", "--smallest-effect 1", "--require judged=0"
+
+
+@pytest.mark.parametrize("text", OPTIONS)
+def test_compare_refuses_it(text: str) -> None:
+    options = text.split()
     found = RUNNER.invoke(app, command(*options))
     assert found.exit_code == 2 and "Traceback" not in found.output
-    assert found.stderr.startswith(f"{options[0]}") or options[0] in found.stderr.splitlines()[0]
+    assert options[0] in found.stderr.splitlines()[0]
 
 
 def test_compare_asks_about_half_of_it() -> None:
