@@ -314,12 +314,12 @@ class Evaluation(Model):
     def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
         """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).
 
-        highest_grade: of all judgments, once they are read. seen: how far values lie apart, once they are there:
-        another tool's may have another unit than ours of that name, and show it so.
+        highest_grade: of all judgments, once they are read. seen: how far values lie apart, once they are there: those
+        of another tool may have another unit than ours of that name, and are known by it.
         """
         metric = self.metric_named(name)
         own = value_range(metric, highest_grade)
-        if isinstance(metric, GivenMetric) and own is not None and (seen is None or seen > own.width):
+        if own is not None and (isinstance(metric, GivenMetric) if seen is None else seen > own.width):
             own = None
         declared = self.statistics.ranges.get(name)
         known = [each for each in (own, None if declared is None else Range(*declared)) if each is not None]
