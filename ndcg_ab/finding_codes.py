@@ -310,6 +310,12 @@ CODES: Mapping[str, Code] = {
         "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",
         "Look at the weights; `--unweighted` (`weighted: false`) compares without them.",
     ),
+    "not_asked": Code(
+        "note",
+        "A question that an evaluation usually answers was left out, since its rows are too many: what unjudged"
+        " documents could do to the verdicts, or what changed in the first places.",
+        "Ask for it (`statistics.bounds: true`, `--bounds`) where the verdict hangs on it, or judge more.",
+    ),
     # ---- the configuration
     "plain_secret": Code(
         "warning",

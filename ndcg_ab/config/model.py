@@ -164,10 +164,8 @@ class Evaluation(Model):
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
             raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
-        if self.statistics.bounds and (self.scores or self.engine.spark):
-            raise ValueError(
-                "statistics.bounds = true: needs rankings that are read here, which there are none: take it out"
-            )
+        if self.statistics.bounds and self.scores:
+            raise ValueError("statistics.bounds = true: needs rankings, and `scores` hold none: take it out")
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
             raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
         if self.queries is None and not self.scores:

@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import paired_columns, system_groups, whole_families
 from ndcg_ab.evaluation.measured_scores import of_ours
-from ndcg_ab.evaluation.metric_tables import rank_rule
+from ndcg_ab.evaluation.metric_tables import deepest_cutoff, rank_rule
 from ndcg_ab.evaluation.outcome import SystemSummary
 from ndcg_ab.evaluation.outer_bounds import Increases, documents_within, increases_of, outer_bounds
 from ndcg_ab.evaluation.sampling import Sampling
@@ -24,6 +24,7 @@ from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
+MOST_BROUGHT = 10_000_000  # rows of a table that comes here from a cluster; some hundred megabytes
 SCORED = 20  # steps that a place takes of a metric that is scored again in Python
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
@@ -172,7 +173,7 @@ def place_of(row: Comparison) -> tuple[str, ...]:
 def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     """The metrics that get bounds: by default those with unjudged results, where it takes few steps for all of them."""
     wanted = evaluation.statistics.bounds
-    if wanted is False or evaluation.scores or evaluation.engine.spark:
+    if wanted is False or evaluation.scores:
         return []
     metrics = [
         metric
@@ -184,6 +185,8 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     if wanted or not metrics:
         return metrics
     coverage = engine.read("coverage", ("metric_id", "judged"))
+    if not are_few(engine, evaluation, metrics, coverage):
+        return []
     unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
     grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
@@ -193,6 +196,14 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
         each = SCORED if is_bounded_outside(metric) else grades
         steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
     return metrics if steps <= MOST_STEPS else []
+
+
+def are_few(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric], coverage: pa.Table) -> bool:
+    """Whether the places that bounds and likely grades are made of may come here, where rankings are on a cluster."""
+    if not evaluation.engine.spark:
+        return True
+    shown = coverage.num_rows // len(evaluation.metric_list) * deepest_cutoff(metrics)
+    return max(shown, engine.count("unjudged_place"), engine.count("grade_count")) <= MOST_BROUGHT
 
 
 def none_of(metric: Metric) -> str:

@@ -24,7 +24,8 @@ def increases_of(engine: Engine, metric: Metric, unjudged: Mapping[str, Sequence
     """unjudged: system -> the queries of which it shows unjudged documents; of others nothing is added."""
     queries = sorted({query_id for each in unjudged.values() for query_id in each})
     judgments: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.each("judgment", ("query_id", "doc_id", "grade")):
+    of_these = {"query_id": queries}
+    for query_id, doc_id, grade in engine.each("judgment", ("query_id", "doc_id", "grade"), where=of_these):
         judgments[query_id][doc_id] = grade
     highest = engine.rows("highest_grade")[0][0]
     found: dict[str, dict[str, float]] = {system: {} for system in unjudged}

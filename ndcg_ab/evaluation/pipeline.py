@@ -25,6 +25,7 @@ from ndcg_ab.evaluation.labels import check_labels, with_labels
 from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.likely import with_likely
 from ndcg_ab.evaluation.measured_scores import of_ours
+from ndcg_ab.evaluation.not_asked import check_asked
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
@@ -247,6 +248,7 @@ def conclude(
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
         noticed += check_labels(compared, beside.left_out)
     changes = changes_of(engine, evaluation)
+    noticed += check_asked(engine, evaluation, compared, changes)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
