@@ -7,38 +7,34 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
+from ndcg_ab.evaluation.bounds import bounded_metrics
 from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.families import candidates
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_core.measures.bounds import is_bounded_outside, why_unbounded
-from ndcg_core.statistics.comparison import Comparison
 
 
-def check_asked(
-    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], changes: Sequence[Changes]
-) -> list[Finding]:
-    """A note for every question that was left out without being told to."""
-    return [Finding("not_asked", "note", message, 1) for message in left_out(engine, evaluation, compared, changes)]
+def check_asked(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
+    """A note for every question that was left out without being told to; changes: what was found of them."""
+    return [Finding("not_asked", "note", message, 1) for message in left_out(engine, evaluation, changes)]
 
 
-def left_out(
-    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], changes: Sequence[Changes]
-) -> Iterator[str]:
+def left_out(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes]) -> Iterator[str]:
     if evaluation.scores or not candidates(evaluation):
         return
     unsure = unsettled_results(engine, evaluation)
-    if evaluation.statistics.bounds is None and unsure and not any(row.bound_low is not None for row in compared):
+    if evaluation.statistics.bounds is None and unsure and not bounded_metrics(engine, evaluation):
         yield (
-            f"whether grades of unjudged documents could turn a verdict was not asked: {unsure:,} results are not all"
-            " judged, and it would take long; ask with statistics.bounds: true (--bounds)"
+            f"whether grades of unjudged documents could turn a verdict was not asked: answers are not wholly judged"
+            f" ({unsure:,} over all metrics), and it would take long; ask with statistics.bounds: true (--bounds)"
         )
     if of_ours(evaluation.metric_list[:1]) and not changes:
         yield "what changed in the first places was not asked: they are too many"
 
 
 def unsettled_results(engine: Engine, evaluation: Evaluation) -> int:
-    """The answers to a query, over the metrics that have bounds, of which not all that a metric looks at is judged."""
+    """Answers to queries, counted for each metric that has bounds, of which not all that it looks at is judged."""
     hashes = [
         metric.hash
         for metric in of_ours(evaluation.metric_list)

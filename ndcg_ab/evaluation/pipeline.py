@@ -248,7 +248,7 @@ def conclude(
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
         noticed += check_labels(compared, beside.left_out)
     changes = changes_of(engine, evaluation)
-    noticed += check_asked(engine, evaluation, compared, changes)
+    noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
