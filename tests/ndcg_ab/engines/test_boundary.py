@@ -19,6 +19,7 @@ from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
 from ndcg_ab.report.page.data import PageData, gather
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+SPARK = {"spark": {"master": "local[2]"}}  # what is asked then, is asked of the stand-in
 METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
 
 
@@ -58,8 +59,10 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     with DuckDBEngine() as engine:
         alone = pipeline.run_pipeline(evaluation, engine)
         scores = pipeline.query_scores(engine)
+    assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
+    elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+        assert pipeline.run_pipeline(elsewhere, engine).to_json() == alone.to_json()
         assert pipeline.query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
@@ -120,7 +123,7 @@ def test_the_doubt_takes_first_places_and_counts(tmp_path: Path, monkeypatch: py
     given = {}
     for wanted in (False, True):
         cluster, statistics = Cluster(), {"resamples": 100, "bounds": wanted}
-        evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics)
+        evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics, engine=SPARK)
         with cluster.engine(None) as engine:
             pipeline.run_pipeline(evaluation, engine)
         given[wanted] = cluster.begun[0].given
@@ -134,7 +137,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
 ) -> None:
     monkeypatch.setattr(bounds, "MOST_BROUGHT", 50)
     monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
-    evaluation, cluster = small(tmp_path, engine={"spark": {"master": "local[2]"}}), Cluster()
+    evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
     with cluster.engine(None) as engine:
         outcome = pipeline.run_pipeline(evaluation, engine)
     assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
