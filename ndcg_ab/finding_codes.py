@@ -310,6 +310,12 @@ CODES: Mapping[str, Code] = {
         "In a slice, or among the queries that are scored, one query has all the weight: nothing can be tested there.",
         "Look at the weights; `--unweighted` (`weighted: false`) compares without them.",
     ),
+    "not_asked": Code(
+        "note",
+        "A question that an evaluation usually answers was left out, since its rows are too many: what unjudged"
+        " documents could do to the verdicts, or what changed in the first places.",
+        "Ask for it (`statistics.bounds: true`, `--bounds`) where the verdict hangs on it, or judge more.",
+    ),
     # ---- the configuration
     "plain_secret": Code(
         "warning",
@@ -317,6 +323,13 @@ CODES: Mapping[str, Code] = {
         " everything that is kept or shown.",
         "Name it by reference: {env: NAME}, {file: PATH} or {prefect: BLOCK}. Where it has been in a repository,"
         " replace it.",
+    ),
+    "large_difference": Code(
+        "warning",
+        "A margin, a smallest effect or a threshold is half of the largest difference that its metric can have, or"
+        " more, so that next to nothing fails it or reaches it.",
+        "Write it in the metric's unit: two points of a hundred are 0.02. Where it is meant, say so with"
+        " `findings: {large_difference: ignore}`.",
     ),
     # ---- scores of another tool
     "scores_given": Code(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 from typer.testing import CliRunner
 
 import ndcg_ab
@@ -17,6 +18,8 @@ from ndcg_ab import evaluate
 from ndcg_ab.config.file import read_config
 from ndcg_ab.config.keys import EXTENDS
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.plain_secrets import plain_secrets
+from ndcg_ab.config.secret_shapes import secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.beginning import write_example
 from tests.places import ROOT
@@ -144,6 +147,26 @@ def test_the_example_configuration_shows_every_key() -> None:
     for key in keys(Evaluation, {EXTENDS}) - {"directory"}:
         assert re.search(rf"^[ #-]*{key}:", text, flags=re.MULTILINE), key
     read_config(path)
+
+
+# A key and its value, in a block or between braces, commented out or not.
+PAIR = re.compile(r"([\w-]+): +([^,{}\[\]#\n]+)")
+
+
+def test_no_example_of_a_configuration_holds_what_looks_like_a_secret() -> None:
+    """Who follows an example to the letter gets no warning for it (`plain_secret`)."""
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "configs").glob("*.md"), ROOT / "README.md"]
+    blocks = {
+        f"{page.name} {number}": block
+        for page in pages
+        for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    }
+    assert len(blocks) > 20
+    found = {name: list(plain_secrets(list(yaml.safe_load_all(block)))) for name, block in blocks.items()}
+    for path in (ROOT / "configs").glob("*.yaml"):
+        pairs = PAIR.findall(path.read_text(encoding="utf-8"))
+        found[path.name] = [key for key, value in pairs if any(secrets_in(key, value.strip("\"' ")))]
+    assert {name: keys for name, keys in found.items() if keys} == {}
 
 
 def script(name: str) -> Any:

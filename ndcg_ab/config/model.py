@@ -3,6 +3,7 @@
 Paths in a configuration file are relative to that file.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +17,12 @@ from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, read_scores_key
 from ndcg_ab.config.settings import Gate, Slices, Statistics
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgeSource, JudgmentSource, Source, System, TableSource
+from ndcg_ab.config.units import NamedDifference
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -161,10 +164,8 @@ class Evaluation(Model):
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
             raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
-        if self.statistics.bounds and (self.scores or self.engine.spark):
-            raise ValueError(
-                "statistics.bounds = true: needs rankings that are read here, which there are none: take it out"
-            )
+        if self.statistics.bounds and self.scores:
+            raise ValueError("statistics.bounds = true: needs rankings, and `scores` hold none: take it out")
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
             raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
         if self.queries is None and not self.scores:
@@ -285,6 +286,42 @@ class Evaluation(Model):
                     raise ValueError(
                         f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)}); {advice}"
                     )
+        for each in self.named_differences():
+            each.refuse_out_of(self.range_of(each.metric))
+
+    def named_differences(self) -> Iterator[NamedDifference]:
+        """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
+        for name, margin in self.guardrails.items():
+            yield NamedDifference(f"guardrails: {name}", name, margin)
+        effect = self.statistics.smallest_effect
+        if isinstance(effect, dict):
+            for name, least in effect.items():
+                yield NamedDifference(f"statistics.smallest_effect: {name}", name, least)
+        elif effect is not None:
+            for name in (*self.metrics, *self.secondary_metrics):
+                yield NamedDifference("statistics.smallest_effect", name, effect)
+        if self.gate is None:
+            return
+        for name, margin in self.gate.not_worse.items():
+            yield NamedDifference(f"gate.not_worse: {name}", name, margin)
+        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
+            yield NamedDifference(f"gate.no_drop: {name}", name, drop)
+        for name in self.metrics if self.gate.slice_regression is not None else ():
+            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
+
+    def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
+        """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).
+
+        highest_grade: of all judgments, once they are read. seen: how far values lie apart, once they are there: those
+        of another tool may have another unit than ours of that name, and are known by it.
+        """
+        metric = self.metric_named(name)
+        own = value_range(metric, highest_grade)
+        if own is not None and (isinstance(metric, GivenMetric) if seen is None else seen > own.width):
+            own = None
+        declared = self.statistics.ranges.get(name)
+        known = [each for each in (own, None if declared is None else Range(*declared)) if each is not None]
+        return min(known, key=lambda each: each.width, default=None)
 
     def smallest_effect(self, metric: str) -> float | None:
         """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""

@@ -144,7 +144,12 @@ class Spark(Model):
     scratch: str | None = Field(
         None, description="Folder or address for tables while it works, for every worker to reach; emptied at the end."
     )
-    patience: float = Field(120.0, gt=0, le=86400, description="Seconds in which the cluster must begin to work.")
+    patience: float = Field(
+        300.0,
+        gt=0,
+        le=86400,
+        description="Seconds in which the cluster must begin to work; thrice as many while an executor is starting.",
+    )
 
     @field_validator("conf", mode="before")
     @classmethod

@@ -110,7 +110,7 @@ class Gate(Model):
         False,
         description="No system regressed against itself in the evaluation before; or METRIC: DIFFERENCE, by more.",
     )
-    judged: float | None = Field(None, ge=0, le=1, description="Least share of judged results of every system.")
+    judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")
     slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
     unanswered: int | None = Field(
         None, strict=True, ge=0, description="Most queries that a system may leave unanswered."

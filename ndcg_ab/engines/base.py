@@ -199,10 +199,10 @@ class Engine(ABC):
         for batch in table.to_batches(BATCH):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-    def count(self, name: str, where: Parameters | None = None) -> int:
-        """How many rows a table has; it is made first where it is not there yet."""
+    def count(self, name: str, where: Parameters | None = None, **parameters: Value) -> int:
+        """How many rows a table has; it is made first where it is not there yet.  parameters: as for `build`."""
         if name in self.files:
-            self.build(name)
+            self.build(name, **parameters)
         bound: Bound = {}
         tests = " and ".join(self._test(column, value, bound) for column, value in (where or {}).items())
         text = f'select count(*) as "count" from "{name}"' + (f" where {tests}" if tests else "")

@@ -12,14 +12,15 @@ class Cluster:
 
     master: local[4], spark://host:7077, …, or remote: the address of Spark Connect, sc://host:15002; one of the two.
     conf: Spark's own settings.  scratch: the folder or address under which tables are written while an evaluation is at
-    work; None: where the cluster keeps its tables.  patience: seconds that it may take until it begins to work.
+    work; None: where the cluster keeps its tables.  patience: seconds that it may take until it begins to
+    work; while an executor is starting, three times as many.
     """
 
     master: str | None
     remote: str | None = None
     conf: Mapping[str, str] = dataclasses.field(default_factory=dict)
     scratch: str | None = None
-    patience: float = 120.0
+    patience: float = 300.0
 
     @property
     def address(self) -> str:

@@ -7,22 +7,27 @@ views of views of cached tables take Spark longer to think about than to carry o
 import contextlib
 import functools
 import hashlib
+import json
 import logging
+import math
 import secrets
 import socket
+import time
+import urllib.request
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
 from ndcg_ab.engines.elsewhere import Cluster, Elsewhere
@@ -31,6 +36,9 @@ from ndcg_ab.errors import InputError, SqlError, in_short
 from ndcg_ab.files import own_temporary
 
 REACHED = 5.0  # seconds in which a master or a server takes a connection
+BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
+STARTING = 3  # times its patience a cluster is waited for as long as an executor is starting
+NAMED = 3  # workers in a sentence
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
 KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
 QUIET = """rootLogger.level = error
@@ -136,16 +144,96 @@ class SparkEngine(Engine):
 def session_of(cluster: Cluster) -> SparkSession:
     """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
     refuse_deaf(cluster)
+    wait = Wait(cluster)
     try:
-        return within(cluster.patience, lambda: begun(cluster))
+        return Apart(lambda: begun(cluster)).wait(wait.is_over)
     except OverdueError:
-        said = f"does not begin to work within {cluster.patience:g} s (engine.spark.patience): has it free workers?"
+        said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
         raise InputError(f"{cluster.address}: {said}") from None
     except InputError:
         raise
     except Exception as error:
         advice = "; Spark needs Java 17 or newer" if "JAVA_GATEWAY_EXITED" in str(error) else ""
         raise InputError(f"{cluster.address}: Spark cannot be reached: {in_short(error)}{advice}") from None
+
+
+class Seen(NamedTuple):
+    """What is seen of a cluster that has not begun to work. is_starting: an executor was granted, and starts."""
+
+    is_starting: bool
+    words: str
+
+
+NOTHING_SEEN = Seen(False, "has it free workers?")
+
+
+class Wait:
+    """How long a cluster is waited for: its patience, and several times that as long as an executor is starting.
+
+    seen: at the last look. seconds: waited so far.
+    """
+
+    def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
+        self.cluster = cluster
+        self.look = look or seen_at
+        self.seen = NOTHING_SEEN
+        self.begin = time.monotonic()
+        self.looked = -math.inf
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begin
+
+    def is_over(self) -> bool:
+        waited = self.seconds
+        if waited <= self.cluster.patience:
+            return False
+        if waited > self.looked + BETWEEN_LOOKS:
+            self.seen, self.looked = self.look(self.cluster), waited
+        return not (self.seen.is_starting and waited <= STARTING * self.cluster.patience)
+
+
+def seen_at(cluster: Cluster) -> Seen:
+    """What a standalone master says of this application; other kinds of clusters are not asked."""
+    with contextlib.suppress(Exception):  # the sentence is then one about any cluster
+        return within(REACHED, lambda: told_by_master(cluster))
+    return NOTHING_SEEN
+
+
+def told_by_master(cluster: Cluster) -> Seen:
+    """From the state on the master's web page, whose port is asked for; raises whatever may go wrong on the way."""
+    context = SparkContext._active_spark_context
+    place = urlsplit((cluster.master or "").partition(",")[0])
+    if context is None or place.scheme != "spark":
+        return NOTHING_SEEN
+    jvm: Any = context._jvm
+    messages = "org.apache.spark.deploy.DeployMessages$"
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    request, response = (loader.loadClass(f"{messages}{name}") for name in ("BoundPortsRequest$", "BoundPortsResponse"))
+    address = jvm.org.apache.spark.rpc.RpcAddress(place.hostname, place.port or 7077)
+    master = context._jsc.sc().env().rpcEnv().setupEndpointRef(address, "Master")
+    ports = master.askSync(request.getField("MODULE$").get(None), jvm.scala.reflect.ClassTag.apply(response))
+    with urllib.request.urlopen(f"http://{place.hostname}:{ports.webUIPort()}/json/", timeout=REACHED) as page:
+        state = json.load(page)
+    return seen_in(state, context.applicationId)
+
+
+def seen_in(state: Mapping[str, Any], application: str) -> Seen:
+    """What a master's state says of an application; state: as its page /json/ has it."""
+    own = [each for each in state.get("activeapps", ()) if each["id"] == application]
+    if own and own[0]["state"] == "RUNNING":
+        return Seen(
+            True,
+            "an executor was started, and has not reported yet: its machine is busy, or it cannot reach this one"
+            " (spark.driver.host)",
+        )
+    alive = [each for each in state.get("workers", ()) if each["state"] == "ALIVE"]
+    if not alive:
+        return Seen(False, "no worker is registered with the master")
+    free = ", ".join(f"{each['host']} {each['coresfree']} cores and {each['memoryfree']} MB" for each in alive[:NAMED])
+    more = f" and {len(alive) - NAMED} more" if len(alive) > NAMED else ""
+    needed = f"; an executor needs {own[0]['memoryperexecutor']} MB (spark.executor.memory)" if own else ""
+    return Seen(False, f"no worker is free for it: free are {free}{more}{needed}")
 
 
 def begun(cluster: Cluster) -> SparkSession:

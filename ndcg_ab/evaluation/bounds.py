@@ -25,6 +25,7 @@ from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.comparison import Column, Comparison
 
 MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
+MOST_BROUGHT = 10_000_000  # rows of a table that comes here from a cluster; some hundred megabytes
 WALKED = 20  # steps that a place takes of a metric that is measured again with many sets of grades
 DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
 Key = tuple[str, str]  # metric, candidate
@@ -145,7 +146,7 @@ def place_of(row: Comparison) -> tuple[str, ...]:
 def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     """The metrics that get bounds: by default those with unjudged results, where it takes few steps for all of them."""
     wanted = evaluation.statistics.bounds
-    if wanted is False or evaluation.scores or evaluation.engine.spark:
+    if wanted is False or evaluation.scores:
         return []
     metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
     if wanted and not metrics:
@@ -153,6 +154,8 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     if wanted or not metrics:
         return metrics
     coverage = engine.read("coverage", ("metric_id", "judged"))
+    if not are_few(engine, evaluation, metrics, coverage):
+        return []
     unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
     grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
@@ -162,6 +165,21 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
         each = WALKED if is_walked(metric) else grades
         steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
     return metrics if steps <= MOST_STEPS else []
+
+
+def are_few(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric], coverage: pa.Table) -> bool:
+    """Whether the places that bounds and likely grades are made of may come here, where rankings are on a cluster."""
+    if not evaluation.engine.spark:
+        return True
+    shown = coverage.num_rows // len(evaluation.metric_list) * deepest_cutoff(metrics)
+    places = engine.count("shown_place", judged_depth=judged_depth(metrics))
+    return max(shown, places, engine.count("grade_count")) <= MOST_BROUGHT
+
+
+def judged_depth(metrics: Sequence[Metric]) -> int:
+    """How deep places with a judgment are wanted: as far as measures look that go down a ranking."""
+    walked = [metric for metric in metrics if is_walked(metric)]
+    return deepest_cutoff(walked) if walked else 0
 
 
 def none_of(metric: Metric) -> str:
@@ -178,8 +196,7 @@ def known_of(engine: Engine, metrics: Sequence[Metric]) -> Known:
     counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
     columns = np.searchsorted(grades, counted["grade"].to_numpy())
     counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
-    walked = [metric for metric in metrics if is_walked(metric)]
-    rows = engine.read("shown_place", judged_depth=deepest_cutoff(walked) if walked else 0)
+    rows = engine.read("shown_place", judged_depth=judged_depth(metrics))
     encoded = rows["doc_id"].combine_chunks().dictionary_encode()
     docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))

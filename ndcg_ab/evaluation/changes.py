@@ -29,12 +29,12 @@ SIDE_BY_SIDE = 10  # places that they are told with
 def changes_of(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     """One record for each candidate.
 
-    None where the rankings are not here, where another tool computes the first metric, and where it would take long.
+    None where there are no rankings, where another tool computes the first metric, and where it would take long.
 
     Raises ParityError where a sample of the queries, computed again by the core, has another overlap.
     """
     metric = evaluation.metric_list[0]
-    if evaluation.scores or evaluation.engine.spark or isinstance(metric, GivenMetric) or not candidates(evaluation):
+    if evaluation.scores or isinstance(metric, GivenMetric) or not candidates(evaluation):
         return ()
     depth = min(metric.cutoff or PLACES, DEEPEST)
     if engine.count("paired_difference", {"metric_id": metric.hash}) * depth > MOST_DOCUMENTS:

@@ -90,9 +90,8 @@ def guarded_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[C
                 f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
                 f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
             )
-        known = evaluation.metric_named(column.metric).traits.is_bounded and seen <= 1
-        loss = declared[1] - declared[0] if declared is not None else 1.0 if known else math.inf
-        found.append(replace(column, largest_loss=loss))
+        known = evaluation.range_of(column.metric, seen=seen)
+        found.append(replace(column, largest_loss=math.inf if known is None else known.width))
     return found
 
 

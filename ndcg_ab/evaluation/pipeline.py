@@ -25,6 +25,7 @@ from ndcg_ab.evaluation.labels import check_labels, with_labels
 from ndcg_ab.evaluation.left_out import leave_out
 from ndcg_ab.evaluation.likely import with_likely
 from ndcg_ab.evaluation.measured_scores import of_ours
+from ndcg_ab.evaluation.not_asked import check_asked
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.parity import verify
@@ -38,6 +39,7 @@ from ndcg_ab.evaluation.scoring import opened as opened
 from ndcg_ab.evaluation.scoring import score as score
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
+from ndcg_ab.evaluation.unit_checks import check_units
 from ndcg_ab.files import replacing
 from ndcg_ab.memory import Memory
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, Wanted, pull, pull_queries
@@ -237,7 +239,7 @@ def conclude(
     compared = with_likely(engine, evaluation, sampling, compared)
     compared = with_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
-    noticed = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation), *unknown]
+    noticed = [*findings, *about_configuration(engine, evaluation), *unknown]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
@@ -246,6 +248,7 @@ def conclude(
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
         noticed += check_labels(compared, beside.left_out)
     changes = changes_of(engine, evaluation)
+    noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
@@ -319,7 +322,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
     if evaluation.scores:
         evaluation, findings = take_scores(evaluation, engine, say)
-        findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+        findings = [*findings, *about_configuration(engine, evaluation)]
         findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
         refuse_errors(findings, evaluation)
         findings = settled(findings, evaluation)
@@ -332,7 +335,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     if read.cheap is not None:
         with cheaply(evaluation, read) as other:
             findings += cheap_findings(other.findings)
-    findings = [*findings, *check_secrets(evaluation), *check_queries(engine, evaluation)]
+    findings = [*findings, *about_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = settled(findings, evaluation)
@@ -341,6 +344,11 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
     counted = f"{queries_text(judged, 'judged')}, {pairs} judgment{'s' * (pairs != 1)}"
     return findings, f"{counted}; {results}; metrics {', '.join(evaluation.metrics)}"
+
+
+def about_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """What is noticed of the configuration, and of the queries that it names."""
+    return [*check_secrets(evaluation), *check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
 def shown_queries(engine: Engine) -> list[str]:

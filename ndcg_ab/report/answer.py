@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ndcg_ab.evaluation.decisions import Choice, Decision
@@ -21,8 +22,10 @@ from ndcg_core.measures.given import metric_named
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
+HARDLY = "hardly any of {} results is judged"
 HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged
-GRAVE = ("rank_disagrees",)  # codes of findings that question every number
+# code of a finding that questions every number of a system -> in a few words
+GRAVE = {"rank_disagrees": "{} ranks disagree with the scores"}
 NAMED = 6  # systems that a finding names; more are counted
 FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
 MOST_NOTES = 3  # notes of comparisons and slices that are told
@@ -77,39 +80,95 @@ def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
 
 
 def ordered_decisions(outcome: Outcome) -> list[Decision]:
-    """The decisions as they stand everywhere: the gravest first, then the largest difference on the first metric."""
+    """The decisions as they are shown everywhere: the gravest first, then the largest difference on the first metric.
+
+    The reason of one in doubt begins with the doubt.
+    """
     places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
+    why = doubted(outcome)
     return sorted(
-        outcome.decisions,
+        (
+            replace(row, reason=f"in doubt, since {why[row.candidate]}: {row.reason}") if row.candidate in why else row
+            for row in outcome.decisions
+        ),
         key=lambda found: (GRAVEST_FIRST.index(found.decision), places.get(found.candidate, len(places))),
     )
 
 
-def banners(outcome: Outcome) -> list[str]:
-    """What questions every verdict, in sentences; most often nothing."""
+# ---- what questions decisions
+
+
+class Doubt(NamedTuple):
+    """What questions the decisions about some systems, or about all of them.
+
+    sentence: what stands above the answer. systems: those that it names; empty: every one. reason: the same in a few
+    words about one of them, with {} for "its" or "the baseline's".
+    """
+
+    sentence: str
+    systems: frozenset[str]
+    reason: str
+
+    def about(self, candidate: str, baseline: str) -> str | None:
+        """The reason to doubt the decision on a candidate: its own, or its baseline's; None without one."""
+        if not self.systems or candidate in self.systems:
+            return self.reason.format("its")
+        return self.reason.format("the baseline's") if baseline in self.systems else None
+
+
+def doubts(outcome: Outcome) -> list[Doubt]:
+    """What questions decisions; most often nothing."""
     return [*nothing_scored(outcome), *hardly_judged(outcome), *grave(outcome)]
+
+
+def banners(outcome: Outcome) -> list[str]:
+    """The doubts in sentences."""
+    return [doubt.sentence for doubt in doubts(outcome)]
+
+
+def doubted(outcome: Outcome) -> dict[str, str]:
+    """Candidate -> why the decision on it is in doubt, in a few words; without those that are in none."""
+    found = doubts(outcome)
+    reasons = {
+        row.candidate: [told for doubt in found if (told := doubt.about(row.candidate, outcome.baseline))]
+        for row in outcome.decisions
+    }
+    return {candidate: " and ".join(dict.fromkeys(told)) for candidate, told in reasons.items() if told}
 
 
 def is_clean(outcome: Outcome) -> bool:
     """Whether there is nothing to report: no finding, and no other warning."""
-    return not outcome.findings and not banners(outcome) and not few_of_weight(outcome)
+    return not outcome.findings and not doubts(outcome) and not few_of_weight(outcome)
 
 
-def grave(outcome: Outcome) -> list[str]:
-    """Findings that question every number; where several metrics tell one, of the metric that it moves most."""
-    most: dict[tuple[str, str | None], Finding] = {}
-    for finding in outcome.findings:
-        if finding.code in GRAVE and finding.severity != "ignored":
-            key = (finding.code, finding.system)
-            if key not in most or (finding.value or 0.0) > (most[key].value or 0.0):
-                most[key] = finding
-    return [finding.message for finding in most.values()]
+def grave(outcome: Outcome) -> Iterator[Doubt]:
+    """Findings that question every number of a system; where several metrics tell one, of the one that it moves most.
+
+    Those of many systems share a sentence.
+    """
+    for code, reason in GRAVE.items():
+        most: dict[str, Finding] = {}
+        for finding in outcome.findings:
+            if finding.code == code and finding.severity != "ignored":
+                system = finding.system or ""
+                if system not in most or (finding.value or 0.0) > (most[system].value or 0.0):
+                    most[system] = finding
+        if len(most) <= MOST_NOTES:
+            for system, finding in most.items():
+                yield Doubt(finding.message, frozenset({system} - {""}), reason)
+        else:
+            systems = len({row.system_id for row in outcome.systems})
+            sentences = one(code, "", list(most.values()), systems)
+            yield Doubt("; ".join(sentences), frozenset(most), reason)
 
 
-def nothing_scored(outcome: Outcome) -> Iterator[str]:
+def nothing_scored(outcome: Outcome) -> Iterator[Doubt]:
     """Says so where no metric can score any query."""
     if outcome.systems and not any(row.queries for row in outcome.systems):
-        yield "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
+        sentence = (
+            "no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
+        )
+        yield Doubt(sentence, frozenset(), "no query can be scored")
 
 
 def required(outcome: Outcome, metric: str) -> dict[str, Comparison]:
@@ -145,7 +204,7 @@ def gate_line(outcome: Outcome) -> str:
     return f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {', '.join(names)}"
 
 
-def hardly_judged(outcome: Outcome) -> Iterator[str]:
+def hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
     """Says of each cutoff that decides which systems have hardly a judged result there."""
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems
@@ -159,7 +218,8 @@ def hardly_judged(outcome: Outcome) -> Iterator[str]:
         for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
     ]
     if each:
-        yield f"hardly any result is judged ({'; '.join(each)}): the verdicts tell little before more are judged"
+        sentence = f"hardly any result is judged ({'; '.join(each)}): the verdicts tell little before more are judged"
+        yield Doubt(sentence, frozenset(name for group in groups.values() for name in group), HARDLY)
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
@@ -273,6 +333,7 @@ SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
     "tied_places": tied,
     "unjudged_query": counted("answer", "unjudged queries"),
     "unanswered_query": counted("return nothing for", "judged queries"),
+    "rank_disagrees": counted("give", "queries ranks that disagree with their scores, which decide"),
     "repeated_rank": counted("give", "results a rank that another one has"),
     "duplicate_document": counted("hold", "documents more than once"),
 }

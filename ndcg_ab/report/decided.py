@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ndcg_ab.evaluation.decisions import Choice
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, ordered_decisions
+from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, doubted, ordered_decisions
 
 NAMED = 2  # candidates that one decision names; more are counted
 
@@ -16,7 +16,12 @@ def grouped(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
 
 
 def choices(outcome: Outcome) -> dict[str, Choice]:
-    return {row.candidate: row.decision for row in ordered_decisions(outcome)}
+    """Candidate, with a word where its decision is in doubt -> decision."""
+    in_doubt = doubted(outcome)
+    return {
+        f"{row.candidate} (in doubt)" if row.candidate in in_doubt else row.candidate: row.decision
+        for row in ordered_decisions(outcome)
+    }
 
 
 def worded(choice: Choice, names: list[str]) -> str:

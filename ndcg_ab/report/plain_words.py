@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, whether_settled
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
-from ndcg_ab.report.answer import banners, deciding, finding_lines, ordered_decisions
+from ndcg_ab.report.answer import deciding, doubts, finding_lines, ordered_decisions
 from ndcg_ab.report.changed import changes_text
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.text import clustered_text, level, likely_text, percent, plain, weighted_text
@@ -203,7 +203,8 @@ def times(p: float) -> str:
 
 
 def overturning(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
-    yield from (f"{text[0].upper()}{text[1:]}." for text in banners(outcome))
+    about = [doubt.sentence for doubt in doubts(outcome) if doubt.about(candidate, outcome.baseline)]
+    yield from (f"{text[0].upper()}{text[1:]}." for text in about)
     for row in rows:
         if told := by_labels(row):
             yield f"{row.metric}: {told}."

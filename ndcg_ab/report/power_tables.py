@@ -19,6 +19,8 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
             console.print(", ".join(facts_of(plan)), highlight=False)
         if not plan.obstacle:
             print_plan(console, plan)
+        for question in plan.questions:
+            console.print(Text(question, style="yellow"), highlight=False)
         console.print(Text.assemble(("→", "bold"), f" {answer(plan, asked)}\n"), highlight=False)
     console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
 

@@ -15,6 +15,7 @@ from ndcg_ab.report.answer import (
     CHOICE_MARKS,
     about_metric,
     banners,
+    doubted,
     few_of_weight,
     finding_lines,
     gate_line,
@@ -24,7 +25,7 @@ from ndcg_ab.report.answer import (
     short_verdict,
 )
 from ndcg_ab.report.changed import told_changes
-from ndcg_ab.report.decided import choices, grouped
+from ndcg_ab.report.decided import grouped
 from ndcg_ab.report.grid import lines_of, shortened
 from ndcg_ab.report.intended import intended_text
 from ndcg_ab.report.judges import judges_line
@@ -108,9 +109,10 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
     if len(decisions) > MOST_DECISIONS and not details:
-        for choice, candidates in grouped(choices(outcome)):
+        in_doubt = doubted(outcome)
+        for choice, candidates in grouped({found.candidate: found.decision for found in decisions}):
             head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
-            same = [shortened(name, NAMES[1]) for name in candidates]
+            same = [shortened(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
             first, *others = lines_of(same, console.width - cell_len(head))
             console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
             for line in others:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ndcg_ab.config.sources import FileSource
+from ndcg_ab.config.units import NamedDifference
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.evaluation.sampling import PLAIN, Sampling, by_prefix
@@ -18,7 +19,8 @@ from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.scores import LARGEST
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.given import canonical
+from ndcg_core.measures.given import GivenMetric, canonical
+from ndcg_core.measures.ranges import value_range
 from ndcg_core.statistics.estimates import effective_number, moments
 from ndcg_core.statistics.flips import TIE_TOLERANCE
 from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_needed
@@ -79,6 +81,7 @@ class Plan:
         differences, with n - 1, where there are neither weights nor clusters; None for fewer than two queries.
     mde: what the present queries detect, in a family of as many comparisons as were asked for.
     obstacle: why nothing can be planned, in words; then mde is None, and needed and curve are empty.
+    questions: what is asked about effects that are half of what the metric can differ by, or more.
     """
 
     baseline: str | None = None
@@ -96,6 +99,7 @@ class Plan:
     needed: tuple[Need, ...] = ()
     curve: tuple[Detectable, ...] = ()
     obstacle: str | None = None
+    questions: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -256,6 +260,9 @@ def plan_of_differences(
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = effective_number(weighing) if weighing else None
     plan = Plan(baseline, candidate, metric, n, unpaired, effective, differing=differing)
+    plan = dataclasses.replace(
+        plan, questions=questions_about(asked.effects, metric, [*ours.values(), *theirs.values()])
+    )
     if n < 2:
         mean = float(values[0]) if n else None
         have = "one query has a value" if n else "no query has a value"
@@ -276,6 +283,23 @@ def plan_of_differences(
         told = f"all {n:,} queries differ by {signed(found.mean)}"
         return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")
     return with_answers(plan, asked)
+
+
+def questions_about(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
+    """What is asked about effects that are large in the metric's unit, which is that of ours where the values allow it.
+
+    InputError for an effect that the metric cannot have.
+    """
+    known = value_range(GivenMetric(given=metric))
+    if known is None or max(values, default=0.0) - min(values, default=0.0) > known.width:
+        return ()
+    named = [NamedDifference("--effect", metric, effect) for effect in effects]
+    try:
+        for each in named:
+            each.refuse_out_of(known)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    return tuple(question for each in named if (question := each.question(known)))
 
 
 def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None) -> list[Known] | None:

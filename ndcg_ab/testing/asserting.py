@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
+LARGE = "large_difference"  # the finding about a margin that next to nothing fails
 LOST = 10  # queries that a failure names
 BASELINE, CANDIDATE = "baseline", "candidate"
 Margin = float | Mapping[Any, float]
@@ -73,6 +75,9 @@ def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any
         result = compare(judgments, systems, **as_arguments(options))
     except InputError as error:
         raise error.with_traceback(None) from error.__cause__
+    for finding in result.findings:
+        if finding.code == LARGE:
+            warnings.warn(finding.message, stacklevel=3)
     if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
         raise AssertionError(visible("\n".join(["; ".join(failed), *told(result)])))
     return result

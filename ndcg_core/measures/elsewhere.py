@@ -40,19 +40,30 @@ NEAREST = {
 }
 
 
+NAMED = re.compile(
+    r"\s*([a-z][a-z_]*?|f1)(?:\s*[@_. ]?\s*([0-9]+))?\s*"
+)  # a name and a cutoff, as other tools write them
+
+
+def our_name(text: str) -> str | None:
+    """``precision@10`` for ``P_10``: the metric of ours that a name means elsewhere; None where there is none."""
+    found = NAMED.fullmatch(text.lower().replace("-", "_"))
+    name = found and OURS.get(found[1], found[1] if found[1] in MEASURES else None)
+    if not found or not name:
+        return None
+    return f"{name}@{int(found[2])}" if found[2] and MEASURES[name].has_cutoff else name
+
+
 def in_our_words(text: str) -> str:
     """``is written 'precision@10' here`` for ``P_10``; empty for a name of ours, and for one that no tool has."""
     if found := re.fullmatch(r"\s*rbp\s*\.\s*([0-9]+)\s*", text.lower()):
         return f"is written 'rbp(p=0.{found[1]})' here"
-    found = re.fullmatch(r"\s*([a-z][a-z_]*?|f1)(?:\s*[@_. ]?\s*([0-9]+))?\s*", text.lower().replace("-", "_"))
+    found = NAMED.fullmatch(text.lower().replace("-", "_"))
     if found is None or (re.fullmatch(r"\s*[a-z]+\s*(@\s*[0-9]+\s*)?", text.lower()) and found[1] in MEASURES):
         return ""
-    name, cutoff = found.groups()
-    at = f"@{int(cutoff)}" if cutoff else ""
-    if name in NEAREST:
-        words, nearest = NEAREST[name]
+    if found[1] in NEAREST:
+        words, nearest = NEAREST[found[1]]
+        at = f"@{int(found[2])}" if found[2] else ""
         return f"{words} is not computed here; the nearest is {nearest + at!r}"
-    ours = OURS.get(name, name if name in MEASURES else None)
-    if ours is not None and not MEASURES[ours].has_cutoff:
-        at = ""
-    return f"is written {ours + at!r} here" if ours else ""
+    ours = our_name(text)
+    return f"is written {ours!r} here" if ours else ""

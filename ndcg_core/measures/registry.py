@@ -34,6 +34,7 @@ class Gain:
     worth: (grade > 0, relevant_from) -> gain >= 0. choices: those that a metric has with this gain alone.
     is_choice: whether metrics can choose it; else it belongs to measures.
     is_of_every_grade: whether grades of 0 and below are worth something, too; else they gain 0.
+    highest: the largest gain of any grade; None: it grows with the grade.
     relevance: name of the gain that decides whether a query has anything relevant; None: this one.
     """
 
@@ -43,6 +44,7 @@ class Gain:
     is_choice: bool = True
     is_of_every_grade: bool = False
     relevance: str | None = None
+    highest: float | None = None
 
 
 def linear(grade: float, _: float | None) -> float:
@@ -266,8 +268,8 @@ GAINS = _by_name(
     [
         Gain("linear", linear),
         Gain("exponential", exponential),
-        Gain("binary", binary, choices=("relevant_from",)),
-        Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary"),
+        Gain("binary", binary, choices=("relevant_from",), highest=1.0),
+        Gain("judged", judged, is_choice=False, is_of_every_grade=True, relevance="binary", highest=1.0),
     ]
 )
 DISCOUNTS = _by_name(

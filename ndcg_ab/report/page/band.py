@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from ndcg_ab.evaluation.decisions import Choice, Decision
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS
-from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, holds, ordered_decisions
-from ndcg_ab.report.decided import choices, grouped
+from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
+from ndcg_ab.report.decided import grouped
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
 
@@ -53,7 +53,7 @@ def band(outcome: Outcome) -> list[Line]:
         return [Line(each.decision, CHOICE_MARKS[each.decision], [each.candidate], each.reason) for each in ordered]
     return [
         Line(choice, CHOICE_MARKS[choice], names[:NAMED], more=max(0, len(names) - NAMED))
-        for choice, names in grouped(choices(outcome))
+        for choice, names in grouped({row.candidate: row.decision for row in ordered})
     ]
 
 
@@ -84,6 +84,7 @@ def row_of(comparison: Comparison, value: float | None) -> Row:
 
 
 def first_screen(outcome: Outcome) -> dict[str, Any]:
-    """What the templates of the page and of the notebook call."""
+    """What the templates of the page and of the notebook call; in_doubt: candidate -> why its decision is in doubt."""
     made = cards(outcome)
-    return {"band": band(outcome), "cards": made, "places": {card.decision.candidate: card.place for card in made}}
+    places = {card.decision.candidate: card.place for card in made}
+    return {"band": band(outcome), "cards": made, "places": places, "in_doubt": doubted(outcome)}

@@ -13,12 +13,13 @@ from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation import bounds, changes, pipeline
 from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
 from ndcg_ab.report.page.data import PageData, gather
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+SPARK = {"spark": {"master": "local[2]"}}  # what is asked then, is asked of the stand-in
 METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
 
 
@@ -58,8 +59,10 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     with DuckDBEngine() as engine:
         alone = pipeline.run_pipeline(evaluation, engine)
         scores = pipeline.query_scores(engine)
+    assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
+    elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+        assert pipeline.run_pipeline(elsewhere, engine).to_json() == alone.to_json()
         assert pipeline.query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
@@ -105,7 +108,7 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(pipeline, "SHOWN_QUERIES", 3)
     monkeypatch.setattr("ndcg_ab.evaluation.parity.SAMPLE", 2)
     cluster = Cluster()
-    without = {"resamples": 100, "bounds": False}  # as where a cluster is configured
+    without = {"resamples": 100, "bounds": False}
     page = page_of(performed(tmp_path, monkeypatch, cluster, statistics=without))
     given = cluster.begun[0].given
     results = 2 * 20 * 10
@@ -113,6 +116,39 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert 0 < given["graded_doc"] <= len(METRICS) * results / 20 * 3
     assert not {"ranked_doc", "query_dcg", "dcg_by_rank", "pulled_ranking", ""} & given.keys()
     assert len(set(page.rankings["query_id"].to_pylist())) == 3
+
+
+def test_the_doubt_takes_first_places_and_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes over for bounds and likely grades: no more rows of the rankings."""
+    given = {}
+    for wanted in (False, True):
+        cluster, statistics = Cluster(), {"resamples": 100, "bounds": wanted}
+        evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics, engine=SPARK)
+        with cluster.engine(None) as engine:
+            pipeline.run_pipeline(evaluation, engine)
+        given[wanted] = cluster.begun[0].given
+    more = given[True].keys() - given[False].keys()
+    assert more == {"shown_place", "grade_count", "pooled_document", "scored_query"}
+    assert given[True]["ranking"] == given[False]["ranking"]
+
+
+def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "MOST_BROUGHT", 50)
+    monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
+    evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
+    with cluster.engine(None) as engine:
+        outcome = pipeline.run_pipeline(evaluation, engine)
+    assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
+    said = [found.message for found in outcome.findings if found.code == "not_asked"]
+    assert [text.partition(" was not asked")[0] for text in said] == [
+        "whether grades of unjudged documents could turn a verdict",
+        "what changed in the first places",
+    ]
+    given = cluster.begun[0].given
+    counted = ("shown_place", "grade_count", "pooled_document", "top_document")
+    assert all(given.get(name, 0) <= 1 for name in counted)  # how many there are is one row
 
 
 @pytest.mark.parametrize("where", ["SCORE", "DRAW"])

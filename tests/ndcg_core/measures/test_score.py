@@ -227,3 +227,15 @@ def test_gain_and_discount_by_hand() -> None:
     ] * 3
     assert discount(parse("ndcg(discount=jarvelin_kekalainen, discount_base=10)"), 100) == pytest.approx(0.5, abs=1e-15)
     assert discount(parse("cg"), 7) == 1.0
+
+
+def test_rbp_of_equal_scores_is_cwl_evals_in_the_order_given() -> None:
+    """0.40992 is what cwl-eval 1.0.12 gives (`ir_measures QRELS RUN "RBP(p=0.8,rel=1)"`) for these lines."""
+    judgments = {"a": 0.0, "b": 1.0, "c": 2.0, "e": 1.0}
+    given = [
+        Result(doc, score, rank) for rank, (doc, score) in enumerate(zip("bacde", (3, 3, 3, 1, 1), strict=True), 1)
+    ]
+    assert score_query(parse("rbp(ties=given)"), given, judgments) == pytest.approx(0.40992, abs=1e-12)
+    assert score_query(parse("rbp"), given, judgments) == pytest.approx(
+        0.2 * (1 + 0.8 + 0.8**3), abs=1e-12
+    )  # c, b, a, e

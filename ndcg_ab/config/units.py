@@ -1,0 +1,40 @@
+"""Differences that keys and options name, held against what a metric can differ by.
+
+2 for two per cent, or 1, is above all that most metrics can differ by: a guardrail of it cannot fail, and a smallest
+effect of it cannot be reached.
+"""
+
+from typing import NamedTuple
+
+from ndcg_core.measures.ranges import Range
+
+QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
+
+
+class NamedDifference(NamedTuple):
+    """A margin, a smallest effect or a threshold, > 0, in the unit of its metric; key: what a problem begins with."""
+
+    key: str
+    metric: str
+    difference: float
+
+    def refuse_out_of(self, known: Range | None) -> None:
+        """ValueError for a difference that the metric cannot have."""
+        if known is not None and self.difference >= known.width:
+            limit = f"must be below {known.width:g}, since {self.describe(known)}"
+            raise ValueError(f"{self.key} = {self.difference:g}: {limit}{self.hint(known)}")
+
+    def question(self, known: Range | None) -> str | None:
+        """What is asked about one that is half of the largest possible difference or more; None for a smaller one."""
+        if known is None or self.difference < QUESTIONED * known.width:
+            return None
+        is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
+        return f"{self.key} = {self.difference:g}: {is_large}{self.hint(known)}"
+
+    def describe(self, known: Range) -> str:
+        return f"{self.metric} lies between {known.low:g} and {known.high:g}"
+
+    def hint(self, known: Range) -> str:
+        """The number that was meant, where it was written as a percentage."""
+        meant = self.difference / 100
+        return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""

@@ -1,0 +1,61 @@
+"""Where the values of a metric lie: the one place that knows it."""
+
+import math
+from typing import NamedTuple
+
+from ndcg_core.measures.elsewhere import our_name
+from ndcg_core.measures.given import GivenMetric, ours_of
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.registry import GAINS
+from ndcg_core.measures.score import discount, highest_gain
+
+
+class Range(NamedTuple):
+    """The lowest and the highest value that a metric can have, in its unit; low < high."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """How far two values can lie apart: a difference, and a mean of differences, lies within -width .. width."""
+        return self.high - self.low
+
+
+def value_range(metric: Metric, highest_grade: float | None = None) -> Range | None:
+    """Where its values lie; None where that is not known, or where they have no end.
+
+    highest_grade: of all judgments, where they have been read: of dcg and cg the values depend on it, unless the gain
+        is binary or a table. Of a metric that another tool computed it is the range of ours of that name, which holds
+        where the tool has the same unit.
+    """
+    if isinstance(metric, GivenMetric):
+        ours = ours_of(metric.source_name) or ours_of(our_name(metric.source_name) or "")
+        found = None if ours is None else value_range(ours)
+        return Range(-found.high, -found.low) if found and metric.is_negated else found
+    if metric.has_own_ideal and metric.ties == "average":
+        return None  # the mean gains of a tie can exceed the ideal of the documents that are shown
+    if metric.traits.is_bounded:
+        return Range(0.0, 1.0)
+    if metric.cutoff is None:
+        return None
+    gain = largest_gain(metric, highest_grade)
+    if gain is None:
+        return None
+    high = gain * math.fsum(discount(metric, rank) for rank in range(1, metric.cutoff + 1))
+    return Range(0.0, max(high, 1.0) if metric.no_relevant == "one" else high) if high > 0 else None
+
+
+def largest_gain(metric: Metric, highest_grade: float | None) -> float | None:
+    """The largest gain of one document; None where it depends on grades that are not known."""
+    rule = metric.effective_gain
+    if not isinstance(rule, str):
+        return max(gain for _, gain in rule)
+    if GAINS[rule].highest is not None:
+        return GAINS[rule].highest
+    if highest_grade is None:
+        return None
+    try:
+        return highest_gain(metric, highest_grade)
+    except OverflowError:
+        return None  # refused where it is scored

@@ -1,0 +1,123 @@
+"""A doubt about some systems: it is written at their decisions, not at those of others, and nothing is struck out."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+import ndcg_ab
+from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.report.answer import banners, doubted, ordered_decisions
+from ndcg_ab.report.comment import comment
+from ndcg_ab.report.decided import choices, decided
+from ndcg_ab.report.markdown import answer_note
+from ndcg_ab.report.page import render
+from ndcg_ab.report.plain_words import plain_words
+from tests.laboratory import Ranking, in_order, outcome_of
+from tests.ndcg_ab.report.test_terminal import printed
+
+QUERIES = [f"q{number:02d}" for number in range(12)]
+JUDGMENTS = {query: {"a": 2, "b": 1} for query in QUERIES}
+DOUBT = "in doubt, since its ranks disagree with the scores: "
+
+
+def evaluated(count: int, doubts: list[str]) -> Outcome:
+    """The baseline c00 and worse candidates; ranks of some systems disagree with their scores."""
+    names = [f"c{place:02d}" for place in range(count)]
+    rankings: dict[str, Ranking] = {
+        name: {query: in_order(*("ab" if place == 0 else "xa")) for query in QUERIES}
+        for place, name in enumerate(names)
+    }
+    found = outcome_of(JUDGMENTS, rankings, ["ndcg@2"])
+    findings = [
+        Finding("rank_disagrees", "warning", f"system {name}: its rank column disagrees", 3, name, metric, value)
+        for name in doubts
+        for metric, value in (("ndcg@2", 0.1), ("rr@2", 0.05))
+    ]
+    return dataclasses.replace(found, findings=(*found.findings, *findings))
+
+
+def test_it_concerns_the_systems_that_it_names() -> None:
+    outcome = evaluated(20, ["c03", "c05", "c11"])
+    assert list(doubted(outcome)) == ["c03", "c05", "c11"]
+    assert {row.candidate for row in ordered_decisions(outcome) if row.reason.startswith(DOUBT)} == {*doubted(outcome)}
+    assert len(banners(outcome)) == 3
+
+
+def test_of_the_baseline_it_concerns_every_candidate() -> None:
+    outcome = evaluated(4, ["c00", "c02"])
+    assert doubted(outcome) == {
+        "c01": "the baseline's ranks disagree with the scores",
+        "c02": "the baseline's ranks disagree with the scores and its ranks disagree with the scores",
+        "c03": "the baseline's ranks disagree with the scores",
+    }
+
+
+def test_the_plain_words_of_others_are_silent_about_it() -> None:
+    pages = {words.candidate: str(words.parts) for words in plain_words(evaluated(4, ["c02"]))}
+    assert [name for name, text in pages.items() if "its rank column disagrees" in text] == ["c02"]
+
+
+def test_many_systems_share_a_sentence() -> None:
+    (banner,) = banners(evaluated(20, [f"c{place:02d}" for place in range(1, 9)]))
+    assert banner == (
+        "8 of 20 systems give queries ranks that disagree with their scores, which decide:"
+        " c01 3, c02 3, c03 3, c04 3, c05 3, c06 3 and 2 more"
+    )
+
+
+@pytest.mark.parametrize("count", [4, 20])
+def test_it_is_written_where_the_decision_is(count: int) -> None:
+    outcome = evaluated(count, ["c02"])
+    assert choices(outcome)["c02 (in doubt)"] == "do_not_ship" and choices(outcome)["c01"] == "do_not_ship"
+    screen = " ".join(" ".join(printed(outcome, 200)).split())
+    written = (screen, comment(outcome), answer_note(outcome), decided(choices(outcome)))
+    for text in written[:3]:
+        assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert ("c02 (in doubt)" in screen) is (count == 20)
+    assert (f"c02 {DOUBT}" in screen) is (count == 4)
+    assert re.search(r"c02 *\| \*\*do.not.ship\*\* *\| in doubt, since its ranks", written[1])
+    assert "c02 (in doubt)" in written[1].splitlines()[0]
+    for text in written:
+        assert not re.search(r"~~|<s>|<del|<strike|\x1b\[9m", text)
+
+
+def compared(folder: Path, count: int, doubtful: list[int]) -> ndcg_ab.CompareResult:
+    """The baseline and worse candidates from files; the rank columns of some are the wrong way round."""
+    systems = {}
+    for place in range(count):
+        rows = [
+            f"{query} Q0 {doc} {2 - at if place in doubtful else at + 1} {9 - at} c"
+            for query in QUERIES
+            for at, doc in enumerate("ab" if place == 0 else "xa")
+        ]
+        systems[f"c{place:02d}"] = folder / f"c{place:02d}.run"
+        systems[f"c{place:02d}"].write_text("\n".join(rows) + "\n")
+    return ndcg_ab.compare(JUDGMENTS, systems, metrics="ndcg@2", resamples=100)
+
+
+@pytest.mark.parametrize("count", [4, 20])
+def test_the_page_writes_it_and_strikes_nothing(tmp_path: Path, count: int) -> None:
+    compared(tmp_path, count, [2]).report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<[^>]*>", "", page.partition('<section id="answer"')[2].partition('<section id="findings"')[0])
+    words = " ".join(shown.split())
+    assert "In doubt: system c02: its rank column disagrees with its scores in 12 queries" in words
+    assert "✗ do not ship, in doubt" in words  # on its card
+    assert words.count("✗ do not ship, in doubt") == 1
+    if count == 4:
+        assert f"c02 {DOUBT}ndcg@2 regressed" in words
+        assert len(re.findall(r'class="choice do_not_ship doubted"', page)) == 1
+    else:
+        assert re.search(r"✗ do not ship (c\d\d, )*c02 \(in doubt\)", words)
+    assert "line-through" not in page
+
+
+def test_nothing_that_is_shown_strikes_anything_out() -> None:
+    places = [*Path(render.__file__).parent.rglob("*"), *Path(render.__file__).parents[1].glob("*.py")]
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in places if path.suffix in (".py", ".css", ".html", ".js")
+    }
+    assert len(texts) > 20
+    assert not [path for path, text in texts.items() if re.search(r"line-through|<s>|<del>|strike", text)]
