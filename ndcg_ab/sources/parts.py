@@ -7,7 +7,6 @@ that a pattern matches, it must be said (`parts: true`), because two nights side
 import contextlib
 import dataclasses
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,11 +19,10 @@ from ndcg_ab.config.patterns import SHOWN, WILD, matches
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.hints import files_in
+from ndcg_ab.sources.records import open_parquet, saying_what_is_broken
 from ndcg_ab.sources.stores import Store, store_of
 
 PARQUET = (".parquet", ".pq")
-ZSTD_START = b"\x28\xb5\x2f\xfd"
-AT_ONCE = 1 << 20  # bytes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -137,37 +135,19 @@ def refused(store: Store, names: list[str]) -> str:
 
 
 def prepared(part: Part, folder: Path, wanted: Mapping[str, str]) -> Part:
-    """The part unpacked where zstd packed it, with the columns that its folders' names give, where they are wanted."""
-    if not part.path.is_file():
-        return part
-    path = part.path
-    with path.open("rb") as file:
-        is_packed = file.read(4) == ZSTD_START
-    if is_packed:
-        folder.mkdir()
-        path = unpacked(part, folder / path.name.removesuffix(".zst"))
+    """The part with the columns that its folders' names give, where they are wanted."""
     values = {name: value for name, value in part.values.items() if name in wanted.values()}
-    if values and path.suffix.lower() in PARQUET:
-        folder.mkdir(exist_ok=True)
-        path = with_values(path, values, folder / f"with-{path.name}")
-    return dataclasses.replace(part, path=path)
-
-
-def unpacked(part: Part, target: Path) -> Path:
-    try:
-        with pa.input_stream(str(part.path), compression="zstd") as packed, target.open("wb") as file:
-            shutil.copyfileobj(packed, file, AT_ONCE)
-    except OSError as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{part.name}: the zstd file is broken, write it again: {said}") from None
-    return target
+    if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
+        return part
+    folder.mkdir()
+    return dataclasses.replace(part, path=with_values(part.path, values, folder / f"with-{part.path.name}"))
 
 
 def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
     """A copy of a Parquet file with columns of one value each, a batch at a time."""
     import pyarrow.parquet as papq
 
-    with papq.ParquetFile(path) as file:
+    with saying_what_is_broken(path), open_parquet(path) as file:
         schema = file.schema_arrow
         added = [name for name in values if name not in schema.names]
         for name in added:
