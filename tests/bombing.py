@@ -4,6 +4,7 @@
 """
 
 import argparse
+import contextlib
 import gzip
 import os
 import shutil
@@ -139,25 +140,25 @@ def taken(arguments: list[str], folder: Path) -> Taken:
 
 def size_of(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
+    for above, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(above) / name).stat().st_size
     return total
 
 
 def command(place: str, path: Path) -> list[str]:
     """The command that reads a file at a place."""
     judgments, old, new = (str(DATA / name) for name in ("judgments.qrels", "old.run", "new.run"))
+    systems = ["--system", f"old={old}", "--system", f"new={new}"]
     if place == "ranking":
-        return ["compare", judgments, old, str(path)]
+        return ["compare", "--judgments", judgments, "--system", f"old={old}", "--system", f"new={path}"]
     if place == "judgments":
-        return ["compare", str(path), old, new]
+        return ["compare", "--judgments", str(path), *systems]
     if place == "scores":
         return ["compare", "--judgments", judgments, "--scores", f"a={path}", "--scores", f"b={path}"]
     option = ["--queries", str(path)] if place == "queries" else ["--documents", str(path), "--report", "r.html"]
-    return ["compare", judgments, old, new, *option]
+    return ["compare", "--judgments", judgments, *systems, *option]
 
 
 ENDINGS = {"ranking": ".run", "judgments": ".qrels", "queries": ".tsv", "documents": ".tsv", "scores": ".txt"}

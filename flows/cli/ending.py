@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
-from ndcg_ab.errors import InputError, ParityError, SqlError
+from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line
 from ndcg_ab.visible import visible
 
 GATE_FAILED = 1  # and nothing else
@@ -130,8 +130,7 @@ def trace(error: BaseException) -> str:
 
 def first_line(error: BaseException) -> str:
     """What an error says, in one line of readable length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:300]} …"
+    return on_one_line(str(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:

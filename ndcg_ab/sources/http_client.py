@@ -17,7 +17,7 @@ import httpx
 
 from ndcg_ab.config.http import HttpRequest
 from ndcg_ab.config.secrets import redacted
-from ndcg_ab.sources.http_answers import Hit, QueryError, Reader, excerpt
+from ndcg_ab.sources.http_answers import ENOUGH, Hit, QueryError, Reader, excerpt
 from ndcg_ab.sources.http_requests import Request
 from ndcg_ab.sources.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpacked
 
@@ -179,7 +179,7 @@ class Client:
             return opened(bytes(packed), response, self.described)
         text = ""
         with contextlib.suppress(QueryError):  # the status says more than what the answer is packed in
-            text = excerpt(opened(bytes(packed), response, self.described).decode(errors="replace"))
+            text = excerpt(opened(bytes(packed), response, self.described)[:ENOUGH].decode(errors="replace"))
         message = f"status {response.status_code}" + (f": {text}" if text else "")
         seconds = seconds_asked(response.headers.get("retry-after"))
         if seconds is not None and response.status_code in MAY_PASS:

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ndcg_ab.config.connections import Storage, plain_address
-from ndcg_ab.config.secrets import redacted, remembered, revealed
+from ndcg_ab.config.secrets import remembered, revealed
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.errors import InputError, SilentError, needs
+from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
 
 PIECE = 1 << 22  # bytes
 PATIENCE = 30.0  # seconds for a connection, and for every piece
@@ -129,7 +129,7 @@ class Objects(Store):
         except FileNotFoundError:
             raise InputError(f"{self.shown}: there is no such object: see the bucket and the path") from None
         except (OSError, ValueError) as error:
-            text = redacted(" ".join(str(error).split()))[:300]
+            text = on_one_line(str(error), 300)
             if AWAY.search(text):
                 advice = "see that its address is right and that it can be reached"
                 raise SilentError(f"{self.shown}: the store does not answer: {text}; {advice}") from None
@@ -226,12 +226,10 @@ class Web(Store):
                     if after.status_code == 200 and any(web_mark(after.headers)) and web_mark(after.headers) != before:
                         raise SilentError(f"{self.shown}: changed while it was read: run it again")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
-            raise InputError(f"{self.shown}: cannot be asked for: {redacted(str(error))}") from None
+            raise InputError(f"{self.shown}: cannot be asked for: {in_short(error)}") from None
         except httpx.HTTPError as error:
-            said = redacted(" ".join(str(error).split())) or type(error).__name__
-            raise SilentError(
-                f"{self.shown}: the server does not answer: {said}; see that its address is right and can be reached"
-            ) from None
+            advice = "see that its address is right and can be reached"
+            raise SilentError(f"{self.shown}: the server does not answer: {in_short(error)}; {advice}") from None
 
     def refuse(self, status: int) -> None:
         if status == 200:

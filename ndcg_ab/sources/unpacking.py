@@ -27,10 +27,13 @@ try:
 except ImportError:  # there is no wheel for this machine
     igzip = isal_zlib = None
 
-RATIO = 300  # bytes that a packed byte may unpack to
+RATIO = 100  # bytes that a packed byte may unpack to
 SETTING = "NDCG_AB_UNPACK_RATIO"  # the variable of the environment that raises it
-GRACE = 1 << 23  # bytes that may come in excess of that: small files compress as they like
-TABLE_GRACE = 1 << 26  # bytes; tables of repeated values shrink more than texts do, and are read a batch at a time
+GRACE = 1 << 22  # bytes that may come in excess of that: small files compress as they like
+TABLE_GRACE, TABLE_RATIO = (
+    1 << 26,
+    4,
+)  # bytes; times the ratio: a table's values are as many bytes, however often they repeat
 PACKED_AT_ONCE = 1 << 13  # bytes
 UNPACKED_AT_ONCE = 1 << 20  # bytes
 BUFFER = 1 << 22  # bytes that readers of lines take from an open file at a time
@@ -224,7 +227,7 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
         with open_bytes(path) as stream:
             file = ParquetFile(pa.BufferReader(stream.read()), **options)
     about = file.metadata
-    size, ratio = path.stat().st_size, allowed_ratio()
+    size, ratio = path.stat().st_size, TABLE_RATIO * allowed_ratio()
     groups = (about.row_group(place) for place in range(about.num_row_groups))
     pages = sum(group.column(at).total_uncompressed_size for group in groups for at in range(group.num_columns))
     if max(pages, 8 * about.num_rows * about.num_columns) > TABLE_GRACE + ratio * size:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
 from ndcg_ab.config.redaction import discreet, redacted
 from ndcg_ab.config.secrets import without_password
-from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
@@ -201,7 +201,7 @@ def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
         source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
         dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
-            source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
+            source, name=beginning(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
         )
         context = [InputTag("mlflow.data.context", row["kind"])]
         found.append(DatasetInput(dataset._to_mlflow_entity(), context))
