@@ -6,9 +6,9 @@ that a pattern matches, it must be said (`parts: true`), because two nights side
 
 import contextlib
 import dataclasses
+import functools
 import re
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -21,6 +21,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.hints import files_in
 from ndcg_ab.sources.records import open_parquet, saying_what_is_broken
 from ndcg_ab.sources.stores import Store, store_of
+from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -41,13 +42,13 @@ def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) 
 
     wanted: field -> column, for those that may be partitions' names.
     """
-    with tempfile.TemporaryDirectory(prefix="ndcg-ab-") as name:
-        folder = Path(name)
+    with contextlib.ExitStack() as stack:
+        folder = functools.cache(lambda: stack.enter_context(temporary_folder()))
         if isinstance(described.file, str):
-            found = fetched(described, directory, folder)
+            found = fetched(described, directory, folder())
         else:
             found = local(described, described.file, directory)
-        yield [prepared(part, folder / f"part{at}", wanted) for at, part in enumerate(found)]
+        yield [prepared(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
 
 
 def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
@@ -92,7 +93,7 @@ def fetched(described: FileSource, directory: Path, folder: Path) -> list[Part]:
     found = []
     for at, name in enumerate(names):
         path = folder / f"object{at}" / (Path(name).name or "object")
-        path.parent.mkdir()
+        path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
         found.append(Part(path, store.address_of(name), partitions(Path(name))))
     return found
@@ -134,13 +135,14 @@ def refused(store: Store, names: list[str]) -> str:
     )
 
 
-def prepared(part: Part, folder: Path, wanted: Mapping[str, str]) -> Part:
-    """The part with the columns that its folders' names give, where they are wanted."""
+def prepared(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
+    """The part with the columns that its folders' names give, where they are wanted: a copy, in a folder of a name."""
     values = {name: value for name, value in part.values.items() if name in wanted.values()}
     if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
         return part
-    folder.mkdir()
-    return dataclasses.replace(part, path=with_values(part.path, values, folder / f"with-{part.path.name}"))
+    place = folder() / name
+    place.mkdir(mode=ALONE)
+    return dataclasses.replace(part, path=with_values(part.path, values, place / f"with-{part.path.name}"))
 
 
 def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
