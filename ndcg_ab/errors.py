@@ -114,7 +114,8 @@ def shortened(text: str, most: int = SHOWN) -> str:
 def shown(value: object) -> str:
     """The value as it stands in a message: without secrets, on one line, and not longer than `SHOWN`."""
     if isinstance(value, bytes | bytearray):
-        decoded = bytes(value[: SHOWN + 2 * _reach() + 1]).decode(errors="backslashreplace")
+        # a character is up to four bytes: what is longer than `beginning` looks at stays longer
+        decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
         value = decoded if _hide(decoded) != decoded else value[: SHOWN + 1]
     if isinstance(value, str):
         value = beginning(value, SHOWN + 1)  # what is left of it is too long still, and nothing longer is copied

@@ -159,7 +159,7 @@ def command(place: str, path: Path) -> list[str]:
     if place == "judgments":
         return ["compare", "--judgments", str(path), *systems]
     if place == "scores":
-        return ["compare", "--judgments", judgments, "--scores", f"a={path}", "--scores", f"b={path}"]
+        return ["compare", "--scores", f"a={path}", "--scores", f"b={path}"]
     option = ["--queries", str(path)] if place == "queries" else ["--documents", str(path), "--report", "r.html"]
     return ["compare", "--judgments", judgments, *systems, *option]
 
@@ -249,7 +249,7 @@ def main() -> int:
                 count += 1
                 line = (
                     f"{kind:32}{found.code:4}{found.seconds:7.2f} s{found.memory / 1e6:7.0f} MB"
-                    f"{found.disk / 1e6:7.1f} MB  {found.said.strip()[-150:]!r}"
+                    f"{found.disk / 1e6:7.1f} MB  {found.said.strip()[:200]!r}"
                 )
                 print(line if found.is_within else f"{line}  TOO MUCH", flush=True)
                 worst += [] if found.is_within else [kind]

@@ -33,7 +33,8 @@ def test_what_is_repeated_moves_no_part_into_view() -> None:
     long = "k" * 50 + "-" + "y" * 2950
     with hiding.knowing(long):
         for text in (long * 40, f"{'-' * 79}{long * 40}", f"{long[:10]} {long * 40}"):
-            assert not any(part in shortened(text, 80) for part in ("y" * 6, "k" * 11))
+            for said in (shortened(text, 80), shown(text), shown(text.encode()), shown(b"\xff" + text.encode())):
+                assert not any(part in said for part in ("y" * 6, "k" * 11))
 
 
 @pytest.mark.parametrize("cut", [shown, in_short, lambda text: shortened(str(text), 10)])
