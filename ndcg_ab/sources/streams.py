@@ -83,8 +83,12 @@ def handed(stream: Any) -> Iterator[Handed]:
             raise
         finally:
             given.is_left = True
-            if given.problem is not None:
-                raise given.problem
+            problem, given.problem = given.problem, None
+            try:
+                if problem is not None:
+                    raise problem
+            finally:
+                del problem  # else the error holds this frame, and this frame the error, until the process ends
 
 
 class Looked(io.RawIOBase):
