@@ -43,7 +43,7 @@ from ndcg_ab.config.plain_secrets import without_plain_secrets
 from ndcg_ab.config.redaction import censor_logs, discreet, redacted
 from ndcg_ab.config.secrets import remembered_address, without_password
 from ndcg_ab.deadlines import Apart, OverdueError, within
-from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
+from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
 from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
@@ -294,7 +294,7 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise InputError(too_slow) from None
         if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
             raise
-        return redacted(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
+        return on_one_line(f"{type(error).__name__}: {error}", 300)
     return None
 
 

@@ -21,9 +21,8 @@ from prefect.types.entrypoint import EntrypointType
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.plain_secrets import plain_secrets
-from ndcg_ab.config.redaction import redacted
 from ndcg_ab.config.secrets import without_password
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 
 from .evaluation import evaluation_flow, is_prefects, silence
@@ -118,7 +117,7 @@ def server() -> Iterator[str]:
     except Exception as error:
         if not is_prefects(error):
             raise
-        said = redacted(" ".join(str(error).split()))[:300]
+        said = on_one_line(str(error), 300)
         raise InputError(f"Prefect server {without_password(url)}: {said}") from None
 
 
@@ -186,7 +185,7 @@ def cause(error: BaseException | None) -> str:
     """The first error of a group of groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
+    return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
 def outdated() -> list[str]:

@@ -1,5 +1,6 @@
 """The errors whose message is all that a user needs to see, and the one about libraries that are not installed."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
 
 SHOWN = 80  # characters of a value in a message
@@ -69,18 +70,64 @@ def needs(what: str, *libraries: str) -> None:
         raise InputError(f"{what} needs {' and '.join(missing)}, which {verb} not installed: pip install {package}")
 
 
+# ---- texts of others in messages: their secrets are taken out first, then they are cut
+
+
+def unhidden(text: str) -> str:
+    """The text as it is: what hides secrets is named by `hide_with`."""
+    return text
+
+
+_hide: Callable[[str], str] = unhidden
+_reach: Callable[[], int] = int  # none
+
+
+def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
+    """Names what takes secrets out of texts, and how many characters it may have to see of one to know it.
+
+    `ndcg_ab.config.redaction`, which knows them, does so when it is imported: errors know nobody.
+    """
+    global _hide, _reach
+    _hide, _reach = hide, reach
+
+
+def beginning(text: str, most: int) -> str:
+    """The first `most` characters of what is left of a text without its secrets, and nothing of a secret.
+
+    Of a long text no more is looked at than can matter: a secret that goes on behind that is not known to be one, so
+    as many characters before are left out.
+    """
+    reach = _reach()
+    window = text[: most + 2 * reach]
+    hidden = _hide(window)
+    if len(window) < len(text):
+        hidden = hidden[: max(0, len(hidden) - reach)]
+    return hidden[:most]
+
+
+def shortened(text: str, most: int = SHOWN) -> str:
+    """The text without its secrets, and not longer than `most`."""
+    found = beginning(text, most + 1)
+    return found if len(found) <= most and len(text) <= most + 2 * _reach() else f"{found[:most]}…"
+
+
 def shown(value: object) -> str:
-    """The value as it stands in a message: on one line, and not longer than `SHOWN`."""
-    if isinstance(value, str | bytes):
-        value = value[: SHOWN + 1]  # what is left of it is too long still, and nothing longer is copied
+    """The value as it stands in a message: without secrets, on one line, and not longer than `SHOWN`."""
+    if isinstance(value, bytes | bytearray):
+        # a character is up to four bytes: what is longer than `beginning` looks at stays longer
+        decoded = bytes(value[: 4 * (SHOWN + 2 * _reach() + 2)]).decode(errors="backslashreplace")
+        value = decoded if _hide(decoded) != decoded else value[: SHOWN + 1]
+    if isinstance(value, str):
+        value = beginning(value, SHOWN + 1)  # what is left of it is too long still, and nothing longer is copied
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else " ".join(repr(value).splitlines())
     return shortened(text, SHOWN)
 
 
-def shortened(text: str, most: int = SHOWN) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
+def on_one_line(text: str, most: int) -> str:
+    """The text without its secrets, on one line, and not longer than `most`."""
+    return shortened(" ".join(beginning(text, 4 * most).split()), most)
 
 
 def in_short(error: BaseException) -> str:
     """What a library said, on one line of a length that can be read."""
-    return shortened(" ".join(str(error)[: 10 * SHOWN].split()), 3 * SHOWN) or type(error).__name__
+    return on_one_line(str(error), 3 * SHOWN) or type(error).__name__

@@ -1,8 +1,6 @@
 """Files that appear whole or not at all."""
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,10 +31,3 @@ def write_text(path: Path, text: str) -> None:
         except OSError as error:
             error.filename = error.filename or str(path)
             raise
-
-
-def own_temporary(name: str) -> Path:
-    """A path of this user's among temporary files, where a fixed name would be somebody else's on a shared machine."""
-    user = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
-    stem, dot, ending = name.partition(".")
-    return Path(tempfile.gettempdir()) / f"{stem}{user}{dot}{ending}"

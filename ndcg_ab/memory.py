@@ -2,19 +2,15 @@
 
 import contextlib
 import ctypes
-import fcntl
 import os
 import re
-import shutil
 import sys
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import own_temporary
+from ndcg_ab.temporary import Folder, clear_abandoned, usual
 
 # Measured: a small comparison takes 220 MB; three rankings of 7 million rows some 470 MB beside DuckDB, which takes up
 # to a tenth more than it is allowed, and does not get along with less than 180 MB: with 600 MB allowed they took 667.
@@ -24,9 +20,6 @@ ROWS = 200_000_000  # bytes of that for rows on their way; the rest are imports,
 LEAST_OF_DUCKDB = 180_000_000
 FOR_A_THREAD = 150_000_000  # bytes that each of DuckDB's threads should have
 UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
-ATTEMPTS = 5
-OURS_THERE = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the spill folder may hold other files, as uv.lock
-USUAL = "ndcg-ab-spill"  # in the folder of temporary files, where no spill folder is named
 
 
 def bytes_of(size: str) -> int:
@@ -63,15 +56,15 @@ class Memory:
         self.ours = OURS if limit is None else max(OURS, footprint() + ROWS)
         if limit is not None and (problem := too_little(limit)):
             raise InputError(f"memory limit {limit!r}: {problem}")
-        self.spill = own_temporary(USUAL) if spill is None else spill.absolute()
-        self.was_there = self.spill.exists()
+        self.spill = usual() if spill is None else spill.absolute()
         self.folder: Path | None = None
-        self._lock: IO[str] | None = None
+        self._made: Folder | None = None
+        clear_abandoned()
         try:
             if has_folder:
-                self._begin_where_others_end()
+                self._made = Folder(None if spill is None else self.spill)
+                self.folder = self._made.path
         except OSError as error:
-            self.close()
             if spill is not None or limit is not None:
                 raise InputError(
                     f"{self.spill}: the folder for what does not fit into memory cannot be written ({error.strerror}):"
@@ -88,16 +81,9 @@ class Memory:
 
     def close(self) -> None:
         """Removes its folder, and the spill folder where that was not there before and nothing else is in it."""
-        if self._lock is not None:
-            folder = Path(self._lock.name).with_suffix("")  # the lock was opened as .new
-            shutil.rmtree(folder, ignore_errors=True)
-            for suffix in (".lock", ".new"):
-                folder.with_suffix(suffix).unlink(missing_ok=True)
-            self._lock.close()
-            self.folder = self._lock = None
-            if not self.was_there or self.spill.name == USUAL:
-                with contextlib.suppress(OSError):
-                    self.spill.rmdir()
+        if self._made is not None:
+            self._made.close()
+        self.folder = self._made = None
 
     def no_room(self, said: object) -> InputError:
         """The error for a spill folder that takes no more.  said: what the library or the system said."""
@@ -118,32 +104,6 @@ class Memory:
             return wanted
         return max(1, min(wanted or os.cpu_count() or 1, self.for_duckdb // FOR_A_THREAD))
 
-    def _begin_where_others_end(self) -> None:
-        """The last process that ends removes the spill folder, perhaps in the middle of this."""
-        for attempt in range(ATTEMPTS):
-            try:
-                self._begin()
-            except FileNotFoundError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-            else:
-                break
-
-    def _begin(self) -> None:
-        """Makes its folder, and clears away those of processes that died."""
-        self.spill.mkdir(parents=True, exist_ok=True)
-        for lock in [each for each in self.spill.iterdir() if OURS_THERE.fullmatch(each.name)]:
-            with contextlib.suppress(OSError), held(lock) as is_free:
-                if is_free:
-                    shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
-                    lock.unlink(missing_ok=True)
-        folder = self.spill / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self._lock = folder.with_suffix(".new").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)  # before others see it under its name
-        folder.with_suffix(".new").rename(folder.with_suffix(".lock"))
-        folder.mkdir()
-        self.folder = folder
-
 
 def footprint() -> int:
     """Bytes of memory that this process holds, once what it let go of is given back; 0 where nobody tells."""
@@ -156,15 +116,3 @@ def footprint() -> int:
     except OSError:
         return 0
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-@contextlib.contextmanager
-def held(path: Path) -> Iterator[bool]:
-    """Whether nobody else holds a lock; inside, it is held here."""
-    with path.open("r") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-        else:
-            yield True

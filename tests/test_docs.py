@@ -27,6 +27,7 @@ from tests.places import ROOT
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "configs" / "demo.md",

@@ -23,6 +23,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("sources",),
     ("config", "engines"),
     ("made_once", "memory", "other_measures"),
+    ("temporary",),
     ("errors", "files", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
@@ -46,6 +47,7 @@ DOORS = {  # library -> the packages and modules that may import it
     "pyspark": ("ndcg_ab.engines.spark",),
     "pytest": ("ndcg_ab.testing.plugin",),
     "sqlglot": ("ndcg_ab.engines.dialects",),
+    "tempfile": ("ndcg_ab.temporary",),
 }
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 Sources = Mapping[str, str]

@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -15,7 +14,8 @@ from typer.core import TyperGroup
 from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
-from ndcg_ab.errors import InputError, ParityError, SqlError
+from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line
+from ndcg_ab.temporary import remove_folder_of_process, write_kept
 from ndcg_ab.visible import visible
 
 GATE_FAILED = 1  # and nothing else
@@ -78,6 +78,7 @@ def leave(code: int) -> NoReturn:
         except OSError as error:
             code = code or told(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
+    remove_folder_of_process()
     if is_anything_left():
         os._exit(code)
     sys.exit(code)
@@ -119,19 +120,15 @@ def trace(error: BaseException) -> str:
         print(text, file=sys.stderr, end="")
         return "its traceback stands above"
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="ndcg-ab-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
-        ) as file:
-            file.write(text)
+        path = write_kept(text, "ndcg-ab-error-", ".txt")
     except OSError:
         return f"{DEBUG}=1 shows its traceback"
-    return f"its traceback: {file.name}"
+    return f"its traceback: {path}"
 
 
 def first_line(error: BaseException) -> str:
     """What an error says, in one line of readable length."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:300]} …"
+    return on_one_line(str(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from ndcg_ab.config.secret_shapes import SHAPES, has_secret_name
+from ndcg_ab.config.secret_shapes import LONGEST_SHAPE, SHAPES, has_secret_name
+from ndcg_ab.errors import hide_with
 
 HIDDEN = "•••"
 SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
@@ -27,8 +28,14 @@ def remembered(value: str) -> str:
     found = {each for each in parts(value) if len(each) >= SHORTEST}
     if not found <= _known:
         _known.update(found)
-        pattern.cache_clear()
+        forget_forms()
     return value
+
+
+def forget_forms() -> None:
+    """What was made of the secrets that were known is made again: there are others now."""
+    pattern.cache_clear()
+    reach.cache_clear()
 
 
 def parts(value: str) -> Iterator[str]:
@@ -56,7 +63,7 @@ def forms(secret: str) -> Iterator[str]:
     encoded |= {re.sub("%..", lambda code: code[0].lower(), text) for text in encoded}
     encoded |= {repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     encoded |= {html.escape(secret), html.escape(secret, quote=False), html.escape(secret).replace("&#x27;", "&#39;")}
-    encoded |= set(in_base64(secret.encode()))
+    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *in_base64(secret.encode())}
     yield from map(re.escape, encoded - {secret})
 
 
@@ -76,6 +83,12 @@ def pattern() -> re.Pattern[str] | None:
     return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
 
 
+@cache
+def reach() -> int:
+    """How many characters of a text must be seen to know a secret in it."""
+    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in forms(secret))])
+
+
 def without_known(text: str) -> str:
     """A text without the secrets that this process knows."""
     known = pattern()
@@ -88,6 +101,9 @@ def redacted(text: str) -> str:
     for shape in SHAPES:
         text = shape.sub(lambda found: found[0].replace(found["secret"], HIDDEN), text)
     return text
+
+
+hide_with(redacted, reach)
 
 
 def redacted_everywhere(content: Any) -> Any:

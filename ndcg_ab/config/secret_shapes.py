@@ -34,6 +34,7 @@ FORMATS = re.compile(
 SCHEMES = re.compile(r"\b(?:Bearer|Basic|ApiKey|Token)\s+(?P<secret>[A-Za-z0-9+/._~-]{12,}=*)")
 ASSIGNED = re.compile(r"(?:(?<=[?&;])|(?<![^\s;]))(?P<name>[\w.-]{2,40})=(?P<secret>[^\s&;#'\"]{4,})")
 SHAPES = (USERINFO, FORMATS, SCHEMES)
+LONGEST_SHAPE = 10_000  # characters after which each of them is known for what it is: a JSON Web Token's
 
 
 def has_secret_name(key: object) -> bool:

@@ -15,7 +15,7 @@ from ndcg_ab.config.connections import ADDRESS
 from ndcg_ab.config.keys import Place, dotted, takes_text
 from ndcg_ab.config.references import is_kept
 from ndcg_ab.config.yaml_files import Loader
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shown
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
@@ -32,9 +32,9 @@ def filled(text: str, where: str) -> str:
             return "${"
         inner = INNER.fullmatch(found["inner"] or "")
         if inner is None:
-            written = text[found.start() :][:40]
             raise InputError(
-                f"{where}: {written!r}: must be ${{NAME}} or ${{NAME:-value}}; $${{ stands for a plain ${{"
+                f"{where}: {shown(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
+                " $${ stands for a plain ${"
             )
         name, default = inner["name"], inner["default"]
         value = os.environ.get(name) or default

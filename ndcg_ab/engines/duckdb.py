@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.errors import InputError, SilentError, SqlError
+from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
@@ -344,4 +344,5 @@ def answering_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
 
 
 def first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    """What it says, without the lines of SQL behind it."""
+    return shortened(str(error), LONGEST).strip().partition("\n")[0]

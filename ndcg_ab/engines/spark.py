@@ -33,7 +33,7 @@ from ndcg_ab.engines.dialects import for_spark
 from ndcg_ab.engines.elsewhere import Cluster, Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
-from ndcg_ab.files import own_temporary
+from ndcg_ab.temporary import folder_of_process
 
 REACHED = 5.0  # seconds in which a master or a server takes a connection
 BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
@@ -242,16 +242,17 @@ def begun(cluster: Cluster) -> SparkSession:
     if cluster.remote:
         builder = builder.remote(cluster.remote)
     else:
-        quiet = own_temporary("ndcg-ab-log4j2.properties")
+        folder = folder_of_process()
+        quiet = folder / "log4j2.properties"
         quiet.write_text(QUIET)
         settings = {
             "spark.master": cluster.master,
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
+            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet} -Djava.io.tmpdir={folder}",
         }
         if str(cluster.master).startswith("local"):
-            settings["spark.sql.warehouse.dir"] = str(own_temporary("ndcg-ab-warehouse"))
+            settings |= {"spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.local.dir": str(folder)}
         for key, value in settings.items():
             builder = builder.config(key, value)
     for key, value in cluster.conf.items():

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -28,6 +27,7 @@ from ndcg_ab.evaluation.decisions import Decision
 from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_ab.evaluation.since_last import Moved, SinceLast
 from ndcg_ab.history.trouble import trouble
+from ndcg_ab.temporary import temporary_folder
 from ndcg_core.statistics.comparison import Comparison
 
 HISTORY = "history.duckdb"
@@ -144,8 +144,8 @@ def opened_to_read(path: Path) -> Iterator[DuckDBEngine]:
         with opened(path) as history:
             yield history
         return
-    with tempfile.TemporaryDirectory() as directory:
-        copy = Path(directory) / path.name
+    with temporary_folder() as directory:
+        copy = directory / path.name
         for ending in ("", ".wal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")

@@ -30,8 +30,9 @@ from ndcg_ab.sources.files import (
 from ndcg_ab.sources.parts import parts_of, spoken_of
 from ndcg_ab.sources.records import open_parquet, records
 from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
-from ndcg_ab.sources.streams import BLOCK, Objects, handed, open_bytes
+from ndcg_ab.sources.streams import BLOCK, Objects, handed
 from ndcg_ab.sources.tables import arrow_table, placed_rows, unboxed
+from ndcg_ab.sources.unpacking import open_bytes
 
 Batches = Iterator[pa.Table]
 Placed = Iterable[tuple[str, Mapping[str, Any]]]  # where a record stands, and the record
@@ -56,7 +57,7 @@ class Documents:
 
     @contextlib.contextmanager
     def at_hand(self) -> Iterator["Documents"]:
-        """The same over a file of this machine: a copy of what is elsewhere, or packed by zstd."""
+        """The same over a file of this machine: a copy of what is elsewhere."""
         if self.described.given is not None:
             yield self
             return

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ndcg_ab.config.connections import plain_address
 from ndcg_ab.config.secrets import redacted, remembered, revealed
 from ndcg_ab.config.sources import DatabaseSource
-from ndcg_ab.errors import InputError, SilentError, needs
+from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
 
 SCHEMES = {  # of an address -> the ADBC driver
     "postgresql": "postgresql",
@@ -224,7 +224,7 @@ def sentence(error: Exception, told: dict[str, str], place: str) -> str:
     if uri := told.get("uri"):
         text = text.replace(uri, place)
     text = re.sub(r"^\[\w[\w ]*\] ", "", redacted(text).strip())
-    return " ".join(text.split())[:500].rstrip(".")
+    return on_one_line(text, 500).rstrip(".")
 
 
 @contextlib.contextmanager

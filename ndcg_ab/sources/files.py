@@ -1,4 +1,4 @@
-"""Files: TREC, CSV, TSV, JSON Lines and Parquet, plain or gzipped.
+"""Files: TREC, CSV, TSV, JSON Lines and Parquet, plain or packed.
 
 Two ways through a file.  The fast one is pyarrow's own readers, which use every core; it must give a clean
 table.  Where it gives up, or gives something that breaks a rule, `rows` reads the file again record by
@@ -6,7 +6,6 @@ record: it accepts what is only unusual, and names the line of what is wrong.
 """
 
 import contextlib
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -39,10 +38,9 @@ from ndcg_ab.sources.streams import (
     Quoted,
     UnusualError,
     handed,
-    is_gzipped,
     line_blocks,
-    open_bytes,
 )
+from ndcg_ab.sources.unpacking import is_packed, open_bytes
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {
@@ -148,16 +146,13 @@ def read_file(
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
     if file_format == "trec" and columns:
         raise InputError(f"{path}: columns cannot be mapped in a TREC file; say its format if it is another one")
-    gzipped = False
     try:
-        gzipped = is_gzipped(path)
         refuse_packed(path, layout, file_format)
         table = read_if_clean(path, layout, file_format, columns, keep)
         if table is None:
             table = read_rows(path, layout, file_format, columns, keep)
-    except (OSError, EOFError, zlib.error) as error:
-        what = "the gzip file is broken, write it again" if gzipped else "cannot be read"
-        raise InputError(f"{path}: {what}: {in_short(error)}") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
     if table.num_rows == 0:
         raise InputError(f"{path}: there is no {layout.kind} in the file")
     return table
@@ -203,7 +198,7 @@ def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
 
 def open_trec(path: Path) -> Any:
     """For the fast reader, which itself looks at every field of TREC and holds one block at a time."""
-    return open_bytes(path) if is_gzipped(path) else pa.input_stream(str(path), compression=None)
+    return open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
 
 
 def first_line(path: Path) -> bytes:

@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import json
 import re
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.sources.files import format_of
 from ndcg_ab.sources.records import open_parquet
 from ndcg_ab.sources.schema import few
-from ndcg_ab.sources.streams import open_bytes
+from ndcg_ab.sources.unpacking import open_bytes
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
 NAMES = {  # field -> other names that files have for it, the likeliest first
@@ -78,7 +77,7 @@ def first_line(path: Path) -> str:
             while line := file.readline(LONGEST_LINE):
                 if line.strip():
                     return line.decode("utf-8-sig", errors="replace").strip("\r\n")
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     raise InputError(f"{path}: the file is empty")
 

@@ -3,17 +3,18 @@
 import dataclasses
 import json
 import math
+from itertools import islice
 from typing import Any
 
 from ndcg_ab.config.http import HttpRequest, HttpResults
-from ndcg_ab.config.secrets import redacted
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, beginning, on_one_line, shortened
 from ndcg_ab.sources.schema import shown
 
 EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
 MOST_KEYS = 12  # in a message
 EXCERPT = 200  # characters of an answer in a message
+ENOUGH = 1 << 16  # bytes of it that are looked at for that
 
 
 class QueryError(Exception):
@@ -95,7 +96,7 @@ class Reader:
             value = value[0] if value else None
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             return None
-        text = " ".join(str(value).split())[:LONGEST]
+        text = " ".join(beginning(str(value), LONGEST).split())
         return text if text and is_utf8(text) else None
 
     def found(self, field: str, content: Any) -> Any:
@@ -128,7 +129,7 @@ def parsed(content: bytes) -> Any:
     except RecursionError:
         raise QueryError("the answer is nested too deeply to be read") from None
     except ValueError as error:
-        start = content[:200].decode(errors="replace").strip()
+        start = content[:ENOUGH].decode(errors="replace").strip()
         if start.startswith("<"):
             raise QueryError(
                 f"the answer is no JSON but HTML ({excerpt(start)}): is it the address of the search itself?"
@@ -140,7 +141,7 @@ def parsed(content: bytes) -> Any:
 def keys_of(content: Any) -> str:
     """``has the keys took, hits``: what there is in the place of what was looked for; never a value."""
     if isinstance(content, dict):
-        keys = [str(key)[:40] for key in content]
+        keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"
     return f"is {kind_of(content)}" + (f" of {len(content)}" if isinstance(content, list) else "")
 
@@ -154,9 +155,8 @@ def kind_of(value: Any) -> str:
 
 def excerpt(value: Any) -> str:
     """The begin of what an engine said, on one line, without the secrets that are known here."""
-    text = " ".join(redacted(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
-    text = text if text.isprintable() else ascii(text)[1:-1]
-    return text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…"
+    text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
+    return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)
 
 
 def is_utf8(text: str) -> bool:

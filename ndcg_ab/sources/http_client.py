@@ -17,8 +17,9 @@ import httpx
 
 from ndcg_ab.config.http import HttpRequest
 from ndcg_ab.config.secrets import redacted
-from ndcg_ab.sources.http_answers import Hit, QueryError, Reader, excerpt
+from ndcg_ab.sources.http_answers import ENOUGH, Hit, QueryError, Reader, excerpt
 from ndcg_ab.sources.http_requests import Request
+from ndcg_ab.sources.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpacked
 
 T = TypeVar("T")
 MAY_PASS = {408, 425, 429, *range(500, 600)} - {501, 505}
@@ -61,7 +62,8 @@ class Client:
         limits = httpx.Limits(max_connections=described.concurrency)
         timeout = httpx.Timeout(None, connect=described.connect_timeout)
         is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
-        async with httpx.AsyncClient(limits=limits, timeout=timeout, verify=is_safe) as self.http:
+        packed = {"Accept-Encoding": "gzip"}  # what `opened` unpacks, within bounds: httpx knows none
+        async with httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe) as self.http:
             waiting = iter(requests)
             workers = [
                 asyncio.create_task(self.work(waiting, answered))
@@ -168,22 +170,51 @@ class Client:
 
     async def content(self, response: httpx.Response) -> bytes:
         """The bytes of an answer whose status is good."""
-        found = bytearray()
-        async for part in response.aiter_bytes():
-            found += part
-            if len(found) > self.described.most_bytes:
-                raise QueryError(
-                    f"the answer is larger than most_bytes = {self.described.most_bytes}: ask for fewer fields, or"
-                    " give a larger number"
-                )
+        packed = bytearray()
+        async for part in response.aiter_raw():
+            packed += part
+            if len(packed) > self.described.most_bytes:
+                raise QueryError(too_large(self.described))
         if response.is_success:
-            return bytes(found)
-        text = bytes(found[:2000]).decode(errors="replace").strip()
-        message = f"status {response.status_code}" + (f": {excerpt(text)}" if text else "")
+            return opened(bytes(packed), response, self.described)
+        text = ""
+        with contextlib.suppress(QueryError):  # the status says more than what the answer is packed in
+            text = excerpt(opened(bytes(packed), response, self.described)[:ENOUGH].decode(errors="replace"))
+        message = f"status {response.status_code}" + (f": {text}" if text else "")
         seconds = seconds_asked(response.headers.get("retry-after"))
         if seconds is not None and response.status_code in MAY_PASS:
             raise BusyError(f"{message}; it asks to wait {seconds:.0f} s", seconds)
         raise QueryError(message, response.status_code in MAY_PASS)
+
+
+def too_large(described: HttpRequest) -> str:
+    return (
+        f"the answer is larger than most_bytes = {described.most_bytes}: ask for fewer fields, or give a larger number"
+    )
+
+
+def opened(content: bytes, response: httpx.Response, described: HttpRequest) -> bytes:
+    """An answer unpacked, where it is packed as it was asked for: by gzip, once.
+
+    QueryError for anything else, and where it unpacks to more than it may.
+    """
+    layers = [each.strip().lower() for each in response.headers.get_list("content-encoding", split_commas=True)]
+    layers = [each for each in layers if each not in ("", "identity")]
+    if not layers or not content:
+        return content
+    if layers not in (["gzip"], ["x-gzip"]):
+        raise QueryError(
+            f"the answer is packed by {excerpt(', '.join(layers))}, and gzip alone, once, was asked for: see what packs"
+            " it (a proxy? a header Accept-Encoding in `headers`?)"
+        )
+    try:
+        return unpacked(content, GZIP, described.most_bytes)
+    except TooLargeError:
+        raise QueryError(too_large(described)) from None
+    except TooDenseError as error:
+        raise QueryError(f"the answer of {len(content):,} bytes {error}, and no ranking does") from None
+    except BrokenError as error:
+        raise QueryError(f"the answer cannot be unpacked: {excerpt(str(error))}", may_pass=True) from None
 
 
 def seconds_asked(retry_after: str | None) -> float | None:
@@ -205,8 +236,6 @@ def said_of(trouble: httpx.HTTPError) -> str:
         return "the engine cannot be reached in time"
     if isinstance(trouble, httpx.ConnectError):
         return "the engine cannot be reached"
-    if isinstance(trouble, httpx.DecodingError):
-        return "the answer cannot be unpacked"
     return "the answer broke off"
 
 

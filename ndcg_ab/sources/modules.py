@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ndcg_ab.config.redaction import discreet, redacted
-from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.config.redaction import discreet
+from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line
 
 OURS = {"ndcg_ab", "ndcg_core"}
 # Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
@@ -71,7 +71,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
-    return redacted(" ".join(f"{type(error).__name__}: {error}".split()))
+    return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from ndcg_ab.errors import shown
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.schema import is_plain_number
-from ndcg_ab.sources.streams import is_gzipped
+from ndcg_ab.sources.unpacking import is_packed
 
 MOST_EXAMPLES = 5
 
@@ -30,8 +30,8 @@ def remarks_on_tags(path: Path, first: Mapping[str, int]) -> list[Remark]:
 
 
 def ends_inside_a_line(path: Path) -> bool:
-    """Whether the last byte of a file is no line end; of a gzipped one nobody knows without unpacking it."""
-    if is_gzipped(path):
+    """Whether the last byte of a file is no line end; of a packed one nobody knows without unpacking it."""
+    if is_packed(path):
         return False
     with path.open("rb") as file:
         file.seek(-1, 2)

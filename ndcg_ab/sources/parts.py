@@ -6,10 +6,9 @@ that a pattern matches, it must be said (`parts: true`), because two nights side
 
 import contextlib
 import dataclasses
+import functools
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,11 +19,11 @@ from ndcg_ab.config.patterns import SHOWN, WILD, matches
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.hints import files_in
+from ndcg_ab.sources.records import open_parquet, saying_what_is_broken
 from ndcg_ab.sources.stores import Store, store_of
+from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
-ZSTD_START = b"\x28\xb5\x2f\xfd"
-AT_ONCE = 1 << 20  # bytes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -43,13 +42,13 @@ def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) 
 
     wanted: field -> column, for those that may be partitions' names.
     """
-    with tempfile.TemporaryDirectory(prefix="ndcg-ab-") as name:
-        folder = Path(name)
+    with contextlib.ExitStack() as stack:
+        folder = functools.cache(lambda: stack.enter_context(temporary_folder()))
         if isinstance(described.file, str):
-            found = fetched(described, directory, folder)
+            found = fetched(described, directory, folder())
         else:
             found = local(described, described.file, directory)
-        yield [prepared(part, folder / f"part{at}", wanted) for at, part in enumerate(found)]
+        yield [prepared(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
 
 
 def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
@@ -94,7 +93,7 @@ def fetched(described: FileSource, directory: Path, folder: Path) -> list[Part]:
     found = []
     for at, name in enumerate(names):
         path = folder / f"object{at}" / (Path(name).name or "object")
-        path.parent.mkdir()
+        path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
         found.append(Part(path, store.address_of(name), partitions(Path(name))))
     return found
@@ -136,38 +135,21 @@ def refused(store: Store, names: list[str]) -> str:
     )
 
 
-def prepared(part: Part, folder: Path, wanted: Mapping[str, str]) -> Part:
-    """The part unpacked where zstd packed it, with the columns that its folders' names give, where they are wanted."""
-    if not part.path.is_file():
-        return part
-    path = part.path
-    with path.open("rb") as file:
-        is_packed = file.read(4) == ZSTD_START
-    if is_packed:
-        folder.mkdir()
-        path = unpacked(part, folder / path.name.removesuffix(".zst"))
+def prepared(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
+    """The part with the columns that its folders' names give, where they are wanted: a copy, in a folder of a name."""
     values = {name: value for name, value in part.values.items() if name in wanted.values()}
-    if values and path.suffix.lower() in PARQUET:
-        folder.mkdir(exist_ok=True)
-        path = with_values(path, values, folder / f"with-{path.name}")
-    return dataclasses.replace(part, path=path)
-
-
-def unpacked(part: Part, target: Path) -> Path:
-    try:
-        with pa.input_stream(str(part.path), compression="zstd") as packed, target.open("wb") as file:
-            shutil.copyfileobj(packed, file, AT_ONCE)
-    except OSError as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{part.name}: the zstd file is broken, write it again: {said}") from None
-    return target
+    if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
+        return part
+    place = folder() / name
+    place.mkdir(mode=ALONE)
+    return dataclasses.replace(part, path=with_values(part.path, values, place / f"with-{part.path.name}"))
 
 
 def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
     """A copy of a Parquet file with columns of one value each, a batch at a time."""
     import pyarrow.parquet as papq
 
-    with papq.ParquetFile(path) as file:
+    with saying_what_is_broken(path), open_parquet(path) as file:
         schema = file.schema_arrow
         added = [name for name in values if name not in schema.names]
         for name in added:

@@ -1,6 +1,6 @@
 """Is this file plain? A plain ranking is reduced while it is read, some four times faster than a table is made of it.
 
-Plain is a file of this machine in TREC text, gzipped or not, or in Parquet, in which every query's rows stand together,
+Plain is a file of this machine in TREC text, packed or not, or in Parquet, in which every query's rows stand together,
 once, scores do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second
 look: `plain_text`, `plain_parquet` and `reduced` have the rules.  Anything else is not plain, and is read from its
 start by the careful ways of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that
@@ -9,9 +9,7 @@ they do not know.
 Slices of whole queries are reduced by threads, each in itself; across slices no query may come twice.
 """
 
-import io
 import os
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,19 +23,9 @@ from ndcg_ab.sources.plain_text import SLICE, reduce_slice, reduce_span, slices,
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted
 from ndcg_ab.sources.schema import RANKING
 from ndcg_ab.sources.spilled import Keep, null_count
-from ndcg_ab.sources.streams import BLOCK, Unpacked, is_gzipped, open_bytes
+from ndcg_ab.sources.unpacking import is_packed, open_bytes
 
-igzip: Any
-isal_zlib: Any
-try:
-    from isal import igzip, isal_zlib
-except ImportError:  # there is no wheel for this machine
-    igzip = isal_zlib = None
-
-UNREADABLE: tuple[type[Exception], ...] = (
-    *(NotPlainError, InputError, OSError, EOFError, zlib.error, pa.ArrowException),
-    *((isal_zlib.error,) if isal_zlib else ()),
-)
+UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
 Made = TypeVar("Made")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at
@@ -63,7 +51,7 @@ def reduce(
         if file_format != "trec" or columns:
             return None
         with opened(path) as file:
-            if not is_gzipped(path) and hasattr(os, "preadv"):
+            if not is_packed(path) and hasattr(os, "preadv"):
                 place = file.fileno()
                 return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads), keep)
             return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads), keep)
@@ -74,7 +62,7 @@ def reduce(
 def reduce_parquet(
     path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None, keep: Keep | None
 ) -> Reduced | None:
-    if is_gzipped(path):
+    if is_packed(path):
         return None
     from ndcg_ab.sources.plain_parquet import Groups, put_together, reduce_group
 
@@ -87,12 +75,8 @@ def reduce_parquet(
 
 
 def opened(path: Path) -> BinaryIO:
-    """The file's bytes; gzipped ones by a reader that takes a third of the time, where it is installed."""
-    if not is_gzipped(path):
-        return path.open("rb", buffering=0)
-    if igzip is None:
-        return open_bytes(path)
-    return cast(BinaryIO, io.BufferedReader(Unpacked(path, igzip.IGzipFile), BLOCK))
+    """The file's bytes, unpacked; those of a plain file by their places."""
+    return open_bytes(path) if is_packed(path) else cast(BinaryIO, path.open("rb", buffering=0))
 
 
 def worked(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:

@@ -11,6 +11,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.sources.columns import breaks_a_rule, typed
 from ndcg_ab.sources.reduced import NotPlainError, Reduced, Wanted, reduce_rows, starts_of
 from ndcg_ab.sources.schema import RANKING
+from ndcg_ab.sources.unpacking import open_table
 
 BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
@@ -22,7 +23,7 @@ class Groups:
     def __init__(self, path: Path, columns: dict[str, str]) -> None:
         self.path = path
         self.here = threading.local()
-        with papq.ParquetFile(path) as file:
+        with open_table(path) as file:
             self.chosen = RANKING.check_columns(str(path), file.schema_arrow.names, columns)
             self.count = file.metadata.num_row_groups
         if "score" not in self.chosen:

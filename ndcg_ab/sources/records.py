@@ -1,10 +1,8 @@
 """The careful way through a file: record by record, with the line of everything that breaks a rule."""
 
 import csv
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -21,7 +19,8 @@ from ndcg_ab.sources.json_documents import DECODER, document_records, is_documen
 from ndcg_ab.sources.noticed import UnreadRankError, Watched
 from ndcg_ab.sources.schema import Layout, check_types, read_value
 from ndcg_ab.sources.spilled import Keep
-from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, is_gzipped, line_blocks, open_bytes
+from ndcg_ab.sources.streams import LONGEST_LINE, LongLineError, line_blocks
+from ndcg_ab.sources.unpacking import open_bytes, open_table
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -126,7 +125,7 @@ def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str
 
 
 def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
-    """(number, line with its end) of a text file, gzipped or not; refuses what is not UTF-8, and lines without end."""
+    """(number, line with its end) of a text file, packed or not; refuses what is not UTF-8, and lines without end."""
     number = 0
     try:
         with open_bytes(path) as file:
@@ -148,8 +147,6 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
             f"{path}: the line after line {number} is longer than {LONGEST_LINE:,} bytes: lines must be shorter;"
             " are its line ends lost, or is it of another format?"
         ) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip file is broken after line {number}, write it again: {error}") from None
 
 
 def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
@@ -243,13 +240,8 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def open_parquet(path: Path) -> "ParquetFile":
-    from pyarrow.parquet import ParquetFile
-
     with saying_what_is_broken(path, "is not a Parquet file"):
-        if is_gzipped(path):
-            with open_bytes(path) as file:
-                return ParquetFile(pa.BufferReader(file.read()))
-        return ParquetFile(path)
+        return open_table(path)
 
 
 @contextmanager
@@ -259,8 +251,6 @@ def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, w
         yield
     except (InputError, PermissionError):
         raise
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the gzip file is broken, write it again: {in_short(error)}") from None
     except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
         raise InputError(f"{path}: {what}: {in_short(error)}") from None
 

@@ -17,8 +17,8 @@ from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
 from ndcg_ab.sources.hints import in_options
 from ndcg_ab.sources.records import open_parquet, records, text_lines
 from ndcg_ab.sources.schema import Field, Layout, SayColumns, few, read_value, shown
-from ndcg_ab.sources.streams import open_bytes
 from ndcg_ab.sources.tables import arrow_table, read_table
+from ndcg_ab.sources.unpacking import open_bytes
 from ndcg_core.measures.given import canonical
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number

@@ -14,12 +14,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ndcg_ab.config.connections import Storage, plain_address
-from ndcg_ab.config.secrets import redacted, remembered, revealed
+from ndcg_ab.config.secrets import remembered, revealed
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.errors import InputError, SilentError, needs
+from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
 
 PIECE = 1 << 22  # bytes
 PATIENCE = 30.0  # seconds for a connection, and for every piece
+MOST_REDIRECTS = 20
 AWAY = re.compile(
     r"NETWORK_CONNECTION|curlCode|[Tt]imeout|SLOW_DOWN|THROTTLING|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|"
     r"Couldn't connect|Connection refused|HTTP (status|response code) 5\d\d"
@@ -128,7 +129,7 @@ class Objects(Store):
         except FileNotFoundError:
             raise InputError(f"{self.shown}: there is no such object: see the bucket and the path") from None
         except (OSError, ValueError) as error:
-            text = redacted(" ".join(str(error).split()))[:300]
+            text = on_one_line(str(error), 300)
             if AWAY.search(text):
                 advice = "see that its address is right and that it can be reached"
                 raise SilentError(f"{self.shown}: the store does not answer: {text}; {advice}") from None
@@ -214,28 +215,21 @@ class Web(Store):
         import httpx
 
         try:
-            with (
-                httpx.Client(
-                    timeout=PATIENCE, follow_redirects=True, headers={"Accept-Encoding": "identity"}
-                ) as client,
-                client.stream("GET", self.address) as answer,
-                target.open("wb") as file,
-            ):
-                self.refuse(answer.status_code)
-                for piece in answer.iter_raw(PIECE):
-                    file.write(piece)
+            with httpx.Client(timeout=PATIENCE, headers=AS_IT_IS) as client, target.open("wb") as file:
+                with contextlib.closing(last_of(client, self.address)) as answer:
+                    self.refuse(answer.status_code)
+                    for piece in answer.iter_raw(PIECE):
+                        file.write(piece)
                 before = web_mark(answer.headers)
                 if any(before):
-                    after = client.head(self.address)
+                    after = client.head(self.address, follow_redirects=True)
                     if after.status_code == 200 and any(web_mark(after.headers)) and web_mark(after.headers) != before:
                         raise SilentError(f"{self.shown}: changed while it was read: run it again")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
-            raise InputError(f"{self.shown}: cannot be asked for: {redacted(str(error))}") from None
+            raise InputError(f"{self.shown}: cannot be asked for: {in_short(error)}") from None
         except httpx.HTTPError as error:
-            said = redacted(" ".join(str(error).split())) or type(error).__name__
-            raise SilentError(
-                f"{self.shown}: the server does not answer: {said}; see that its address is right and can be reached"
-            ) from None
+            advice = "see that its address is right and can be reached"
+            raise SilentError(f"{self.shown}: the server does not answer: {in_short(error)}; {advice}") from None
 
     def refuse(self, status: int) -> None:
         if status == 200:
@@ -247,6 +241,23 @@ class Web(Store):
             raise InputError(f"{self.shown}: the server refuses it (HTTP {status}): {advice}")
         kind = SilentError if status in TRANSIENT or status >= 500 else InputError
         raise kind(f"{self.shown}: the server answers HTTP {status}, and sends no file")
+
+
+def last_of(client: Any, address: str) -> Any:
+    """The answer behind all redirects, whose own content nobody reads: httpx would unpack all of it.
+
+    Raises httpx.TooManyRedirects, as httpx does.
+    """
+    import httpx
+
+    request = client.build_request("GET", address)
+    for _ in range(MOST_REDIRECTS + 1):
+        answer = client.send(request, stream=True)
+        if answer.next_request is None:
+            return answer
+        answer.close()
+        request = answer.next_request
+    raise httpx.TooManyRedirects(f"more than {MOST_REDIRECTS} redirects", request=request)
 
 
 def web_mark(headers: Any) -> tuple[str | None, str | None]:

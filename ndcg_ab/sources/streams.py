@@ -1,24 +1,17 @@
-"""Text files as bytes, plain or gzipped; what would cost memory without end, or mislead a fast reader, is seen here."""
+"""Text files as bytes: what would cost memory without end, or mislead a fast reader, is seen here."""
 
 import codecs
-import gzip
 import io
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from ndcg_ab.errors import InputError
-
 BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
-GZIP_MAGIC = b"\x1f\x8b"
 LONGEST_LINE = 1 << 20  # bytes
-SMALL = 1 << 26  # bytes that any gzipped file may unpack to
-DENSEST = 100  # times its size that a larger one may unpack to: rankings come to 3 to 20
 DEEPEST = 100  # brackets that a line of JSON may open on the fast way
 NOTICED = 0.02  # seconds in which a thread that reads ahead finds that the text ended
 QUOTE, ENDS = ord('"'), (ord("\n"), ord("\r"))
@@ -30,44 +23,6 @@ class UnusualError(Exception):
 
 class LongLineError(Exception):
     """A line is longer than `LONGEST_LINE`."""
-
-
-def is_gzipped(path: Path) -> bool:
-    """By the first bytes, whatever the name says."""
-    with path.open("rb") as file:
-        return file.read(2) == GZIP_MAGIC
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """The file's bytes, unpacked; InputError where a small file would unpack to a huge one."""
-    return cast(BinaryIO, io.BufferedReader(Unpacked(path), BLOCK)) if is_gzipped(path) else path.open("rb")
-
-
-class Unpacked(io.RawIOBase):
-    """A gzipped file, unpacked as it is read. reader: what unpacks it."""
-
-    def __init__(self, path: Path, reader: Callable[[Path], Any] = gzip.GzipFile) -> None:
-        self.path = path
-        self.size = path.stat().st_size
-        self.count = 0
-        self.file = reader(path)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
-        count: int = self.file.readinto(buffer)
-        self.count += count
-        if self.count > max(SMALL, DENSEST * self.size):
-            raise InputError(
-                f"{self.path}: the gzip file of {self.size:,} bytes unpacks to more than {DENSEST} times its size:"
-                " a ranking does not; unpack it yourself (gunzip) if it is meant"
-            )
-        return count
-
-    def close(self) -> None:
-        self.file.close()
-        super().close()
 
 
 def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[bytes]:
@@ -128,8 +83,12 @@ def handed(stream: Any) -> Iterator[Handed]:
             raise
         finally:
             given.is_left = True
-            if given.problem is not None:
-                raise given.problem
+            problem, given.problem = given.problem, None
+            try:
+                if problem is not None:
+                    raise problem
+            finally:
+                del problem  # else the error holds this frame, and this frame the error, until the process ends
 
 
 class Looked(io.RawIOBase):

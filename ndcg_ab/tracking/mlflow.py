@@ -10,19 +10,19 @@ import logging
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
 from ndcg_ab.config.redaction import discreet, redacted
 from ndcg_ab.config.secrets import without_password
-from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.decided import run_name
 from ndcg_ab.report.markdown import comparison_table
+from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.tracking.base import Published, Tracker
 from ndcg_ab.tracking.mlflow_names import folder_name, metric_name, model_name
 from ndcg_ab.tracking.mlflow_store import make_store
@@ -201,7 +201,7 @@ def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     for row in sorted(rows, key=lambda row: row["kind"] != "judgments"):
         source = CodeDatasetSource(tags={"origin": row["origin"], "rows": str(row["rows"])})
         dataset = MetaDataset(  # type: ignore[abstract]  # it is made to be used as it is
-            source, name=f"{row['kind']} {row['name']}"[:500], digest=row["digest"]
+            source, name=beginning(f"{row['kind']} {row['name']}", 500), digest=row["digest"]
         )
         context = [InputTag("mlflow.data.context", row["kind"])]
         found.append(DatasetInput(dataset._to_mlflow_entity(), context))
@@ -210,8 +210,8 @@ def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
     """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
-    with tempfile.TemporaryDirectory() as directory, uploading():
-        path = Path(directory) / "comparison.json"
+    with temporary_folder() as directory, uploading():
+        path = directory / "comparison.json"
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
         for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):
             client.log_artifact(parent, str(file))

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytes
 
 
 def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(pipeline, "conclude", raising(ZeroDivisionError("planted \ud800")))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     (path,) = tmp_path.glob("ndcg-ab-error-*.txt")

@@ -29,7 +29,7 @@ def test_a_configuration_that_is_refused_is_quoted_without_its_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redaction, "_known", set())  # other tests' secrets hide more
-    redaction.pattern.cache_clear()
+    redaction.forget_forms()
     path = tmp_path / "c.yaml"
     path.write_text("name: t\njudgments: q\nsystems: [{name: a, file: a.run}]\n")
     for setting in ("prefect.api_urll=http://me:pl4in-w0rd@h", "prefect.retries=http://me:pl4in-w0rd@h"):

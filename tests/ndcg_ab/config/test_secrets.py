@@ -27,9 +27,9 @@ HERE = Path()
 @pytest.fixture(autouse=True)
 def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(redaction, "_known", set())
-    redaction.pattern.cache_clear()
+    redaction.forget_forms()
     yield
-    redaction.pattern.cache_clear()
+    redaction.forget_forms()
 
 
 def test_each_reference_is_looked_up_and_its_value_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

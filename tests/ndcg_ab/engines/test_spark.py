@@ -3,10 +3,13 @@
 import dataclasses
 import functools
 import logging
+import os
 import random
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +26,7 @@ from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.temporary import clear_abandoned
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
 from tests.servers import free_port
@@ -333,6 +337,8 @@ def test_the_query_for_a_table_on_spark_says_what_the_core_says(both: Both, tmp_
 
 CHECK = """
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 from ndcg_ab.engines.spark import SparkEngine
@@ -358,3 +364,45 @@ def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "scratch").iterdir()) == []
     assert done.stdout.splitlines() == [*(finding.message for finding in found), *counts.splitlines()]
+
+
+HOLDER = """
+import sys
+import tempfile
+import time
+from ndcg_ab.engines.elsewhere import Cluster
+from ndcg_ab.engines.spark import SparkEngine
+
+with SparkEngine(Cluster(master="local[1]")):
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_spark_puts_among_temporary_files_goes_with_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a kill; and a link of a name that was known is not written through."""
+    (tmp_path / "theirs").write_text("theirs")
+    place = tmp_path / "tmp"
+    place.mkdir()
+    planted = place / f"ndcg-ab-log4j2-{os.getuid()}.properties"
+    planted.symlink_to(tmp_path / "theirs")
+    environment = os.environ | {"TMPDIR": str(place)}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline().strip() != "begun":
+            assert process.poll() is None
+        assert [each.name for each in place.iterdir() if each != planted] == [f"ndcg-ab-spill-{os.getuid()}"]
+        assert next(place.glob("*/*/warehouse")).parent.stat().st_mode & 0o777 == 0o700
+        process.kill()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    deadline = time.monotonic() + 60
+    while list(place.glob("*/*/blockmgr-*")) and time.monotonic() < deadline:
+        time.sleep(0.1)  # Java ends by itself when nobody speaks to it any more
+    assert list(place.glob("*/*/log4j2.properties"))
+    clear_abandoned()
+    assert list(place.iterdir()) == [planted]
+    assert (tmp_path / "theirs").read_text() == "theirs"

@@ -75,7 +75,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("a.csv", b"query_id,doc_id\n", "the columns (query_id, doc_id) are those of neither"),
         ("a.jsonl", b"5\n", "the columns (none) are those of neither"),
         ("a.run", b"\n\n", "the file is empty"),
-        ("a.gz", b"\x1f\x8bxx", "cannot be read: "),
+        ("a.gz", b"\x1f\x8bxx", "the gzip file is broken, write it again: "),
     ],
 )
 def test_what_cannot_be_told(name: str, content: bytes, said: str, tmp_path: Path) -> None:

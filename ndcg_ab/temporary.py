@@ -1,0 +1,191 @@
+"""The one place that makes temporary folders: each this user's alone, locked by its process, cleared by the next one.
+
+They lie in one folder of the user among temporary files (`usual`), or in one that the user names.  Nobody else can read
+them or plant anything in them, and what a process that was killed left is gone once another begins.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ndcg_ab.errors import InputError
+
+USUAL = "ndcg-ab-spill"  # in the folder of temporary files, with the number of the user
+LOCKS = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the folder may hold other files, as uv.lock
+ATTEMPTS = 5
+ALONE = 0o700
+_of_process: list["Folder"] = []
+
+
+def usual() -> Path:
+    """The user's folder among temporary files: its name is not somebody else's on a shared machine."""
+    return Path(tempfile.gettempdir()) / f"{USUAL}-{os.geteuid()}"
+
+
+class Folder:
+    """A folder of this process alone, to be closed with `with`.
+
+    above: the folder that it lies in, made where it is missing; by default `usual`, which is the user's alone.
+    Raises OSError where it cannot be made, InputError where `usual` is somebody else's.
+    """
+
+    def __init__(self, above: Path | None = None) -> None:
+        self._lock = -1
+        self.above = above or usual()
+        self.was_there = above is not None and above.exists()
+        for attempt in range(ATTEMPTS):  # the last process that ends removes the folder above, perhaps meanwhile
+            try:
+                self._begin()
+            except FileNotFoundError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                break
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Removes it, and the folder above where that was not there before and nothing else is in it."""
+        if self._lock < 0:
+            return
+        shutil.rmtree(self.path, ignore_errors=True)
+        for ending in (".lock", ".new"):
+            self.path.with_suffix(ending).unlink(missing_ok=True)
+        os.close(self._lock)
+        self._lock = -1
+        if not self.was_there:
+            with contextlib.suppress(OSError):
+                self.above.rmdir()
+
+    def _begin(self) -> None:
+        clear_abandoned()
+        if self.above == usual():
+            with contextlib.suppress(FileExistsError):
+                self.above.mkdir(mode=ALONE)
+            refuse_others(self.above)
+        else:
+            self.above.mkdir(mode=ALONE, parents=True, exist_ok=True)
+            clear_abandoned(self.above)
+        self.path = self.above / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        unseen = self.path.with_suffix(".new")
+        self._lock = os.open(unseen, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)  # before others see it under its name
+            unseen.rename(self.path.with_suffix(".lock"))
+            self.path.mkdir(mode=ALONE)
+        except BaseException:
+            self.close()
+            raise
+
+
+def refuse_others(folder: Path) -> None:
+    """Refuses a folder of a known name that others made, or could change; one of ours is closed to them."""
+    about = os.lstat(folder)
+    problem = ""
+    if not stat.S_ISDIR(about.st_mode):
+        problem = "is a link" if stat.S_ISLNK(about.st_mode) else "is no folder"
+    elif about.st_uid != os.geteuid():
+        problem = f"belongs to user {about.st_uid}, who could read and change what is put there"
+    if problem:
+        raise InputError(
+            f"{folder}: {problem}, and temporary files go there: remove it, or set TMPDIR to a folder of yours"
+        )
+    if stat.S_IMODE(about.st_mode) != ALONE:
+        folder.chmod(ALONE)
+
+
+def clear_abandoned(above: Path | None = None) -> None:
+    """Removes the folders of processes that died; by default in `usual`, which goes with the last of them.
+
+    A folder that is not ours, or is locked, stays; so does everything of another name.
+    """
+    folder = above or usual()
+    try:
+        about = os.lstat(folder)
+        names = sorted(each.name for each in folder.iterdir()) if stat.S_ISDIR(about.st_mode) else []
+    except OSError:
+        return
+    if above is None and about.st_uid != os.geteuid():
+        return
+    for name in names:
+        with contextlib.suppress(OSError):
+            if LOCKS.fullmatch(name):
+                with held(folder / name) as is_free:
+                    if is_free:
+                        shutil.rmtree(folder / name.partition(".")[0], ignore_errors=True)
+                        (folder / name).unlink(missing_ok=True)
+    if above is None:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[bool]:
+    """Whether a lock is a file of ours that nobody else holds; inside, it is held here."""
+    lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        about = os.fstat(lock)
+        is_ours = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            is_ours = False
+        yield is_ours
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for a while; InputError where none can be made."""
+    with made() as folder:
+        yield folder.path
+
+
+def folder_of_process() -> Path:
+    """A folder that is there until the process ends, the same at every call; InputError where none can be made."""
+    if not _of_process:
+        _of_process.append(made())
+        atexit.register(remove_folder_of_process)
+    return _of_process[0].path
+
+
+def remove_folder_of_process() -> None:
+    """What is left of it at the end of the process, which `os._exit` would leave to the next one."""
+    while _of_process:
+        _of_process.pop().close()
+
+
+def made() -> Folder:
+    try:
+        return Folder()
+    except OSError as error:
+        raise InputError(
+            f"{usual()}: no temporary folder can be made there ({error.strerror}): make room, or set TMPDIR to another"
+            " folder"
+        ) from None
+
+
+def write_kept(text: str, prefix: str, suffix: str) -> Path:
+    """A file of this user's alone among temporary files, which stays until somebody removes it."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=prefix, suffix=suffix, delete=False, encoding="utf-8", errors="backslashreplace"
+    ) as file:
+        file.write(text)
+    return Path(file.name)

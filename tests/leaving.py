@@ -1,0 +1,135 @@
+"""Commands killed while they hold temporary files, and what is left of those after one more command.
+
+``python -m tests.leaving --kills 100`` kills that many, at random moments, of every kind.
+"""
+
+import argparse
+import functools
+import http.server
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.places import DATA
+
+CONFIG = """
+name: left
+judgments: {address}/judgments.qrels
+systems:
+  - {{name: old, file: "{address}/old.run"}}
+  - {{name: new, file: "{address}/new.run"}}
+statistics: {{resamples: 100}}
+output: {output}
+"""
+
+
+class Slow(http.server.SimpleHTTPRequestHandler):
+    """Gives the files of the tests, a piece at a time, so that a kill meets half of one."""
+
+    def copyfile(self, source: object, outputfile: object) -> None:
+        while piece := source.read(512):  # type: ignore[attr-defined]
+            outputfile.write(piece)  # type: ignore[attr-defined]
+            time.sleep(0.01)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def slow_web() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Slow, directory=str(DATA)))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def commands(folder: Path, address: str) -> dict[str, list[str]]:
+    """Kinds of commands that make temporary folders: copies, and what memory has no room for."""
+    config = folder / "left.yaml"
+    config.write_text(CONFIG.format(address=address, output=folder / "out"))
+    files = ["--judgments", str(DATA / "judgments.qrels")]
+    files += ["--system", f"old={DATA / 'old.run'}", "--system", f"new={DATA / 'new.run'}"]
+    return {
+        "check, of a web server": ["check", str(config)],
+        "compare": ["compare", *files, "--quiet"],
+        "compare, little memory": ["compare", *files, "--quiet", "--memory-limit", "1GB"],
+    }
+
+
+def begun(arguments: list[str], temporary: Path) -> "subprocess.Popen[bytes]":
+    environment = os.environ | {"TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def open_to_others(folder: Path) -> list[str]:
+    """The folders that somebody else could look into."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            if path.is_dir() and path.stat().st_mode & 0o077:
+                found.append(str(path))
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def left_after(kills: int, folder: Path, rng: random.Random) -> Iterator[str]:
+    """What is wrong after so many kills, and one more command of the kind that makes the least."""
+    temporary = folder / "tmp"
+    temporary.mkdir(exist_ok=True)
+    with slow_web() as address:
+        kinds = commands(folder, address)
+        met = 0
+        for at in range(kills):
+            name = list(kinds)[at % len(kinds)]
+            process = begun(kinds[name], temporary)
+            deadline = time.monotonic() + rng.uniform(0, 4)
+            while time.monotonic() < deadline and process.poll() is None:
+                time.sleep(0.005)
+                if rng.random() < 0.02 and names_in(temporary):
+                    break  # half of them in the midst of it
+            yield from (f"kill {at}, {name}: others can open {each}" for each in open_to_others(temporary))
+            process.kill()
+            process.wait()
+            met += bool(names_in(temporary))
+        code = begun(kinds["compare"], temporary).wait()
+        if code:
+            yield f"the next command ended with {code}"
+        yield from (f"after {kills} kills, {met} of which left something: {each}" for each in names_in(temporary))
+        if kills > 20 and met < kills / 10:
+            yield f"{met} of {kills} kills met a temporary file"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="leaving-"))
+    began = time.monotonic()
+    try:
+        wrong = list(left_after(given.kills, folder, random.Random(given.seed)))
+    finally:
+        shutil.rmtree(folder)
+    print("\n".join(wrong))
+    print(f"{given.kills} kills in {time.monotonic() - began:.0f} s: {len(wrong)} wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Texts of others in messages: their secrets are taken out before anything is cut."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from ndcg_ab.errors import SHOWN, beginning, in_short, shortened, shown
+from tests import hiding
+
+KEY = "k3y-of-21-letters+abc"
+
+
+@pytest.mark.parametrize("way", hiding.QUICK)
+def test_no_way_shows_a_part_of_a_key_wherever_it_stands(way: str) -> None:
+    """All places of one key around every cut; tests/hiding.py draws others."""
+    with hiding.knowing(KEY):
+        for before in (*range(0, 401, 7), *range(SHOWN - 22, SHOWN + 2), *range(180, 204)):
+            said = hiding.QUICK[way](f"{'-' * before}{KEY}---")
+            assert hiding.parts_in(said, KEY) is None, (before, said)
+
+
+def test_keys_of_every_kind_at_random() -> None:
+    assert list(hiding.shown_parts(random.randrange(10**6), 4, hiding.QUICK)) == []
+
+
+def test_keys_in_files() -> None:
+    assert list(hiding.shown_parts(random.randrange(10**6), 1, hiding.WITH_FILES)) == []
+
+
+def test_what_is_repeated_moves_no_part_into_view() -> None:
+    """A thousand keys are a thousand marks: the last, of which the beginning alone was looked at, is left out."""
+    long = "k" * 50 + "-" + "y" * 2950
+    with hiding.knowing(long):
+        for text in (long * 40, f"{'-' * 79}{long * 40}", f"{long[:10]} {long * 40}"):
+            for said in (shortened(text, 80), shown(text), shown(text.encode()), shown(b"\xff" + text.encode())):
+                assert not any(part in said for part in ("y" * 6, "k" * 11))
+
+
+@pytest.mark.parametrize("cut", [shown, in_short, lambda text: shortened(str(text), 10)])
+def test_a_long_text_costs_no_more_than_a_short_one(cut: Callable[[object], str]) -> None:
+    text = "x" * 10**8
+    said = cut(text if cut is not in_short else ValueError(text))
+    assert said.strip("'").startswith("xxxxxxxxxx") and said.endswith("…")
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    assert (shortened("ab", 2), shortened("abc", 2), beginning("abc", 2)) == ("ab", "ab…", "ab")
+    assert shown("a\nb") == r"'a\nb'"
+    assert shown("a" * (SHOWN - 2)) == repr("a" * (SHOWN - 2))
+    assert shown("a" * SHOWN) == "'" + "a" * (SHOWN - 1) + "…"
+    assert shown(b"\xff\x00") == r"b'\xff\x00'"
