@@ -81,6 +81,14 @@ def shortened(text: str, most: int = SHOWN) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says; nothing where it cannot say it: somebody else's function may raise anything."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def in_short(error: BaseException) -> str:
     """What a library said, on one line of a length that can be read."""
-    return shortened(" ".join(str(error)[: 10 * SHOWN].split()), 3 * SHOWN) or type(error).__name__
+    return shortened(" ".join(words_of(error)[: 10 * SHOWN].split()), 3 * SHOWN) or type(error).__name__

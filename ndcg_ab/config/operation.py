@@ -10,27 +10,40 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ndcg_ab.config import cron
 from ndcg_ab.config.references import SecretText
+from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
 
+RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
+
+
+def matching(pattern: str, rule: str) -> Any:
+    """For the type of a text that matches a pattern; rule: what is said of one that does not."""
+    RULES_OF_PATTERNS[pattern] = rule
+    return Field(pattern=pattern)
+
+
 MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
-CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
-
+Size = Annotated[str, matching(SIZE, "must be a size such as 20GB or 512MiB")]
+MemorySize = Annotated[str, matching(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
 
 LONGEST = 255  # characters of an experiment's name
 NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
 
 
 class Model(BaseModel):
-    """Frozen, and strict about keys: a key that nobody reads is a mistake."""
+    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def at_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is."""
+    """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
+    if (problem := unusable(str(path))) is not None:
+        raise ValueError(problem)
     try:
         return path.expanduser() if path.parts[:1] == ("~",) else path
     except RuntimeError:
@@ -79,9 +92,9 @@ class Schedule(Model):
 
     @field_validator("cron")
     @classmethod
-    def _five_fields(cls, value: str) -> str:
-        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
-            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
+    def _fits_a_moment(cls, value: str) -> str:
+        if (fault := cron.fault_of(value)) is not None:
+            raise ValueError(fault)
         return value
 
     @field_validator("timezone")
@@ -105,9 +118,8 @@ class Retention(Model):
     query_scores: int | None = Field(
         None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
     )
-    inputs: str = Field(
+    inputs: Size = Field(
         "20GB",
-        pattern=SIZE,
         description="Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.",
     )
 
@@ -116,8 +128,8 @@ class Resources(Model):
     """What an evaluation may use."""
 
     threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
-    memory_limit: str | None = Field(
-        None, pattern=MEMORY, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
+    memory_limit: MemorySize | None = Field(
+        None, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
     )
     spill: GivenPath | None = Field(
         None,

@@ -6,6 +6,7 @@ that a pattern matches, it must be said (`parts: true`), because two nights side
 
 import contextlib
 import dataclasses
+import os
 import re
 import shutil
 import tempfile
@@ -19,12 +20,14 @@ from ndcg_ab.config.connections import plain_address
 from ndcg_ab.config.patterns import SHOWN, WILD, matches
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import named
 from ndcg_ab.sources.hints import files_in
 from ndcg_ab.sources.stores import Store, store_of
 
 PARQUET = (".parquet", ".pq")
 ZSTD_START = b"\x28\xb5\x2f\xfd"
 AT_ONCE = 1 << 20  # bytes
+MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -52,6 +55,15 @@ def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) 
         yield [prepared(part, folder / f"part{at}", wanted) for at, part in enumerate(found)]
 
 
+@contextlib.contextmanager
+def plain(path: Path) -> Iterator[Path]:
+    """One file of this machine, or its copy where zstd packed it; what is said of the copy is said of the file."""
+    with tempfile.TemporaryDirectory(prefix="ndcg-ab-") as folder:
+        part = prepared(Part(path, str(path)), Path(folder) / "part", {})
+        with spoken_of(part):
+            yield part.path
+
+
 def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
     path = file if file.is_absolute() else directory / file
     if path.is_dir():
@@ -66,8 +78,7 @@ def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
 
 def in_folder(described: FileSource, path: Path) -> list[Part]:
     """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
-    names = [each.relative_to(path) for each in sorted(path.rglob("*")) if each.is_file()]
-    names = [each for each in names if is_data(each)]
+    names = [each.relative_to(path) for each in sorted(files_below(path))]
     is_parquet = described.format == "parquet" or all(each.suffix.lower() in PARQUET for each in names)
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
@@ -75,6 +86,17 @@ def in_folder(described: FileSource, path: Path) -> list[Part]:
         advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
         raise InputError(f"{path}: is not a file{files_in(path)}{advice}")
     return [Part(path / each, str(path / each), partitions(each)) for each in names]
+
+
+def files_below(path: Path) -> list[Path]:
+    """The files in a folder and below it, but hidden ones; InputError where they are too many to be one table."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if is_data(Path(name))]
+        found += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
+        if len(found) > MOST_PARTS:
+            raise InputError(f"{path}: is a folder of more than {MOST_PARTS:,} files: name the one that is meant")
+    return found
 
 
 def is_data(name: Path) -> bool:
@@ -141,7 +163,7 @@ def prepared(part: Part, folder: Path, wanted: Mapping[str, str]) -> Part:
     if not part.path.is_file():
         return part
     path = part.path
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         is_packed = file.read(4) == ZSTD_START
     if is_packed:
         folder.mkdir()

@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
 from ndcg_ab.sources.hints import in_options
+from ndcg_ab.sources.parts import plain
 from ndcg_ab.sources.records import open_parquet, records, text_lines
 from ndcg_ab.sources.schema import Field, Layout, SayColumns, few, read_value, shown
 from ndcg_ab.sources.streams import open_bytes
@@ -80,23 +82,28 @@ class Scores(Source):
 
     def from_file(self) -> pa.Table:
         refuse_no_file(self.path)
-        file_format = self.described.format or guessed_format(self.path)
+        with plain(self.path) as path, named(self.path):
+            return self.read(path)
+
+    def read(self, path: Path) -> pa.Table:
+        """path: of the file, or of its unpacked copy."""
+        file_format = self.described.format or guessed_format(path)
         if file_format in ("trec_eval", "ir_measures", "text"):
-            return self.of_rows(text_rows(self.path, None if file_format == "text" else file_format))
+            return self.of_rows(text_rows(path, None if file_format == "text" else file_format))
         if file_format == "pytrec_eval":
-            return self.of_rows(by_query(read_json(self.path), str(self.path)))
-        layout, columns = self.layout(column_names(self.path, file_format))
+            return self.of_rows(by_query(read_json(path), str(path)))
+        layout, columns = self.layout(column_names(path, file_format))
         layout.refuse_unknown(str(self.described.file), columns)
-        table = read_file(self.path, layout, file_format, columns)
+        table = read_file(path, layout, file_format, columns)
 
         def places(keys: tuple[str, ...]) -> str:
             names = [field.name for field in layout.fields if field.name in KEY]
             found = [
                 line
-                for line, record in records(self.path, layout, file_format, columns)
+                for line, record in records(path, layout, file_format, columns)
                 if tuple(str(record.get(name)) for name in names) == keys
             ]
-            return f"{self.path}, {in_words(found, 'row' if file_format == 'parquet' else 'line')}"
+            return f"{path}, {in_words(found, 'row' if file_format == 'parquet' else 'line')}"
 
         return self.completed(table, layout, places, has_means=file_format == "jsonl" and layout is OF_ONE_SYSTEM)
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import named
 
 BLOCK = 1 << 22  # bytes that are read, and that one thread parses, at a time
 GZIP_MAGIC = b"\x1f\x8b"
@@ -34,7 +35,7 @@ class LongLineError(Exception):
 
 def is_gzipped(path: Path) -> bool:
     """By the first bytes, whatever the name says."""
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         return file.read(2) == GZIP_MAGIC
 
 

@@ -19,6 +19,7 @@ from ndcg_ab.config.redaction import discreet, redacted
 from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.files import resolved
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.decided import run_name
@@ -130,7 +131,7 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         directory = artifact_directory(uri)
-        location = (directory / folder_name(name)).resolve().as_uri() if directory else None
+        location = resolved(directory / folder_name(name)).as_uri() if directory else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
