@@ -335,9 +335,8 @@ def main() -> None:
     start = time.monotonic()
     found = run(options.count, options.seed, options.processes)
     seconds = time.monotonic() - start
-    print(
-        f"seed {options.seed}: {options.count + options.processes:,} cases in {seconds:.0f} s, {len(found)} of them wrong"
-    )
+    count = options.count + options.processes
+    print(f"seed {options.seed}: {count:,} cases in {seconds:.0f} s, {len(found)} of them wrong")
     sys.exit(1 if found else 0)
 
 

@@ -253,7 +253,7 @@ def publish(
 
 
 def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """The folders to publish, and where to: a folder names itself, a configuration all that are pending."""
+    """The folders to publish, and where to: a folder names itself, a configuration all that its tracker has not."""
     if path.is_dir():
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
@@ -264,7 +264,9 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
 
     evaluation = read_config(path, settings)
     prepare(evaluation)
-    return unpublished(evaluation), evaluation
+    from ndcg_ab.tracking import tracker
+
+    return unpublished(evaluation, tracker().address(evaluation)), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

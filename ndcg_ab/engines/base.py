@@ -20,6 +20,7 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
+GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows that become Python's objects at a time
 
 
@@ -104,7 +105,7 @@ class Engine(ABC):
         What was made or given of tables that read it is made anew, so that these are given later.
         """
         self.put(name, table)
-        self.made[name] = {}
+        self.made[name] = {GIVEN: True}
 
     def build(self, *targets: str, **parameters: Value) -> None:
         """Makes the targets and whatever they need, as far as that is not there already.

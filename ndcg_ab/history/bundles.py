@@ -20,7 +20,7 @@ import pyarrow.parquet as papq
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.outcome import Outcome
@@ -226,6 +226,8 @@ def keep(
     one to open the history enters (`adopt`).  A folder that still has its lock's name was renamed by one that died.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    queries = database.query_set(folder / TABLES)
+    condense(folder / TABLES)
     with database.opened(database.path_of(evaluation), KEEP_PATIENCE) as past:
         adopt(past, folder.parent)
         bundle = Bundle(
@@ -238,7 +240,7 @@ def keep(
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
-            query_set=database.query_set(folder / TABLES),
+            query_set=queries,
             inputs=tuple(dict(row) for row in inputs),
             extremes=tuple(extremes),
             outcome=outcome,
@@ -308,11 +310,14 @@ def ordinal_of(folder: Path) -> int:
     return 0
 
 
-def unpublished(evaluation: Evaluation) -> list[Path]:
-    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out."""
+def unpublished(evaluation: Evaluation, address: str | None = None) -> list[Path]:
+    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out.
+
+    address: those that the tracker there has not, though another may.
+    """
     found = []
     for folder in bundles(evaluation.output_directory / evaluation.name):
-        if not is_published(folder):
+        if not is_published(folder, address):
             try:
                 read_bundle(folder)
                 found.append(folder)
@@ -321,16 +326,28 @@ def unpublished(evaluation: Evaluation) -> list[Path]:
     return found
 
 
-def is_published(folder: Path) -> bool:
-    """Whether a tracker has the bundle, and knows of every night that reused it."""
+def is_published(folder: Path, address: str | None = None) -> bool:
+    """Whether a tracker (the one of an address) has the bundle, and knows of every night that reused it."""
+    places = read_published(folder)
+    if places is None:
+        return address is None and (folder / PUBLISHED).exists()
+    told = places.values() if address is None else [places[address]] if address in places else []
+    return any(nights >= len(read_reused(folder)) for nights in told)
+
+
+def read_published(folder: Path) -> dict[str, int] | None:
+    """Address of a tracker -> the nights that it knows of; of earlier versions the last alone. None: no such file."""
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8")).get("reused", 0)
-        return bool(told >= len(read_reused(folder)))
-    return (folder / PUBLISHED).exists()
+        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
+        known = {str(address): int(nights) for address, nights in told.get("places", {}).items()}
+        return known | {str(told.get("uri", "")): int(told.get("reused", 0))}
+    return None
 
 
 def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    write_text(folder / PUBLISHED, json.dumps(dict(where), indent=2) + "\n")
+    """where: `uri`, `reused` and more of the tracker that has it now; those that had it before stay noted."""
+    places = (read_published(folder) or {}) | {where.get("uri", ""): where.get("reused", 0)}
+    write_text(folder / PUBLISHED, json.dumps({**where, "places": places}, indent=2) + "\n")
 
 
 def retain(evaluation: Evaluation) -> list[Path]:

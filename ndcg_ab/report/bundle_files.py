@@ -43,7 +43,8 @@ def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
     timeline, nights = timeline_of(bundle)
-    with open_engine(folder / TABLES, memory_limit=bundle.evaluation.resources.memory_limit) as engine:
+    memory = bundle.evaluation.resources.memory_limit
+    with open_engine(folder / TABLES, memory_limit=memory, is_kept=True) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = documents_of(bundle.evaluation)

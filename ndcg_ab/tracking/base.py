@@ -68,6 +68,10 @@ class Tracker(ABC):
         RefusedError where it does not take the bundle, InputError where the configuration is to blame.
         """
 
+    @abstractmethod
+    def address(self, evaluation: Evaluation) -> str:
+        """Where it would log an evaluation, as `Published.uri` has it."""
+
     def publish(self, folder: Path, current: Evaluation | None = None) -> Published:
         """Logs the bundle in `folder`, and notes there that it is logged.
 
