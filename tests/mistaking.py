@@ -264,7 +264,7 @@ def cases(chance: random.Random, folder: Path) -> Iterator[Case]:
 
 def fault_of(code: int, said: str, case: Case, seconds: float) -> str | None:
     """What is wrong with how a command ended; None where nothing is."""
-    if code not in CODES or PROBLEM in said or "Traceback" in said:
+    if code not in CODES or PROBLEM in said or "Traceback" in said or "Input should" in said:
         return f"exit code {code}: {said[-600:]}"
     if len(said) > LONGEST:
         return f"{len(said):,} characters: {said[:200]} … {said[-200:]}"

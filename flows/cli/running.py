@@ -65,7 +65,6 @@ def check(
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
     with user_errors():
-        from ndcg_ab.config.environment import prepare
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.moment import at_moment
         from ndcg_ab.config.room import Room, resources_of, with_room
@@ -94,7 +93,7 @@ def check(
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
-            prepare(evaluation)
+            refuse_unrunnable(evaluation)
         with opened(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
@@ -104,6 +103,16 @@ def check(
         if not quiet:
             show_lines([counts])
             show(print_findings, findings, examples=True)
+
+
+def refuse_unrunnable(evaluation: "Evaluation") -> None:
+    """InputError for what a run would end with when all is computed: where its results cannot be kept or logged."""
+    from ndcg_ab.config.environment import prepare, tracking_uri
+    from ndcg_ab.history.bundles import refuse_output
+
+    prepare(evaluation)
+    tracking_uri(evaluation)
+    refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
 def run(

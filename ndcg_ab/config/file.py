@@ -37,7 +37,11 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 RULES = {  # what pydantic calls it -> the rule in our words
     "string_type": "must be text; put it in quotes",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
     "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a number, and finite",
@@ -50,7 +54,9 @@ RULES = {  # what pydantic calls it -> the rule in our words
     "greater_than_equal": "must be {ge} or more",
     "less_than": "must be below {lt}",
     "less_than_equal": "must be {le} or less",
+    "tuple_type": "must be a list",
     "too_short": "must have at least one entry",
+    "too_long": "must have no more than {max_length} entries",
     "string_too_short": "must not be empty",
     "string_too_long": "must not be longer than {max_length} characters",
 }

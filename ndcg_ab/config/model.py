@@ -33,6 +33,7 @@ from ndcg_core.measures.given import GivenMetric
 from ndcg_core.measures.metric import Metric
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+LONGEST_NAME = 200  # characters; it is a folder's
 Name = Annotated[str, matching(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")]
 
 
@@ -43,7 +44,9 @@ def read_source(value: Any) -> Any:
 class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
-    name: Name = Field(description="Names the evaluation, its folder and its MLflow experiment.")
+    name: Name = Field(
+        description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME
+    )
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )

@@ -3,9 +3,11 @@
 Nothing here changes a result.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -30,6 +32,8 @@ MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([
 Size = Annotated[str, matching(SIZE, "must be a size such as 20GB or 512MiB")]
 MemorySize = Annotated[str, matching(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
 
+TRACKERS = ("sqlite", "postgresql", "mysql", "mssql", "databricks", "databricks-uc", "uc")  # of MLflow, beside http
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/.*)?")
 LONGEST = 255  # characters of an experiment's name
 NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
 
@@ -53,6 +57,40 @@ def at_home(path: Path) -> Path:
 GivenPath = Annotated[Path, AfterValidator(at_home)]
 
 
+def fault_of_tracker(address: str) -> str | None:
+    """The rule that an MLflow address breaks; None where MLflow would take it."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9.+-]*):", address)
+    kind = scheme[1].lower().partition("+")[0] if scheme else ""
+    if HOST_AND_PORT.fullmatch(address):
+        return f"must begin with http:// or https://; did you mean http://{address}?"
+    if kind in ("http", "https"):
+        return fault_of_server(address)
+    if address in TRACKERS or kind in TRACKERS:
+        return None
+    if kind in ("", "file") and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
+        return None
+    named = "is a folder, in which MLflow keeps nothing any more" if kind in ("", "file") else "is no address of MLflow"
+    return f"{named}: it must be as http://127.0.0.1:5000, or a file of a database as sqlite:///mlflow.db"
+
+
+def fault_of_server(address: str) -> str | None:
+    """The rule that the address of a server breaks; None where it has a scheme and a host."""
+    try:
+        parts = urlsplit(address)
+        has_host = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
+    except ValueError:
+        return "is no address: it must be as http://127.0.0.1:4200/api"
+    if parts.scheme.lower() in ("http", "https") and has_host:
+        return None
+    hint = f"; did you mean http://{address}?" if HOST_AND_PORT.fullmatch(address) else ", as http://127.0.0.1:4200/api"
+    return f"must begin with http:// or https:// and name a host{hint}"
+
+
+def is_written_out(address: Any) -> bool:
+    """Whether an address is a text without variables; any other is known when it is used."""
+    return isinstance(address, str) and "${" not in address
+
+
 class Tracking(Model):
     """Where MLflow keeps the results."""
 
@@ -60,6 +98,13 @@ class Tracking(Model):
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+    @field_validator("tracking_uri")
+    @classmethod
+    def _of_a_tracker(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_tracker(value)):
+            raise ValueError(fault)
+        return value
 
     @field_validator("experiment")
     @classmethod
@@ -75,6 +120,14 @@ class Prefect(Model):
     api_url: SecretText | None = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
     )
+
+    @field_validator("api_url")
+    @classmethod
+    def _of_a_server(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_server(value)):
+            raise ValueError(fault)
+        return value
+
     retries: int = Field(
         2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
     )

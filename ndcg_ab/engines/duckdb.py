@@ -268,7 +268,9 @@ class DuckDBEngine(Engine):
         if not path.is_file():
             raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
         self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
-        for name in self._tables():
+        if not (there := self._tables()):
+            raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
+        for name in there:
             self.connection.execute(f'create temp view "{name}" as select * from {KEPT}."{name}"')
 
     def _recall(self) -> None:

@@ -8,6 +8,7 @@ the page and the pictures, ``published.json`` when the tracker has it, ``reused.
 import contextlib
 import dataclasses
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ SCORES = "query_scores.parquet"
 TABLES = "evaluation.duckdb"
 PUBLISHED = "published.json"
 STAMP = "%Y%m%dT%H%M%SZ"
+LONGEST_NAME = 255  # bytes of a folder's name
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
 
@@ -180,8 +182,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
     """A new working folder and its lock, which lasts as long as the file is open."""
-    if "\\" in str(parent):
-        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    refuse_output(parent, shown)
     stamp = moment.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
@@ -200,6 +201,22 @@ def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
             shutil.rmtree(folder, ignore_errors=True)
             raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
     raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def refuse_output(parent: Path, shown: str) -> None:
+    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
+    if "\\" in str(parent):
+        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
+        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
+    try:
+        there = next(folder for folder in (parent, *parent.parents) if folder.exists())
+    except OSError as error:
+        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    if not there.is_dir():
+        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
 
 
 def moment_of(folder: Path) -> datetime:
