@@ -48,6 +48,7 @@ class Engine(ABC):
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
+        self.usual: dict[str, dict[str, Value]] = {}  # table that is not there -> those that it had when it was kept
 
     def __enter__(self) -> Self:
         return self
@@ -239,7 +240,7 @@ class Engine(ABC):
 
     def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
         """The file's parameters; raises SqlError for one that nobody gave."""
-        known = {**self.settings, **given}
+        known = {**self.settings, **self.usual.get(file.name, {}), **given}
         for name in file.params:
             if name not in known:
                 raise SqlError(f"sql/{file.path.name}: its parameter {name} is not given")

@@ -19,6 +19,7 @@ from ndcg_ab.errors import InputError, SilentError, SqlError
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+VIEW = "view "  # stands before the name of what is no table in a finished evaluation's file
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
 SMALL = 300_000  # rows that were pulled; of no more, tables are made anew in a moment
@@ -279,7 +280,9 @@ class DuckDBEngine(Engine):
             self.made = {name: {} for name in there & self.files.keys()}
             return
         for name, parameters in self.connection.execute(f"select name, parameters from {STATE}").fetchall():
-            if name:
+            if name.startswith(VIEW):
+                self.usual[name.removeprefix(VIEW)] = json.loads(parameters)
+            elif name:
                 self.made[name] = json.loads(parameters)
             else:
                 self.settings = json.loads(parameters)
@@ -294,7 +297,7 @@ def condense(path: Path) -> None:
         views = engine.remade()
         tables = engine._tables() - views.keys()
         state = [{"name": "", "parameters": json.dumps(engine.settings)}]
-        made = {name: parameters for name, parameters in engine.made.items() if name in tables}
+        made = {VIEW * (name in views) + name: parameters for name, parameters in engine.made.items()}
         state += [{"name": name, "parameters": json.dumps(parameters)} for name, parameters in made.items()]
     partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
     partial.unlink(missing_ok=True)
