@@ -13,7 +13,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import check_dates, datable
 from ndcg_ab.config.operation import RULES_OF_PATTERNS
 from ndcg_ab.errors import InputError, shortened, shown
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolved, unusable
 
 LONGEST_RULE = 1000  # characters; a rule may quote a value
 
@@ -23,9 +23,12 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 
     settings: what `--set` changes in it, each as ``statistics.alpha=0.01``.
     """
+    directory = resolved(path.parent)
+    if problem := unusable(str(directory)):
+        raise InputError(f"{path}: its folder {shown(str(directory))} {problem}")
     layered = read_layers(path, settings)
     try:
-        evaluation = Evaluation.model_validate({**layered.content, "directory": resolved(path.parent)})
+        evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
         found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in placed_problems(error)]
         raise InputError("\n".join(found)) from None

@@ -210,7 +210,7 @@ def refuse_output(parent: Path, shown: str) -> None:
     if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
         raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
     try:
-        there = next(folder for folder in (parent, *parent.parents) if folder.exists())
+        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
     except OSError as error:
         raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
     if not there.is_dir():

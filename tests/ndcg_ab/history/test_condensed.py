@@ -25,6 +25,7 @@ def made(tmp_path: Path) -> Path:
     path = tmp_path / "made.duckdb"
     with DuckDBEngine(path) as engine:
         pipeline.run_pipeline(small(tmp_path), engine)
+        pipeline.extremes(engine)
     return path
 
 
