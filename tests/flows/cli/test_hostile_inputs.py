@@ -149,7 +149,7 @@ def test_an_id_that_is_a_document(tmp_path: Path) -> None:
     with serving(answer) as server:
         path.write_text(
             f"name: t\njudgments: {QRELS}\nqueries: {QUERIES}\n"
-            f"systems: [{{name: a, http: {{url: '{server.url}/?q={{query}}', concurrency: 1}}}}]\n"
+            f"systems: [{{name: a, http: {{url: '{server.address}/?q={{query}}', concurrency: 1}}}}]\n"
         )
         assert "finds a text of 5,000,000 characters, and must find an id" in refused("check", str(path))
 
@@ -168,11 +168,12 @@ def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> 
     assert found.exit_code == 0
     assert "1 text begins with =, +, - or @, as '=bread()' does: a spreadsheet takes that" in found.stderr
     assert "=bread()" in (tmp_path / "s.csv").read_text()
-    assert invoke("compare", *words, "--preview", "--per-query", str(tmp_path / "s.parquet")).stderr == ""
-    found = invoke("judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000")
-    assert found.exit_code == 0 and ("as '=bread()' does" in found.stderr) == (
-        "=bread()" in (tmp_path / "n.csv").read_text()
+    assert (
+        invoke("compare", *words, "--preview", "--per-query", str(tmp_path / "s.parquet")).stderr.count("=bread") == 0
     )
+    found = invoke("judge-next", *words, "--csv", str(tmp_path / "n.csv"), "-n", "1000")
+    is_written = "=bread()" in (tmp_path / "n.csv").read_text()
+    assert (found.exit_code, "as '=bread()' does" in found.stderr) == (0, is_written)
 
 
 def test_a_message_has_an_end() -> None:
