@@ -3,7 +3,6 @@
 import contextlib
 import json
 import random
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from ndcg_ab.engines.base import GIVEN, Engine, InFiles, Parameters, Value
+from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
+from ndcg_ab.engines.views import literal, views_of
 from ndcg_ab.errors import InputError, SilentError, SqlError
 from ndcg_ab.memory import Memory
 
@@ -179,9 +179,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
     def _drop(self, name: str) -> None:
-        if self.is_kept:
-            self._clear(name)
-        self.connection.execute(f'drop table if exists "{name}"')
+        self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with naming(file, self.memory):
@@ -192,7 +190,7 @@ class DuckDBEngine(Engine):
     def complete(self, name: str, column: str, kind: str) -> None:
         if self.is_kept:
             if name in self._tables() and column not in {known for known, *_ in self._described(f'"{name}"')}:
-                select = f'select *, cast(null as {kind}) as "{column}" from {KEPT}."{name}"'
+                select = f'select *, null::{kind} as "{column}" from {KEPT}."{name}"'
                 self.connection.execute(f'create or replace temp view "{name}" as {select}')
             return
         self.connection.execute(f'alter table if exists "{name}" add column if not exists "{column}" {kind}')
@@ -238,19 +236,6 @@ class DuckDBEngine(Engine):
     def _described(self, what: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(f"describe {what}").fetchall()
 
-    def remade(self) -> dict[str, str]:
-        """View -> its select: the views of the file, and tables that are soon made of others; in their order."""
-        tables = self._tables()
-        pulled = sum(self.count(name) for name in tables if name.startswith("pulled_"))
-        found: dict[str, str] = {}
-        for file in sorted(self.files.values(), key=lambda file: file.number):
-            made = self.made.get(file.name)
-            is_known = made is not None and GIVEN not in made and {*file.params} <= made.keys()
-            is_wanted = file.kind == "view" or (file.kind == "table" and pulled <= SMALL)
-            if is_known and is_wanted and all(name in tables or name in found for name in file.reads):
-                found[file.name] = written_out(file, made or {})
-        return found
-
     # ---- what a database file remembers of what was made in it
 
     def _remember(self) -> None:
@@ -294,8 +279,10 @@ def condense(path: Path) -> None:
     In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
     """
     with DuckDBEngine(path) as engine:
-        views = engine.remade()
-        tables = engine._tables() - views.keys()
+        tables = engine._tables()
+        pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
+        views = views_of(engine.files, engine.made, tables, are_small=pulled <= SMALL)
+        tables -= views.keys()
         state = [{"name": "", "parameters": json.dumps(engine.settings)}]
         made = {VIEW * (name in views) + name: parameters for name, parameters in engine.made.items()}
         state += [{"name": name, "parameters": json.dumps(parameters)} for name, parameters in made.items()]
@@ -349,27 +336,6 @@ def as_texts(table: pa.Table) -> pa.Table:
         if pa.types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
     return table
-
-
-def literal(text: str) -> str:
-    """A text in SQL, where none can be bound: in a view."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def written_out(file: SqlFile, parameters: Parameters) -> str:
-    """A file's select with the values of its parameters, for a view."""
-    lines = [line for line in file.text.splitlines() if not line.startswith("--")]
-    return re.sub(r"\$(\w+)", lambda found: value_in_sql(parameters[found[1]]), "\n".join(lines))
-
-
-def value_in_sql(value: Value) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return literal(value)
-    if isinstance(value, bool | int | float):
-        return str(value).lower()
-    return f"[{', '.join(map(literal, value))}]"
 
 
 def is_duckdbs(error: BaseException) -> bool:

@@ -31,6 +31,9 @@ from ndcg_ab.history import database
 from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
+from ndcg_ab.history.published import PUBLISHED as PUBLISHED
+from ndcg_ab.history.published import is_published as is_published
+from ndcg_ab.history.published import mark_published as mark_published
 from ndcg_ab.history.reused import read_reused
 from ndcg_ab.history.trouble import is_full, saying_where
 from ndcg_ab.visible import visible
@@ -38,7 +41,6 @@ from ndcg_ab.visible import visible
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 TABLES = "evaluation.duckdb"
-PUBLISHED = "published.json"
 STAMP = "%Y%m%dT%H%M%SZ"
 LONGEST_NAME = 255  # bytes of a folder's name
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
@@ -341,30 +343,6 @@ def unpublished(evaluation: Evaluation, address: str | None = None) -> list[Path
             except UNREADABLE as error:
                 complain(folder, error)
     return found
-
-
-def is_published(folder: Path, address: str | None = None) -> bool:
-    """Whether a tracker (the one of an address) has the bundle, and knows of every night that reused it."""
-    places = read_published(folder)
-    if places is None:
-        return address is None and (folder / PUBLISHED).exists()
-    told = places.values() if address is None else [places[address]] if address in places else []
-    return any(nights >= len(read_reused(folder)) for nights in told)
-
-
-def read_published(folder: Path) -> dict[str, int] | None:
-    """Address of a tracker -> the nights that it knows of; of earlier versions the last alone. None: no such file."""
-    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8"))
-        known = {str(address): int(nights) for address, nights in told.get("places", {}).items()}
-        return known | {str(told.get("uri", "")): int(told.get("reused", 0))}
-    return None
-
-
-def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    """where: `uri`, `reused` and more of the tracker that has it now; those that had it before stay noted."""
-    places = (read_published(folder) or {}) | {where.get("uri", ""): where.get("reused", 0)}
-    write_text(folder / PUBLISHED, json.dumps({**where, "places": places}, indent=2) + "\n")
 
 
 def retain(evaluation: Evaluation) -> list[Path]:
