@@ -49,10 +49,13 @@ audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
-# Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same.
+# Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and
+# MISTAKES configurations, options and paths are given to the commands.
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzzing --seconds $(SECONDS)
 	$(BIN)/python -m tests.two_ways --count $(RANKINGS)
+	$(BIN)/python -m tests.mistaking --count $(MISTAKES)
+MISTAKES ?= 20000
 RANKINGS ?= 10000
 SECONDS ?= 3600
 

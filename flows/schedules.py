@@ -93,6 +93,23 @@ def next_time(evaluation: Evaluation) -> datetime | None:
     return times[0]
 
 
+def keep_pause(made: RunnerDeployment) -> bool:
+    """Leaves what is to be deployed again as it was, where it or its schedule was paused; whether that is so.
+
+    Prefect would make both active, and the evaluation that somebody stopped would run tonight.
+    """
+    with get_client(sync_client=True) as client:
+        try:
+            there = client.read_deployment_by_name(f"{made.flow_name}/{made.name}")
+        except ObjectNotFound:
+            return False
+    stopped = [schedule for schedule in there.schedules if not schedule.active]
+    made.paused = there.paused
+    for schedule in made.schedules or ():
+        schedule.active = not any(each.slug == schedule.slug for each in stopped)
+    return there.paused or any(not schedule.active for schedule in made.schedules or ())
+
+
 def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
     """Takes away a schedule that the configuration had once and has no longer; Prefect would keep it."""
     if evaluation.schedule is None:
@@ -216,8 +233,11 @@ def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
                 ) from None
         for evaluation, time in zip(evaluations, times, strict=True):
             made = deployment(evaluation, pool)
+            is_paused = keep_pause(made)
             drop_schedules(evaluation, made.apply())
             due = f"next on {time:%A %Y-%m-%d at %H:%M} ({time.tzinfo})" if time else "without a schedule"
+            if is_paused:
+                due = "paused as it was: resume it on its page in Prefect"
             lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
         lines += outdated()
     return lines

@@ -128,6 +128,14 @@ def on_one_line(text: str, most: int) -> str:
     return shortened(" ".join(beginning(text, 4 * most).split()), most)
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says; nothing where it cannot say it: somebody else's function may raise anything."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def in_short(error: BaseException) -> str:
     """What a library said, on one line of a length that can be read."""
-    return on_one_line(str(error), 3 * SHOWN) or type(error).__name__
+    return on_one_line(words_of(error), 3 * SHOWN) or type(error).__name__

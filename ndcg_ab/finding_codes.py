@@ -374,7 +374,7 @@ def checked_severities(given: Mapping[str, str]) -> dict[str, str]:
     """code -> severity, as a configuration sets them; ValueError names what cannot be set."""
     for code, severity in given.items():
         if code not in CODES:
-            raise ValueError(unknown_code(code))
+            raise ValueError(unknown_code(str(code)))
         if severity not in SEVERITIES:
             raise ValueError(f"{code} = {severity!r}: must be one of {', '.join(SEVERITIES)}")
         if CODES[code].is_fixed and severity != "error":

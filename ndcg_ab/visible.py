@@ -6,7 +6,7 @@ An id such as ``a\\x1b[2Jb`` clears the screen of whoever prints it, and a bidir
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ HIDDEN = (
 )
 JOINERS = "\u200c\u200d"  # they belong to Persian, Indic and emoji texts, where such characters stand on both sides
 WRITTEN_OUT = re.compile(f"[{HIDDEN}]|(?<![^\x00-\u02ff])[{JOINERS}]|[{JOINERS}](?![^\x00-\u02ff])")
+FORMULA = ("=", "+", "-", "@")  # what a cell begins with that a spreadsheet computes
 COLOURED = re.compile(r"(\x1b\[[0-9;]*m)")  # which our tables and the libraries' help have on a terminal
 
 
@@ -30,6 +31,19 @@ def visible(text: str) -> str:
 
 def written_out(found: re.Match[str]) -> str:
     return ascii(found[0])[1:-1]
+
+
+def formulas(texts: Iterable[object]) -> list[str]:
+    """The texts that a spreadsheet takes for formulas: they begin as one does, and are no number."""
+    return [text for text in texts if isinstance(text, str) and text[:1] in FORMULA and not is_number(text)]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text
+    return True
 
 
 def visible_but_colours(text: str) -> str:

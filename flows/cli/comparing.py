@@ -9,7 +9,7 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from .console import Progress, end_where_a_gate_failed, show, user_errors, write_or_print
+from .console import Progress, end_where_a_gate_failed, show, user_errors, warn_of_formulas, write_or_print
 from .options import (
     Alpha,
     BaselineName,
@@ -141,7 +141,7 @@ def compare(
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.config.room import Room
         from ndcg_ab.evaluation.gates import check_gates
-        from ndcg_ab.evaluation.pipeline import Read, extremes, opened, run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.pipeline import Read, extremes, opened, query_scores, run_pipeline, write_query_scores
 
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
@@ -192,6 +192,10 @@ def compare(
                 write_page(report_path, gather(engine, outcome, about, documents=documents_of(evaluation)))
             if scores_path:
                 write_query_scores(engine, scores_path)
+                if scores_path.suffix.lower() == ".csv" and not quiet:
+                    table = query_scores(engine).select(["system_id", "query_id", "metric"])
+                    texts = (text for column in table.columns for text in column.unique().to_pylist())
+                    warn_of_formulas(f"--per-query {scores_path}", texts)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
         if markdown:
             write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")

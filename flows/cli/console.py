@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ndcg_ab.visible import visible, visible_json, visible_record
+from ndcg_ab.errors import shown
+from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
 from .ending import GATE_FAILED, PASSING, complain, told
 from .room import refuse_little_room
@@ -109,6 +110,16 @@ def tell(text: object) -> None:
 def whisper(text: object) -> None:
     """The same on standard error, beside a result that stands on standard output."""
     print(visible(str(text)), file=sys.stderr)
+
+
+def warn_of_formulas(where: str, texts: Iterable[object]) -> None:
+    """Says of a CSV file that is opened as a spreadsheet which cells are not shown as they are, but computed."""
+    if found := formulas(dict.fromkeys(texts)):
+        what = "text begins" if len(found) == 1 else "texts begin"
+        whisper(
+            f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {shown(found[0])} does: a spreadsheet takes"
+            " that for a formula; import the columns as text"
+        )
 
 
 def show_lines(lines: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
-from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line
+from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.temporary import remove_folder_of_process, write_kept
 from ndcg_ab.visible import visible
 
@@ -23,6 +23,7 @@ UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
 BROKEN = 70  # EX_SOFTWARE: an error of ours
 PENDING = 75  # EX_TEMPFAIL: the results stand on disk, and only logging them is pending
 DEBUG = "NDCG_AB_DEBUG"
+LONGEST, LONGEST_LINE = 2900, 1200  # characters of one message, and of one of its lines
 # What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
 PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
 
@@ -85,9 +86,26 @@ def leave(code: int) -> NoReturn:
 
 
 def complain(text: str) -> None:
-    """Says it on standard error; where that takes nothing, the exit code alone says it."""
+    """Says it on standard error, line by line and in short; where that takes nothing, the exit code alone says it.
+
+    Here alone a message is cut, when no secret is in it any more.
+    """
     with contextlib.suppress(OSError):
-        print(f"ndcg-ab: {visible(redacted(text))}", file=sys.stderr, flush=True)
+        for line in in_brief(visible(redacted(text)).splitlines()):
+            print(f"ndcg-ab: {line}", file=sys.stderr, flush=True)
+
+
+def in_brief(lines: Sequence[str]) -> list[str]:
+    """As many of the lines as fit into LONGEST characters, and how many there are beside them."""
+    found: list[str] = []
+    room = LONGEST
+    for number, line in enumerate(lines):
+        line = shortened(line, LONGEST_LINE)
+        room -= len(line) + len("ndcg-ab: \n")
+        if room < 0:
+            return [*found, f"… and {len(lines) - number:,} more such lines"]
+        found.append(line)
+    return found
 
 
 def told(error: BaseException) -> int:
@@ -100,11 +118,10 @@ def told(error: BaseException) -> int:
         complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE
     if isinstance(error, InputError | OSError) or is_metric_error(error):
-        for line in str(error).splitlines():
-            complain(line)
+        complain(words_of(error) or type(error).__name__)
         return UNUSABLE
     if isinstance(error, ParityError | SqlError):
-        complain(str(error))
+        complain(words_of(error))
         return BROKEN
     complain(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
@@ -128,7 +145,7 @@ def trace(error: BaseException) -> str:
 
 def first_line(error: BaseException) -> str:
     """What an error says, in one line of readable length."""
-    return on_one_line(str(error), 300) or type(error).__name__
+    return on_one_line(words_of(error), 300) or type(error).__name__
 
 
 def is_memory_error(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ import typer
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
-from .console import Progress, show_lines, user_errors, whisper, write_or_print
+from .console import Progress, show_lines, user_errors, warn_of_formulas, whisper, write_or_print
 from .options import (
     At,
     BaselineName,
@@ -126,6 +126,9 @@ def judge_next(
             sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
         if quiet:
             return
+        if is_csv_here or csv:
+            texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
+            warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
         if (is_csv_here and found.rows) or jsonl == "-":
             for line in sentences(found):
                 whisper(line)

@@ -8,8 +8,12 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from ndcg_ab.errors import shortened, shown
+from ndcg_ab.files import unusable
+
 from .ending import complain
 
+LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
 
 
@@ -19,6 +23,10 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
         args = list(args)
+        for given in args:
+            if problem := unusable(given):
+                complain(f"{shown(given)}: {problem}")
+                raise typer.Exit(2)
         if said := slip(str(self.name), options, args):
             complain(said)
             raise typer.Exit(2)
@@ -28,6 +36,7 @@ class Command(TyperCommand):
             if said := explained(error, options, args):
                 complain(said)
                 raise typer.Exit(2) from None
+            error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
 
 

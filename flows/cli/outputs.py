@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model import Evaluation
@@ -20,7 +21,7 @@ def inputs_of(evaluation: "Evaluation") -> list[Path]:
 
 
 def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, one: str = "--json") -> None:
-    if first and other and first.resolve() == other.resolve():
+    if first and other and resolved(first) == resolved(other):
         raise InputError(f"{one} and {option} both name {first}: one would overwrite the other")
 
 

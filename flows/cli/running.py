@@ -65,7 +65,6 @@ def check(
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
     with user_errors():
-        from ndcg_ab.config.environment import prepare
         from ndcg_ab.config.file import read_config
         from ndcg_ab.config.moment import at_moment
         from ndcg_ab.config.room import Room, resources_of, with_room
@@ -94,7 +93,7 @@ def check(
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
-            prepare(evaluation)
+            refuse_unrunnable(evaluation)
         with opened(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
@@ -104,6 +103,16 @@ def check(
         if not quiet:
             show_lines([counts])
             show(print_findings, findings, examples=True)
+
+
+def refuse_unrunnable(evaluation: "Evaluation") -> None:
+    """InputError for what a run would end with when all is computed: where its results cannot be kept or logged."""
+    from ndcg_ab.config.environment import prepare, tracking_uri
+    from ndcg_ab.history.bundles import refuse_output
+
+    prepare(evaluation)
+    tracking_uri(evaluation)
+    refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
 
 def run(
@@ -253,7 +262,7 @@ def publish(
 
 
 def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
-    """The folders to publish, and where to: a folder names itself, a configuration all that are pending."""
+    """The folders to publish, and where to: a folder names itself, a configuration all that its tracker has not."""
     if path.is_dir():
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
@@ -264,7 +273,9 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
 
     evaluation = read_config(path, settings)
     prepare(evaluation)
-    return unpublished(evaluation), evaluation
+    from ndcg_ab.tracking import tracker
+
+    return unpublished(evaluation, tracker().address(evaluation)), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

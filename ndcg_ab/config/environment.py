@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.operation import fault_of_server, fault_of_tracker
 from ndcg_ab.config.secrets import (
     parted_address,
     remember_environment,
     remembered,
     remembered_address,
     revealed_address,
+    without_password,
 )
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shown
 
 DEFAULTS = {
     # Neither asks the internet for anything.
@@ -68,6 +70,8 @@ def prepare(evaluation: Evaluation | None = None) -> None:
     if evaluation is not None and (
         url := revealed_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
     ):
+        if fault := fault_of_server(url):
+            raise InputError(f"{evaluation.name}: prefect.api_url = {shown(without_password(url))}: {fault}")
         os.environ["PREFECT_API_URL"] = url
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
         embedded_store(evaluation)
@@ -93,7 +97,13 @@ def tracking_uri(evaluation: Evaluation) -> str:
     place = f"{evaluation.name}: mlflow.tracking_uri"
     configured = revealed_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
-    return remembered_address(named) if named else embedded_store(evaluation)
+    if not named:
+        return embedded_store(evaluation)
+    remembered_address(named)
+    if fault := fault_of_tracker(named):
+        where = place if configured else "MLFLOW_TRACKING_URI"
+        raise InputError(f"{where} = {shown(without_password(named))}: {fault}")
+    return named
 
 
 def embedded_store(evaluation: Evaluation) -> str:

@@ -9,10 +9,11 @@ from pydantic_core import ErrorDetails
 from ndcg_ab.config.hints import value_hint
 from ndcg_ab.config.keys import Place, dotted, known_keys, meant_key, near_keys
 from ndcg_ab.config.layers import read_layers
-from ndcg_ab.config.model import NAME, Evaluation
+from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import check_dates, datable
-from ndcg_ab.config.operation import MEMORY
+from ndcg_ab.config.operation import RULES_OF_PATTERNS
 from ndcg_ab.errors import InputError, shortened, shown
+from ndcg_ab.files import resolved, unusable
 
 LONGEST_RULE = 1000  # characters; a rule may quote a value
 
@@ -22,9 +23,12 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 
     settings: what `--set` changes in it, each as ``statistics.alpha=0.01``.
     """
+    directory = resolved(path.parent)
+    if problem := unusable(str(directory)):
+        raise InputError(f"{path}: its folder {shown(str(directory))} {problem}")
     layered = read_layers(path, settings)
     try:
-        evaluation = Evaluation.model_validate({**layered.content, "directory": path.parent.resolve()})
+        evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
         found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in placed_problems(error)]
         raise InputError("\n".join(found)) from None
@@ -36,9 +40,14 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 RULES = {  # what pydantic calls it -> the rule in our words
     "string_type": "must be text; put it in quotes",
     "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
     "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
+    "finite_number": "must be a number, and finite",
     "path_type": "must be a path",
     "list_type": "must be a list",
     "dict_type": "must hold keys and values",
@@ -48,13 +57,11 @@ RULES = {  # what pydantic calls it -> the rule in our words
     "greater_than_equal": "must be {ge} or more",
     "less_than": "must be below {lt}",
     "less_than_equal": "must be {le} or less",
+    "tuple_type": "must be a list",
     "too_short": "must have at least one entry",
+    "too_long": "must have no more than {max_length} entries",
     "string_too_short": "must not be empty",
     "string_too_long": "must not be longer than {max_length} characters",
-}
-PATTERNS = {
-    NAME: "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit",
-    MEMORY: "must be a size such as 4GB or 512MiB, or a share such as 50%",
 }
 
 
@@ -91,6 +98,6 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
 def rule_of(problem: ErrorDetails) -> str:
     context = problem.get("ctx", {})
     if problem["type"] == "string_pattern_mismatch":
-        return PATTERNS[context["pattern"]]
+        return RULES_OF_PATTERNS[context["pattern"]]
     message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return RULES[problem["type"]].format(**context) if problem["type"] in RULES else message

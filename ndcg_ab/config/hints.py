@@ -68,10 +68,14 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
     if kind == "literal_error":
         return closest(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
-    if key == "gate.judged" and (kind.startswith("float") or kind == "less_than_equal"):
-        text = str(value)
-        meant = plain_number(text if text.endswith("%") or kind.startswith("float") else f"{text}%")
+    if key == "gate.judged" and kind == "less_than_equal":
+        meant = plain_number(f"{value}%")
         return f"; did you mean {meant}?" if meant and float(meant) <= 1 else ""
+    if kind.startswith("float") and isinstance(value, str):
+        meant = plain_number(value)
+        if meant and key == "statistics.alpha":
+            meant = threshold(float(meant))
+        return f"; did you mean {meant}?" if meant else ""
     if kind in ("dict_type", "model_type") and (form := form_of(key, value)):
         return f"; write {form}"
     if key == "systems" and isinstance(value, dict) and value:

@@ -26,6 +26,7 @@ from ndcg_ab.config.references import is_kept, is_reference
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader, read_yaml
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved
 
 SET = "--set"
 FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # keys whose file may be given alone
@@ -55,7 +56,7 @@ class Layered:
 
 def read_layers(path: Path, settings: Sequence[str] = ()) -> Layered:
     """The file on the files that it extends, and what `--set` changes in it."""
-    layered = read_layer(path, (), path.parent.resolve())
+    layered = read_layer(path, (), resolved(path.parent))
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
         origins[assign(content, text)] = SET
@@ -80,7 +81,7 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
 
     above: the files that led here.
     """
-    if path.resolve() in [other.resolve() for other in above]:
+    if resolved(path) in map(resolved, above):
         chain = " extends ".join(map(str, (*above, path)))
         raise InputError(f"{above[0]}: {EXTENDS}: {chain}: a circle; take `{EXTENDS}` out of one of them")
     if not path.is_file():
@@ -93,8 +94,8 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
         raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
     content = with_variables(content, str(path))
     bases = bases_of(content.pop(EXTENDS, None), path)
-    if path.parent.resolve() != directory:
-        content = rebased(content, path.parent.resolve())
+    if resolved(path.parent) != directory:
+        content = rebased(content, resolved(path.parent))
     own = Layered(content, dict.fromkeys(leaves(content), str(path)))
     if not bases:
         return own

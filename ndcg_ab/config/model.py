@@ -5,19 +5,30 @@ Paths in a configuration file are relative to that file.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.by_metric import margins, read_metric
 from ndcg_ab.config.hints import closest
-from ndcg_ab.config.operation import EngineChoice, GivenPath, Model, Prefect, Resources, Retention, Schedule, Tracking
+from ndcg_ab.config.operation import (
+    EngineChoice,
+    GivenPath,
+    Model,
+    Prefect,
+    Resources,
+    Retention,
+    Schedule,
+    Tracking,
+    matching,
+)
 from ndcg_ab.config.plain_secrets import with_marks
 from ndcg_ab.config.scores import ScoresSource, read_scores_key
 from ndcg_ab.config.settings import Gate, Slices, Statistics
 from ndcg_ab.config.sources import READING_SCORES, FileSource, JudgeSource, JudgmentSource, Source, System, TableSource
 from ndcg_ab.config.units import NamedDifference
+from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.given import GivenMetric
@@ -25,6 +36,8 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+LONGEST_NAME = 200  # characters; it is a folder's
+Name = Annotated[str, matching(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")]
 
 
 def read_source(value: Any) -> Any:
@@ -34,7 +47,9 @@ def read_source(value: Any) -> Any:
 class Evaluation(Model):
     """One question: which of these systems ranks better, by these judgments and metrics?"""
 
-    name: str = Field(description="Names the evaluation, its folder and its MLflow experiment.", pattern=NAME)
+    name: Name = Field(
+        description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME
+    )
     judgments: JudgmentSource | None = Field(
         None, description="The judgments: a file name, or file, format and columns."
     )
@@ -211,6 +226,8 @@ class Evaluation(Model):
         """Tables of Spark are read by Spark."""
         given = [("judgments", self.judgments)] if self.judgments else []
         given += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
+        if self.cheap_judgments:
+            given.append(("cheap_judgments", self.cheap_judgments))
         for key, place in [*given, *((f"system {system.name!r}", system) for system in self.systems)]:
             if isinstance(place, System) and self.scores:
                 continue
@@ -381,8 +398,8 @@ class Evaluation(Model):
 
     @property
     def spill_folder(self) -> Path | None:
-        return None if self.resources.spill is None else self.path(self.resources.spill).resolve()
+        return None if self.resources.spill is None else resolved(self.path(self.resources.spill))
 
     @property
     def output_directory(self) -> Path:
-        return self.path(self.output).resolve()
+        return resolved(self.path(self.output))

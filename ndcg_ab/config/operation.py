@@ -3,34 +3,51 @@
 Nothing here changes a result.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ndcg_ab.config import cron
 from ndcg_ab.config.references import SecretText
+from ndcg_ab.files import unusable
 from ndcg_ab.memory import too_little
 
+RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
+
+
+def matching(pattern: str, rule: str) -> Any:
+    """For the type of a text that matches a pattern; rule: what is said of one that does not."""
+    RULES_OF_PATTERNS[pattern] = rule
+    return Field(pattern=pattern)
+
+
 MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
-CRON_FIELD = r"[0-9A-Za-z*/,#-]+"
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
+Size = Annotated[str, matching(SIZE, "must be a size such as 20GB or 512MiB")]
+MemorySize = Annotated[str, matching(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
 
-
+TRACKERS = ("sqlite", "postgresql", "mysql", "mssql", "databricks", "databricks-uc", "uc")  # of MLflow, beside http
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/.*)?")
 LONGEST = 255  # characters of an experiment's name
 NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
 
 
 class Model(BaseModel):
-    """Frozen, and strict about keys: a key that nobody reads is a mistake."""
+    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def at_home(path: Path) -> Path:
-    """A path whose first part is `~`, in the home directory; any other as it is."""
+    """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
+    if (problem := unusable(str(path))) is not None:
+        raise ValueError(problem)
     try:
         return path.expanduser() if path.parts[:1] == ("~",) else path
     except RuntimeError:
@@ -40,6 +57,40 @@ def at_home(path: Path) -> Path:
 GivenPath = Annotated[Path, AfterValidator(at_home)]
 
 
+def fault_of_tracker(address: str) -> str | None:
+    """The rule that an MLflow address breaks; None where MLflow would take it."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9.+-]*):", address)
+    kind = scheme[1].lower().partition("+")[0] if scheme else ""
+    if HOST_AND_PORT.fullmatch(address):
+        return f"must begin with http:// or https://; did you mean http://{address}?"
+    if kind in ("http", "https"):
+        return fault_of_server(address)
+    if address in TRACKERS or kind in TRACKERS:
+        return None
+    if kind in ("", "file") and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
+        return None
+    named = "is a folder, in which MLflow keeps nothing any more" if kind in ("", "file") else "is no address of MLflow"
+    return f"{named}: it must be as http://127.0.0.1:5000, or a file of a database as sqlite:///mlflow.db"
+
+
+def fault_of_server(address: str) -> str | None:
+    """The rule that the address of a server breaks; None where it has a scheme and a host."""
+    try:
+        parts = urlsplit(address)
+        has_host = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
+    except ValueError:
+        return "is no address: it must be as http://127.0.0.1:4200/api"
+    if parts.scheme.lower() in ("http", "https") and has_host:
+        return None
+    hint = f"; did you mean http://{address}?" if HOST_AND_PORT.fullmatch(address) else ", as http://127.0.0.1:4200/api"
+    return f"must begin with http:// or https:// and name a host{hint}"
+
+
+def is_written_out(address: Any) -> bool:
+    """Whether an address is a text without variables; any other is known when it is used."""
+    return isinstance(address, str) and "${" not in address
+
+
 class Tracking(Model):
     """Where MLflow keeps the results."""
 
@@ -47,6 +98,13 @@ class Tracking(Model):
         None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
     )
     experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+    @field_validator("tracking_uri")
+    @classmethod
+    def _of_a_tracker(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_tracker(value)):
+            raise ValueError(fault)
+        return value
 
     @field_validator("experiment")
     @classmethod
@@ -62,6 +120,14 @@ class Prefect(Model):
     api_url: SecretText | None = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
     )
+
+    @field_validator("api_url")
+    @classmethod
+    def _of_a_server(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_server(value)):
+            raise ValueError(fault)
+        return value
+
     retries: int = Field(
         2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
     )
@@ -79,9 +145,9 @@ class Schedule(Model):
 
     @field_validator("cron")
     @classmethod
-    def _five_fields(cls, value: str) -> str:
-        if not re.fullmatch(CRON_FIELD + rf"(\s+{CRON_FIELD}){{4}}", value.strip()):
-            raise ValueError("must be five fields (minute hour day month weekday), as in 0 2 * * *")
+    def _fits_a_moment(cls, value: str) -> str:
+        if (fault := cron.fault_of(value)) is not None:
+            raise ValueError(fault)
         return value
 
     @field_validator("timezone")
@@ -105,9 +171,8 @@ class Retention(Model):
     query_scores: int | None = Field(
         None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
     )
-    inputs: str = Field(
+    inputs: Size = Field(
         "20GB",
-        pattern=SIZE,
         description="Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.",
     )
 
@@ -116,8 +181,8 @@ class Resources(Model):
     """What an evaluation may use."""
 
     threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
-    memory_limit: str | None = Field(
-        None, pattern=MEMORY, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
+    memory_limit: MemorySize | None = Field(
+        None, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
     )
     spill: GivenPath | None = Field(
         None,

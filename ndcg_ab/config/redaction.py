@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from ndcg_ab.config.secret_shapes import LONGEST_SHAPE, SHAPES, has_secret_name
-from ndcg_ab.errors import hide_with
+from ndcg_ab.errors import hide_with, words_of
 
 HIDDEN = "•••"
 SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
@@ -121,10 +121,10 @@ def discreet(error: BaseException) -> BaseException:
     What has no kind of ours is told as ``RuntimeError: KeyError: …``.
     """
     told = "".join(traceback.format_exception(error))
-    if without_known(told) == told and redacted(str(error)) == str(error):
+    if without_known(told) == told and redacted(words_of(error)) == words_of(error):
         return error
     kind = type(error)
-    message = redacted(str(error))
+    message = redacted(words_of(error))
     if kind.__module__.startswith("ndcg_"):
         return kind(message)
     return RuntimeError(f"{kind.__name__}: {message}")

@@ -20,6 +20,7 @@ from ndcg_ab.memory import Memory
 Value = str | float | int | bool | Sequence[str] | None
 Parameters = Mapping[str, Value]
 Bound = dict[str, Value]
+GIVEN = "given"  # among the parameters of a table that no SQL file made
 BATCH = 100_000  # rows that become Python's objects at a time
 
 
@@ -47,6 +48,7 @@ class Engine(ABC):
         self.memory: Memory | None = None
         self.settings: dict[str, Value] = {}
         self.made: dict[str, dict[str, Value]] = {}  # table -> the parameters that it was made with
+        self.usual: dict[str, dict[str, Value]] = {}  # table that is not there -> those that it had when it was kept
 
     def __enter__(self) -> Self:
         return self
@@ -104,7 +106,7 @@ class Engine(ABC):
         What was made or given of tables that read it is made anew, so that these are given later.
         """
         self.put(name, table)
-        self.made[name] = {}
+        self.made[name] = {GIVEN: True}
 
     def build(self, *targets: str, **parameters: Value) -> None:
         """Makes the targets and whatever they need, as far as that is not there already.
@@ -252,7 +254,7 @@ class Engine(ABC):
 
     def _bound(self, file: SqlFile, given: Parameters) -> dict[str, Value]:
         """The file's parameters; raises SqlError for one that nobody gave."""
-        known = {**self.settings, **given}
+        known = {**self.settings, **self.usual.get(file.name, {}), **given}
         for name in file.params:
             if name not in known:
                 raise SqlError(f"sql/{file.path.name}: its parameter {name} is not given")

@@ -14,10 +14,15 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
+from ndcg_ab.engines.views import literal, views_of
 from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
+VIEW = "view "  # stands before the name of what is no table in a finished evaluation's file
+KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
+BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
+SMALL = 300_000  # rows that were pulled; of no more, tables are made anew in a moment
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
@@ -28,6 +33,7 @@ class DuckDBEngine(Engine):
     """Tables in DuckDB.
 
     path: the database file, which remembers what was made in it; None keeps the tables in memory.
+    is_kept: the file is of a finished evaluation, and is not written: what it lacks is made in memory.
     threads: by default every core.  memory_limit: of the whole process; by default DuckDB takes 80 % of the memory.
     spill: where what does not fit goes; by default beside the file, or the folder of temporary files.
     """
@@ -41,22 +47,27 @@ class DuckDBEngine(Engine):
         memory_limit: str | None = None,
         files: Mapping[str, SqlFile] | None = None,
         spill: Path | None = None,
+        *,
+        is_kept: bool = False,
     ) -> None:
         super().__init__(files)
-        self.memory = Memory(memory_limit, spill, has_folder=path is None or spill is not None)
-        self.in_memory = path is None
+        self.is_kept = is_kept
+        self.in_memory = path is None or is_kept
+        self.memory = Memory(memory_limit, spill, has_folder=self.in_memory or spill is not None)
         self.numbered: dict[str, str] = {}  # column -> the type of its texts
         self.kinds = 0  # of types that there are
         config = configuration(self.memory, threads)
         try:
-            self.connection = duckdb.connect(str(path) if path else ":memory:", config=config)
+            self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=config)
+            if path is not None and is_kept:
+                self._look_into(path)
         except (duckdb.OutOfMemoryException, duckdb.InvalidInputException, duckdb.ParserException) as error:
             self.memory.close()
             raise SqlError(f"DuckDB cannot start: {error}") from None
         except BaseException:
             self.memory.close()
             raise
-        if self.files and not self.in_memory:
+        if self.files and path is not None:
             self._recall()
 
     def __exit__(
@@ -154,18 +165,21 @@ class DuckDBEngine(Engine):
         for registered in (name, f"{name} as text"):
             self.connection.unregister(registered)
         kinds = self.connection.execute(
-            "select table_type from information_schema.tables where table_name = $name", {"name": name}
+            "select table_type from information_schema.tables where table_name = $name and table_catalog <> $kept",
+            {"name": name, "kept": KEPT},
         ).fetchall()
         for (kind,) in kinds:
             self.connection.execute(f'drop {"view" if kind == "VIEW" else "table"} "{name}"')
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
+        if self.is_kept:
+            self._clear(file.name)
         with naming(file, self.memory):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
     def _drop(self, name: str) -> None:
-        self.connection.execute(f'drop table if exists "{name}"')
+        self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
         with naming(file, self.memory):
@@ -180,6 +194,11 @@ class DuckDBEngine(Engine):
     # ---- a database file that grows: the history, and bundles of earlier versions
 
     def complete(self, name: str, column: str, kind: str) -> None:
+        if self.is_kept:
+            if name in self._tables() and column not in {known for known, *_ in self._described(f'"{name}"')}:
+                select = f'select *, null::{kind} as "{column}" from {KEPT}."{name}"'
+                self.connection.execute(f'create or replace temp view "{name}" as {select}')
+            return
         self.connection.execute(f'alter table if exists "{name}" add column if not exists "{column}" {kind}')
 
     def append(self, name: str, table: pa.Table) -> None:
@@ -230,16 +249,62 @@ class DuckDBEngine(Engine):
         state += [{"name": name, "parameters": json.dumps(made)} for name, made in self.made.items()]
         self._take(STATE, pa.Table.from_pylist(state))
 
+    def _tables(self) -> set[str]:
+        """The tables of the database file, without its views."""
+        where = literal(KEPT) if self.is_kept else "current_database()"
+        select = f"select table_name from duckdb_tables() where database_name = {where} and not temporary"
+        return {name for (name,) in self.connection.execute(select).fetchall()}
+
+    def _look_into(self, path: Path) -> None:
+        """Makes the tables of a file readable, which stays as it is."""
+        if not path.is_file():
+            raise InputError(f"{path}: is gone, and with it the judgments and rankings of the evaluation")
+        self.connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
+        if not (there := self._tables()):
+            raise InputError(f"{path}: holds no table: the judgments and rankings of the evaluation are gone")
+        for name in there:
+            self.connection.execute(f'create temp view "{name}" as select * from {KEPT}."{name}"')
+
     def _recall(self) -> None:
-        there = {name for (name,) in self.connection.execute("show tables").fetchall()}
+        there = self._tables()
         if STATE not in there:  # a file of version 0.1.0
             self.made = {name: {} for name in there & self.files.keys()}
             return
         for name, parameters in self.connection.execute(f"select name, parameters from {STATE}").fetchall():
-            if name:
+            if name.startswith(VIEW):
+                self.usual[name.removeprefix(VIEW)] = json.loads(parameters)
+            elif name:
                 self.made[name] = json.loads(parameters)
             else:
                 self.settings = json.loads(parameters)
+
+
+def condense(path: Path) -> None:
+    """Writes the file of a finished evaluation anew, in a fraction of its room.
+
+    In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
+    """
+    with DuckDBEngine(path) as engine:
+        tables = engine._tables()
+        pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
+        views = views_of(engine.files, engine.made, tables, are_small=pulled <= SMALL)
+        tables -= views.keys()
+        state = [{"name": "", "parameters": json.dumps(engine.settings)}]
+        made = {VIEW * (name in views) + name: parameters for name, parameters in engine.made.items()}
+        state += [{"name": name, "parameters": json.dumps(parameters)} for name, parameters in made.items()]
+    partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
+    partial.unlink(missing_ok=True)
+    with duckdb.connect(str(partial), config={"default_block_size": BLOCK}) as connection:
+        connection.execute(f"attach {literal(str(path))} as {KEPT} (read_only)")
+        for name in sorted(tables - {STATE}):
+            connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
+        connection.execute(f"detach {KEPT}")
+        connection.register("incoming", pa.Table.from_pylist(state))
+        connection.execute(f"create table {STATE} as select * from incoming")
+        connection.unregister("incoming")
+        for name, text in views.items():
+            connection.execute(f'create view "{name}" as {text}')
+    partial.replace(path)
 
 
 def configuration(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
@@ -277,11 +342,6 @@ def as_texts(table: pa.Table) -> pa.Table:
         if pa.types.is_dictionary(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
     return table
-
-
-def literal(text: str) -> str:
-    """A text in SQL, where none can be bound: in a view."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def is_duckdbs(error: BaseException) -> bool:

@@ -173,7 +173,7 @@ def are_few(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric], c
         return True
     shown = coverage.num_rows // len(evaluation.metric_list) * deepest_cutoff(metrics)
     places = engine.count("shown_place", judged_depth=judged_depth(metrics))
-    return max(shown, places, engine.count("grade_count")) <= MOST_BROUGHT
+    return bool(max(shown, places, engine.count("grade_count")) <= MOST_BROUGHT)
 
 
 def judged_depth(metrics: Sequence[Metric]) -> int:

@@ -12,7 +12,7 @@ from ndcg_ab.evaluation.change_records import Changes
 from ndcg_ab.evaluation.families import candidates
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.outcome import Finding
-from ndcg_core.measures.bounds import is_bounded_outside, why_unbounded
+from ndcg_core.measures.bounds import why_unbounded
 
 
 def check_asked(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes]) -> list[Finding]:
@@ -35,11 +35,7 @@ def left_out(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes])
 
 def unsettled_results(engine: Engine, evaluation: Evaluation) -> int:
     """Answers to queries, counted for each metric that has bounds, of which not all that it looks at is judged."""
-    hashes = [
-        metric.hash
-        for metric in of_ours(evaluation.metric_list)
-        if is_bounded_outside(metric) or why_unbounded(metric) is None
-    ]
+    hashes = [metric.hash for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
     coverage = engine.read("coverage", ("metric_id", "judged"))
     coverage = coverage.filter(pc.less(coverage["judged"], 1.0))
     return int(pc.sum(pc.is_in(coverage["metric_id"], value_set=pa.array(hashes, pa.string()))).as_py() or 0)

@@ -14,7 +14,7 @@ from ndcg_ab.evaluation.bounds import with_bounds
 from ndcg_ab.evaluation.changes import changes_of
 from ndcg_ab.evaluation.cheap import cheap_findings, cheaply, refuse_uncovered, score_cheaply, with_cheap
 from ndcg_ab.evaluation.cluster_checks import check_clusters
-from ndcg_ab.evaluation.data_checks import check_queries, check_scored
+from ndcg_ab.evaluation.data_checks import check_queries, check_scored, refuse_missing_gains
 from ndcg_ab.evaluation.families import check_heavy_queries, check_slices, families
 from ndcg_ab.evaluation.given_scores import load_scores, settled_by
 from ndcg_ab.evaluation.intended import check_intended, intended_comparisons
@@ -332,6 +332,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     read = pull_all(evaluation, say, engine.memory, whole=False)
     say("checking the data")
     findings = load_and_check(engine, read, evaluation)
+    refuse_missing_gains(engine, of_ours(evaluation.metric_list))
     if read.cheap is not None:
         with cheaply(evaluation, read) as other:
             findings += cheap_findings(other.findings)

@@ -37,11 +37,12 @@ class Read(NamedTuple):
 def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
     """The engine that an evaluation asks for, with what it may use.
 
-    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation.
+    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation, and the
+    file, if any, is of a finished one.
     """
     if evaluation is None:
         given = resources or Resources()
-        return open_engine(path, given.threads, given.memory_limit, given.spill)
+        return open_engine(path, given.threads, given.memory_limit, given.spill, is_kept=path is not None)
     given, spark = evaluation.resources, evaluation.engine.spark
     cluster = cluster_of(spark, evaluation.directory) if spark else None
     return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)

@@ -8,6 +8,7 @@ the page and the pictures, ``published.json`` when the tracker has it, ``reused.
 import contextlib
 import dataclasses
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ import pyarrow.parquet as papq
 from ndcg_ab import __version__
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.codec import SCHEMA, decode, encode
 from ndcg_ab.evaluation.outcome import Outcome
@@ -30,6 +31,9 @@ from ndcg_ab.history import database
 from ndcg_ab.history.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.origin import is_scheduled, seconds_since, user_name
+from ndcg_ab.history.published import PUBLISHED as PUBLISHED
+from ndcg_ab.history.published import is_published as is_published
+from ndcg_ab.history.published import mark_published as mark_published
 from ndcg_ab.history.reused import read_reused
 from ndcg_ab.history.trouble import is_full, saying_where
 from ndcg_ab.visible import visible
@@ -37,8 +41,8 @@ from ndcg_ab.visible import visible
 BUNDLE = "bundle.json"
 SCORES = "query_scores.parquet"
 TABLES = "evaluation.duckdb"
-PUBLISHED = "published.json"
 STAMP = "%Y%m%dT%H%M%SZ"
+LONGEST_NAME = 255  # bytes of a folder's name
 KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
 UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
 
@@ -180,8 +184,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
     """A new working folder and its lock, which lasts as long as the file is open."""
-    if "\\" in str(parent):
-        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    refuse_output(parent, shown)
     stamp = moment.strftime(STAMP)
     for attempt in range(1, 1000):
         name = stamp if attempt == 1 else f"{stamp}-{attempt}"
@@ -200,6 +203,22 @@ def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
             shutil.rmtree(folder, ignore_errors=True)
             raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
     raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def refuse_output(parent: Path, shown: str) -> None:
+    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
+    if "\\" in str(parent):
+        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
+        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
+    try:
+        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
+    except OSError as error:
+        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    if not there.is_dir():
+        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
 
 
 def moment_of(folder: Path) -> datetime:
@@ -226,6 +245,8 @@ def keep(
     one to open the history enters (`adopt`).  A folder that still has its lock's name was renamed by one that died.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    queries = database.query_set(folder / TABLES)
+    condense(folder / TABLES)
     with database.opened(database.path_of(evaluation), KEEP_PATIENCE) as past:
         adopt(past, folder.parent)
         bundle = Bundle(
@@ -238,7 +259,7 @@ def keep(
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
             configuration_key=database.configuration_key(evaluation),
-            query_set=database.query_set(folder / TABLES),
+            query_set=queries,
             inputs=tuple(dict(row) for row in inputs),
             extremes=tuple(extremes),
             outcome=outcome,
@@ -308,29 +329,20 @@ def ordinal_of(folder: Path) -> int:
     return 0
 
 
-def unpublished(evaluation: Evaluation) -> list[Path]:
-    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out."""
+def unpublished(evaluation: Evaluation, address: str | None = None) -> list[Path]:
+    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out.
+
+    address: those that the tracker there has not, though another may.
+    """
     found = []
     for folder in bundles(evaluation.output_directory / evaluation.name):
-        if not is_published(folder):
+        if not is_published(folder, address):
             try:
                 read_bundle(folder)
                 found.append(folder)
             except UNREADABLE as error:
                 complain(folder, error)
     return found
-
-
-def is_published(folder: Path) -> bool:
-    """Whether a tracker has the bundle, and knows of every night that reused it."""
-    with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-        told = json.loads((folder / PUBLISHED).read_text(encoding="utf-8")).get("reused", 0)
-        return bool(told >= len(read_reused(folder)))
-    return (folder / PUBLISHED).exists()
-
-
-def mark_published(folder: Path, where: Mapping[str, Any]) -> None:
-    write_text(folder / PUBLISHED, json.dumps(dict(where), indent=2) + "\n")
 
 
 def retain(evaluation: Evaluation) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved
 
 LOCK = ".lock"
 PUBLISHING = ".publishing"
@@ -53,7 +54,7 @@ def clear_abandoned(parent: Path) -> None:
 def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
     """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
     deadline = time.monotonic() + patience
-    parent = folder.resolve().parent
+    parent = resolved(folder).parent
     try:
         opened = (parent / PUBLISHING).open("w")
     except OSError as error:

@@ -14,7 +14,7 @@ import numpy as np
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import is_duckdbs
-from ndcg_ab.errors import InputError, SqlError
+from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import NOTHING, Group
 from ndcg_ab.evaluation.sampling import told_of
 from ndcg_ab.evaluation.scoring import opened
@@ -124,7 +124,7 @@ def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
     try:
         with opened(None, earlier.folder / TABLES, resources) as engine:
             yield side_of(engine, earlier.evaluation)
-    except (InputError, SqlError) as error:
+    except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error
     except Exception as error:
         if not is_duckdbs(error):

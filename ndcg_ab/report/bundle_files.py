@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import write_text
+from ndcg_ab.files import resolved, write_text
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.history.over_nights import OverNights, over_nights
@@ -43,7 +43,8 @@ def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
     timeline, nights = timeline_of(bundle)
-    with open_engine(folder / TABLES, memory_limit=bundle.evaluation.resources.memory_limit) as engine:
+    memory = bundle.evaluation.resources.memory_limit
+    with open_engine(folder / TABLES, memory_limit=memory, is_kept=True) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = documents_of(bundle.evaluation)
@@ -59,7 +60,7 @@ def write_report(folder: Path) -> None:
 def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, OverNights | None]:
     """The evaluations up to the bundle's own, and what they say together; None where the history cannot be read now."""
     try:
-        with database.opened_to_read(bundle.folder.resolve().parent / database.HISTORY) as past:
+        with database.opened_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
             rows, nights = database.timeline(past), over_nights(past, bundle.ordinal)
     except InputError:
         return None, None

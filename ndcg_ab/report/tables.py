@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from ndcg_ab.config.redaction import redacted
+from ndcg_ab.errors import shortened
 from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.report.answer import is_clean
@@ -37,6 +39,8 @@ from ndcg_ab.report.text import (
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 from ndcg_core.statistics.verdict import Verdict
+
+LONGEST = 1000  # characters of a finding, and of each place where it was seen
 
 if TYPE_CHECKING:
     pass
@@ -255,7 +259,8 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
-        told = Text.assemble(severity, f": {finding.message}", (f" [{finding.code}]", "dim"))
+        message = shortened(redacted(finding.message), LONGEST)
+        told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
         console.print(told, highlight=False)
         for text in finding.examples if examples else ():
-            dim(console, f"  {text}")
+            dim(console, f"  {shortened(redacted(text), LONGEST)}")

@@ -15,6 +15,7 @@ from ndcg_ab.config.secrets import revealed
 from ndcg_ab.config.sources import SparkSource
 from ndcg_ab.engines.elsewhere import Cluster, Column, Elsewhere
 from ndcg_ab.errors import InputError, needs
+from ndcg_ab.files import resolved
 from ndcg_ab.sources.base import Source, staying
 from ndcg_ab.sources.schema import Layout, check_types, shown
 
@@ -37,7 +38,7 @@ def cluster_of(spark: Spark, directory: Path) -> Cluster:
 
 def placed(path: str, directory: Path) -> str:
     """An address as it is, a path from where paths start."""
-    return path if ADDRESS.match(path) else str((directory / Path(path).expanduser()).resolve())
+    return path if ADDRESS.match(path) else str(resolved(directory / Path(path).expanduser()))
 
 
 class ClusterTable(Source):

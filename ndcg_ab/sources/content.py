@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.sources import FileSource
+from ndcg_ab.files import named
 from ndcg_ab.sources.files import format_of
 from ndcg_ab.sources.parts import local, object_names, partitions
 from ndcg_ab.sources.schema import Layout
@@ -56,7 +57,7 @@ def content_of(described: Any, layout: Layout, directory: Path, program: str) ->
 
 def digest_of_file(path: Path) -> str:
     """SHA-256 of the bytes: a gigabyte a second."""
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

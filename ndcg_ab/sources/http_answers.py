@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.config.http import HttpRequest, HttpResults
 from ndcg_ab.errors import InputError, beginning, on_one_line, shortened
-from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.schema import LONGEST_ID, shown
 
 EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
@@ -72,6 +72,11 @@ class Reader:
                 f"hit {place}: results.id = {self.written.id!r} finds {kind_of(doc_id)}, and must find a text or a"
                 f" whole number; the hit {keys_of(hit)}"
             )
+        if len(str(doc_id)) > LONGEST_ID:
+            raise QueryError(
+                f"hit {place}: results.id = {self.written.id!r} finds a text of {len(str(doc_id)):,} characters, and"
+                f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_of(hit)}"
+            )
         score = self.score(hit, f"hit {place}, document {shown(str(doc_id))}") if "score" in self.paths else None
         return Hit(str(doc_id), score, self.words("title", hit), self.words("url", hit))
 
@@ -82,11 +87,11 @@ class Reader:
             raise QueryError(f"{path} finds {kind_of(value)}, and must find a number; the hit {keys_of(hit)}")
         if isinstance(value, int) and abs(value) > EXACT:
             raise QueryError(
-                f"{path} finds {value}, beyond 2^53, where different scores become equal: leave results.score out, so"
-                " that the order as returned counts"
+                f"{path} finds {shown(value)}, beyond 2^53, where different scores become equal: leave results.score"
+                " out, so that the order as returned counts"
             )
         if not math.isfinite(value):
-            raise QueryError(f"{path} finds {value}, and must find a finite number")
+            raise QueryError(f"{path} finds {shown(value)}, and must find a finite number")
         return float(value)
 
     def words(self, field: str, hit: Any) -> str | None:

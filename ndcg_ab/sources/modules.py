@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from ndcg_ab.config.redaction import discreet
-from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line
+from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line, words_of
+from ndcg_ab.files import resolved
 
 OURS = {"ndcg_ab", "ndcg_core"}
 # Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
@@ -49,7 +50,7 @@ def is_another(top: str, directory: Path) -> bool:
     if namesake is None:
         return False
     loaded = getattr(sys.modules.get(top), "__file__", None)
-    return loaded is None or Path(loaded).resolve() != namesake.resolve()
+    return loaded is None or resolved(Path(loaded)) != resolved(namesake)
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
@@ -71,7 +72,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
-    return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
+    return on_one_line(f"{type(error).__name__}: {words_of(error)}", LONGEST)
 
 
 @contextlib.contextmanager

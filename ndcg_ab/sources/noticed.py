@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import shown
+from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.schema import is_plain_number
 from ndcg_ab.sources.unpacking import is_packed
@@ -33,7 +34,7 @@ def ends_inside_a_line(path: Path) -> bool:
     """Whether the last byte of a file is no line end; of a packed one nobody knows without unpacking it."""
     if is_packed(path):
         return False
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         file.seek(-1, 2)
         return file.read() not in (b"\n", b"\r")
 

@@ -7,6 +7,7 @@ that a pattern matches, it must be said (`parts: true`), because two nights side
 import contextlib
 import dataclasses
 import functools
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ from ndcg_ab.sources.stores import Store, store_of
 from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
+MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -65,8 +67,7 @@ def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
 
 def in_folder(described: FileSource, path: Path) -> list[Part]:
     """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
-    names = [each.relative_to(path) for each in sorted(path.rglob("*")) if each.is_file()]
-    names = [each for each in names if is_data(each)]
+    names = [each.relative_to(path) for each in sorted(files_below(path))]
     is_parquet = described.format == "parquet" or all(each.suffix.lower() in PARQUET for each in names)
     if not names:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
@@ -74,6 +75,17 @@ def in_folder(described: FileSource, path: Path) -> list[Part]:
         advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
         raise InputError(f"{path}: is not a file{files_in(path)}{advice}")
     return [Part(path / each, str(path / each), partitions(each)) for each in names]
+
+
+def files_below(path: Path) -> list[Path]:
+    """The files in a folder and below it, but hidden ones; InputError where they are too many to be one table."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if is_data(Path(name))]
+        found += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
+        if len(found) > MOST_PARTS:
+            raise InputError(f"{path}: is a folder of more than {MOST_PARTS:,} files: name the one that is meant")
+    return found
 
 
 def is_data(name: Path) -> bool:

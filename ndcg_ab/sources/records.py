@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.hints import to_utf8
 from ndcg_ab.errors import InputError, in_short, shown
+from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
 from ndcg_ab.sources.hints import is_header, is_numeric, other_format
 from ndcg_ab.sources.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
@@ -128,7 +129,7 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
     """(number, line with its end) of a text file, packed or not; refuses what is not UTF-8, and lines without end."""
     number = 0
     try:
-        with open_bytes(path) as file:
+        with named(path), open_bytes(path) as file:
             blocks = line_blocks(file, longest)
             for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in blocks), 1):
                 if longest is not None and len(raw) > longest:

@@ -220,6 +220,7 @@ def query_layout(
 
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
 MOST_COLUMNS = 12  # in a message
+LONGEST_ID = 100_000  # characters; whatever is longer is a document, and no name of one
 MOST_RANK = 2**53  # the ranks below it are exact in every tool
 
 
@@ -263,6 +264,11 @@ def read_text(field: Field, value: object, where: str) -> str:
         text.encode()
     except UnicodeError:
         raise InputError(f"{where}: {field.name} = {shown(value)}: must be text that UTF-8 can hold") from None
+    if len(text) > LONGEST_ID and field.name in ("query_id", "doc_id"):
+        raise InputError(
+            f"{where}: {field.name} = {shown(value)}: is {len(text):,} characters long, and must be no longer than"
+            f" {LONGEST_ID:,}: is it an id?"
+        )
     return text
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.scores import ScoresSource
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
 from ndcg_ab.sources.hints import in_options
@@ -80,6 +81,10 @@ class Scores(Source):
 
     def from_file(self) -> pa.Table:
         refuse_no_file(self.path)
+        with named(self.path):
+            return self.read()
+
+    def read(self) -> pa.Table:
         file_format = self.described.format or guessed_format(self.path)
         if file_format in ("trec_eval", "ir_measures", "text"):
             return self.of_rows(text_rows(self.path, None if file_format == "text" else file_format))

@@ -17,7 +17,7 @@ from ndcg_ab.config.moment import at_moment, stem_of
 from ndcg_ab.config.values import with_variables
 from ndcg_ab.config.yaml_files import Loader
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import write_text
+from ndcg_ab.files import resolved, write_text
 from ndcg_ab.sources.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
 
 SCHEMA_FILE = "ndcg-ab.schema.json"
@@ -97,7 +97,7 @@ def beginning_of(
 
 def name_for(folder: Path) -> str:
     """A name for the evaluation, from the folder in which its configuration stands."""
-    found = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._")
+    found = re.sub(r"[^A-Za-z0-9._-]+", "-", resolved(folder).name).strip("-._")
     return found if re.fullmatch(NAME, found) else "evaluation"
 
 
@@ -143,7 +143,7 @@ output: ndcg-ab-results
 
 
 def source(found: Guess, folder: Path, indent: str) -> str:
-    lines = [f"file: {scalar(os.path.relpath(found.path.resolve(), folder.resolve()))}"]
+    lines = [f"file: {scalar(os.path.relpath(resolved(found.path), resolved(folder)))}"]
     if found.format:
         lines.append(f"format: {found.format}")
     if found.columns:
@@ -163,7 +163,7 @@ def read(text: str, folder: Path) -> Evaluation:
     """The evaluation of such a text, as it is now; InputError where it is none."""
     content: dict[str, Any] = with_variables(yaml.load(text, Loader), "init")
     try:
-        evaluation = Evaluation.model_validate({**content, "directory": folder.resolve()})
+        evaluation = Evaluation.model_validate({**content, "directory": resolved(folder)})
     except ValidationError as error:
         raise InputError("\n".join(problems(error))) from None
     return at_moment(evaluation, datetime.now(UTC))

@@ -12,6 +12,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.pipeline import Say, check_only
 from ndcg_ab.evaluation.unjudged_checks import check_rankings_alone
+from ndcg_ab.files import named
 from ndcg_ab.sources.guessing import Guess, guess
 from ndcg_ab.studies.beginning import beginning_of
 
@@ -30,7 +31,7 @@ def is_configuration(files: Sequence[Path]) -> bool:
 
 
 def start_of(path: Path) -> str:
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         return file.read(200).decode("utf-8", errors="replace")
 
 

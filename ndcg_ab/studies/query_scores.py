@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files import format_of, read_file
+from ndcg_ab.files import named
+from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
 from ndcg_ab.sources.schema import shown
 from ndcg_ab.sources.scores import LARGEST, SCORE
 from ndcg_core.measures.given import canonical
@@ -33,7 +34,10 @@ class Scores(NamedTuple):
 
 def read_scores(path: Path) -> Scores:
     """CSV or Parquet by the name; InputError on what is missing, is no number, stands twice or is defined twice."""
-    return scores_of(read_file(path, SCORE, "parquet" if format_of(path) == "parquet" else "csv", {}), path)
+    refuse_no_file(path)
+    with named(path):
+        table = read_file(path, SCORE, "parquet" if format_of(path) == "parquet" else "csv", {})
+    return scores_of(table, path)
 
 
 def scores_of(table: pa.Table, path: Path) -> Scores:

@@ -11,6 +11,7 @@ from ndcg_ab.config.operation import Tracking
 from ndcg_ab.config.secrets import without_password
 from ndcg_ab.deadlines import OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.files import resolved
 from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
@@ -67,6 +68,10 @@ class Tracker(ABC):
         RefusedError where it does not take the bundle, InputError where the configuration is to blame.
         """
 
+    @abstractmethod
+    def address(self, evaluation: Evaluation) -> str:
+        """Where it would log an evaluation, as `Published.uri` has it."""
+
     def publish(self, folder: Path, current: Evaluation | None = None) -> Published:
         """Logs the bundle in `folder`, and notes there that it is logged.
 
@@ -74,7 +79,7 @@ class Tracker(ABC):
         Raises InputError where there is no bundle; else as `log`.
         """
         bundle = read_bundle(folder)
-        output = folder.resolve().parent.parent if current is None else current.output_directory
+        output = resolved(folder).parent.parent if current is None else current.output_directory
         mlflow = place_of(bundle) if current is None else current.mlflow
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.redaction import discreet, redacted
 from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.files import resolved
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.decided import run_name
@@ -55,6 +57,9 @@ class MlflowTracker(Tracker):
 
     def log(self, bundle: Bundle) -> Published:
         return log_once(bundle)
+
+    def address(self, evaluation: Evaluation) -> str:
+        return shown_address(tracking_uri(evaluation))
 
 
 def log_once(bundle: Bundle) -> Published:
@@ -109,8 +114,13 @@ def first_sentence(error: Exception) -> str:
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
+def shown_address(uri: str) -> str:
+    """An address as it may be kept and shown."""
+    return redacted(without_password(uri))
+
+
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
-    uri = redacted(without_password(uri))
+    uri = shown_address(uri)
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"
@@ -130,7 +140,7 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         directory = artifact_directory(uri)
-        location = (directory / folder_name(name)).resolve().as_uri() if directory else None
+        location = resolved(directory / folder_name(name)).as_uri() if directory else None
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved
 from ndcg_ab.history.locks import try_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
@@ -83,7 +84,7 @@ def fill(path: Path) -> None:
     """An empty store in a new file, with all that MLflow makes in one when it opens it first."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    place = (path.parent / "mlruns").resolve().as_uri()
+    place = resolved(path.parent / "mlruns").as_uri()
     store = SqlAlchemyStore(f"{SQLITE}{path}", place)  # type: ignore[no-untyped-call]
     store.engine.dispose()
 

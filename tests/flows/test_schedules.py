@@ -219,3 +219,72 @@ def test_what_breaks_a_rule_is_not_read_again() -> None:
 
     assert not is_worth_retrying(None, None, Failed(data=InputError("grade = 'three'")))
     assert is_worth_retrying(None, None, Failed(data=ConnectionError("MLflow")))
+
+
+class Prefects:
+    """Prefect's client, of a server that has one deployment or none."""
+
+    def __init__(self, there: object) -> None:
+        self.there = there
+
+    def __call__(self, **_: object) -> "Prefects":
+        return self
+
+    def __enter__(self) -> "Prefects":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def read_deployment_by_name(self, name: str) -> object:
+        from prefect.exceptions import ObjectNotFound
+
+        assert name == "ndcg-ab/t"
+        if self.there is None:
+            raise ObjectNotFound(KeyError(name))
+        return self.there
+
+
+@pytest.mark.parametrize(("paused", "active"), [(True, True), (False, False), (False, True), (None, None)])
+def test_what_somebody_paused_is_not_made_active(
+    paused: bool | None, active: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the deployment or of its schedule alone; against a real server: tests/slow/end_to_end.py."""
+    from types import SimpleNamespace
+
+    from ndcg_ab.flows import schedules
+
+    planned = SimpleNamespace(slug=schedules.SLUG, active=active)
+    there = None if paused is None else SimpleNamespace(paused=paused, schedules=[planned])
+    monkeypatch.setattr(schedules, "get_client", Prefects(there))
+    made = schedules.deployment(evaluation(cron="0 2 * * *"), "local")
+    assert schedules.keep_pause(made) == (paused is True or active is False)
+    assert bool(made.paused) == (paused is True)
+    assert [schedule.active for schedule in made.schedules or ()] == [active is not False]
+
+
+def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
+    """What the configuration takes, Prefect takes: whatever Prefect refuses is said before it is deployed."""
+    import random
+
+    from ndcg_ab.config.cron import FIELDS, fault_of
+    from ndcg_ab.flows.schedules import next_time
+
+    chance = random.Random(2)
+    special = ["L", "L5", "Lfri", "5#2", "fri#3", "5#6", "?", "x", "", "*-3", "5-", "1.5", "*/0", "@daily"]
+    taken = 0
+    for _ in range(400):
+        texts = ["0", "2", "*", "*", "*"]
+        for at in chance.sample(range(5), chance.choice((1, 1, 2))):
+            field = FIELDS[at]
+            numbers = [str(chance.randint(field.low - 1, field.high + 1)) for _ in range(3)]
+            ends = chance.choice(("*", numbers[0], f"{numbers[0]}-{numbers[1]}", *special[:3], *field.names[:2]))
+            entry = f"{ends}/{chance.randint(0, 40)}" if chance.random() < 0.2 else ends
+            entry = chance.choice(special) if chance.random() < 0.15 else entry
+            texts[at] = f"{entry},{numbers[2]}" if chance.random() < 0.2 else entry
+        cron = " ".join(texts)
+        if fault_of(cron) is None:
+            taken += 1
+            assert next_time(evaluation(cron=cron)) is not None, cron
+    assert 100 < taken < 380
+    assert [fault_of(cron) for cron in ("0 0 29 2 *", "0 22 * * fri-mon", "*/5 0-4,8 L jan,7 *")] == [None] * 3

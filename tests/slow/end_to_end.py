@@ -319,6 +319,16 @@ def check_timeout(lab: Lab) -> None:
     expect("without a traceback", "Traceback" not in said, said)
 
 
+def check_pause(lab: Lab) -> None:
+    print("Deployed again, while it is paused")
+    found = lab.deployment("same")
+    lab.api(f"/deployments/{found['id']}/pause_deployment", {})
+    said = lab.command("ndcg_ab.flows.cli.app", "deploy", "same.yaml")
+    expect("deploy says that it stays paused", "paused as it was" in said, said)
+    expect("and so it is", lab.deployment("same")["paused"], said)
+    lab.api(f"/deployments/{found['id']}/resume_deployment", {})
+
+
 def check_serve(lab: Lab) -> None:
     print("Without a worker: ndcg-ab serve laptop.yaml")
     (lab.folder / "asked").unlink()
@@ -356,6 +366,7 @@ def main() -> None:
             deploy(lab)
             with lab.process("prefect", "worker", "start", "--pool", "local"):
                 check_deployment(lab)
+                check_pause(lab)
                 check_gate(lab)
                 check_overlap(lab)
             check_timeout(lab)

@@ -81,7 +81,12 @@ def by_largest_difference(content: dict[str, Any]) -> list[int]:
 def packed(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
     """JSON, compressed, as text; rankings: of each query, as JSON. The same content gives the same bytes."""
     written = f'{as_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
-    return base64.b64encode(gzip.compress(written.encode(), 6, mtime=0)).decode()
+    return packed_text(written)
+
+
+def packed_text(text: str) -> str:
+    """A text, compressed, as one that may stand in an element of a page."""
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 def as_json(content: Any) -> str:

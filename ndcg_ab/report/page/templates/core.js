@@ -25,10 +25,12 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-async function unpack(text) {
+/* The text that stands packed in an element of the page. */
+async function unpacked(id) {
+  const text = byId(id).textContent;
   const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+  return new Response(stream).text();
 }
 
 const names = () => ({

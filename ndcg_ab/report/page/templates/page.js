@@ -58,7 +58,10 @@ document.addEventListener("click", (event) => {
 });
 
 async function start() {
-  data = await unpack(byId("data").textContent);
+  const runtime = element("script");  // that the page's policy names: no other could be run
+  runtime.textContent = await unpacked("runtime");
+  document.head.append(runtime);
+  data = JSON.parse(await unpacked("data"));
   const candidates = data.systems.map((name, place) => [place, name]).filter(([place]) => place !== data.baseline);
   state.candidate = candidates.length ? candidates[0][0] : -1; // one system alone
   const attributes = [...new Set(data.slices.map((row) => row.attribute))];

@@ -1,0 +1,46 @@
+"""What a finished evaluation keeps as views: the selects of SQL files, with the values of their parameters."""
+
+import re
+from collections.abc import Container, Mapping
+
+from ndcg_ab.engines.base import GIVEN, Parameters, Value
+from ndcg_ab.engines.sql_files import SqlFile
+
+
+def views_of(
+    files: Mapping[str, SqlFile], made: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
+) -> dict[str, str]:
+    """View -> its select: the views that were made, and tables that are soon made of others; in their order.
+
+    made: what was made, with which parameters. tables: those that are there. are_small: tables are made anew in a
+    moment, and need not be kept.
+    """
+    found: dict[str, str] = {}
+    for file in sorted(files.values(), key=lambda file: file.number):
+        parameters = made.get(file.name, {GIVEN: True})
+        is_known = GIVEN not in parameters and {*file.params} <= parameters.keys()
+        is_wanted = file.kind == "view" or (file.kind == "table" and are_small)
+        if is_known and is_wanted and all(name in tables or name in found for name in file.reads):
+            found[file.name] = written_out(file, parameters)
+    return found
+
+
+def literal(text: str) -> str:
+    """A text in SQL, where none can be bound: in a view."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def written_out(file: SqlFile, parameters: Parameters) -> str:
+    """A file's select with the values of its parameters, for a view."""
+    lines = [line for line in file.text.splitlines() if not line.startswith("--")]
+    return re.sub(r"\$(\w+)", lambda found: value_in_sql(parameters[found[1]]), "\n".join(lines))
+
+
+def value_in_sql(value: Value) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, bool | int | float):
+        return str(value).lower()
+    return f"[{', '.join(map(literal, value))}]"

@@ -1,0 +1,157 @@
+"""What a kept evaluation takes of the disk, and that nothing of it is lost or changed by being read."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from ndcg_ab.engines import duckdb as engine_module
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense
+from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation import pipeline
+from ndcg_ab.history.bundles import TABLES, read_bundle
+from ndcg_ab.report import bundle_files
+from tests.small_evaluation import plain_page, small, unlogged
+
+MOST_OF_INPUT, MOST = 3, 1_000_000  # a bundle: three times its input, or a megabyte, whichever is larger
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """The tables of an evaluation before they are kept."""
+    path = tmp_path / "made.duckdb"
+    with DuckDBEngine(path) as engine:
+        pipeline.run_pipeline(small(tmp_path), engine)
+        pipeline.extremes(engine)
+    return path
+
+
+def rows_of_all(path: Path) -> dict[str, list[str]]:
+    """Table or view -> its rows, as any DuckDB reads them."""
+    with duckdb.connect(str(path), read_only=True) as connection:
+        names = connection.execute("select table_name from information_schema.tables").fetchall()
+        return {
+            name: sorted(map(repr, connection.execute(f'select * from "{name}"').fetchall()))
+            for (name,) in names
+            if name != engine_module.STATE
+        }
+
+
+def kinds_of(path: Path) -> dict[str, str]:
+    with duckdb.connect(str(path), read_only=True) as connection:
+        select = "select table_name, table_type from information_schema.tables"
+        return dict(connection.execute(select).fetchall())
+
+
+@pytest.mark.parametrize("most", [engine_module.SMALL, 0])
+def test_every_table_has_its_rows(most: int, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones are views of what was pulled, and of others none is."""
+    monkeypatch.setattr(engine_module, "SMALL", most)
+    before = rows_of_all(made)
+    assert len(before["graded_doc"]) > 100
+    condense(made)
+    assert rows_of_all(made) == before
+    kinds = kinds_of(made)
+    assert (kinds["graded_doc"] == "VIEW") == (most > 0)
+    assert kinds["pulled_ranking"] == kinds["query_score"].replace("VIEW", "BASE TABLE") == "BASE TABLE"
+
+
+def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "made.duckdb"
+    with DuckDBEngine(path) as engine:
+        pipeline.run_pipeline(small(tmp_path), engine)
+        engine.give("coverage", engine.read("coverage").slice(0, 3))
+        engine.build("system_summary")
+    condense(path)
+    assert (kinds_of(path)["coverage"], kinds_of(path)["system_summary"]) == ("BASE TABLE", "VIEW")
+    with DuckDBEngine(path, is_kept=True) as kept:
+        assert kept.count("coverage") == 3
+
+
+def test_a_kept_evaluation_is_read_and_not_written(made: Path) -> None:
+    condense(made)
+    content = made.read_bytes()
+    made.chmod(0o444)
+    with DuckDBEngine(made, is_kept=True) as engine:
+        assert engine.count("grade_count") > 10 and engine.count("graded_doc") > 100
+        engine.complete("pulled_metric", "later", "double")
+        assert engine.rows("pulled_metric", ("later",)) == [(None,)]
+        assert "later" not in engine.read("pulled_system").column_names
+    assert made.read_bytes() == content
+
+
+def test_of_other_parameters_a_table_is_made_anew(made: Path) -> None:
+    """And the file's own stays as it is, in the file."""
+    condense(made)
+    with DuckDBEngine(made, is_kept=True) as engine:
+        before = engine.read("extreme_difference").num_rows
+        assert 0 < engine.read("extreme_difference", places=1).num_rows < before
+    assert len(rows_of_all(made)["extreme_difference"]) == before
+
+
+@pytest.mark.parametrize("content", [None, "empty"])
+def test_tables_that_are_gone_are_said_in_a_sentence(content: str | None, tmp_path: Path) -> None:
+    path = tmp_path / TABLES
+    if content:
+        duckdb.connect(str(path)).close()
+    with pytest.raises(InputError, match="the judgments and rankings of the evaluation") as caught:
+        DuckDBEngine(path, is_kept=True)
+    assert "Catalog" not in str(caught.value) and "sql/" not in str(caught.value)
+
+
+def test_the_tables_of_a_small_evaluation_are_small(made: Path) -> None:
+    condense(made)
+    assert made.stat().st_size < 450_000  # of 10,500,000 in blocks of DuckDB's own size
+
+
+def larger(folder: Path, queries: int, depth: int) -> Any:
+    """An evaluation of random rankings of so many results."""
+    chance = random.Random(7)
+    evaluation = small(folder)
+    inputs = folder / "inputs"
+    with (inputs / "judgments.qrels").open("w") as file:
+        for query in range(queries):
+            for doc in chance.sample(range(2 * depth), depth // 4):
+                file.write(f"q{query} 0 doc{query}_{doc} {chance.randint(0, 3)}\n")
+    for name in ("old", "new"):
+        with (inputs / f"{name}.run").open("w") as file:
+            for query in range(queries):
+                for rank, doc in enumerate(chance.sample(range(2 * depth), depth), 1):
+                    file.write(f"q{query} Q0 doc{query}_{doc} {rank} {1000 - rank - chance.random():.4f} {name}\n")
+    return evaluation
+
+
+SIZES = {"20 queries": None, "100 x 100": (100, 100), "300 x 50": (300, 50), "500 x 300": (500, 300)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metrics", [["ndcg@10"], ["ndcg@10", "ap", "rbp"]], ids=" ".join)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_bundle_takes_no_more_than_three_times_its_input(size: str, metrics: list[str], tmp_path: Path) -> None:
+    """The page and the pictures among it; metrics that look at whole rankings keep more."""
+    shape = SIZES[size]
+    evaluation = small(tmp_path) if shape is None else larger(tmp_path, *shape)
+    bundle = unlogged(evaluation.model_copy(update={"metrics": metrics})).bundle
+    given = sum((tmp_path / "inputs" / name).stat().st_size for name in ("judgments.qrels", "old.run", "new.run"))
+    taken = {path.name: path.stat().st_size for path in bundle.rglob("*") if path.is_file()}
+    assert taken["report.html"] > 100_000
+    assert sum(taken.values()) <= max(MOST_OF_INPUT * given, MOST), (given, taken)
+
+
+def test_a_page_is_drawn_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the views, and the file is as before; the history knows the same queries."""
+    drawn: list[Path] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", lambda folder: (drawn.append(folder), plain_page(folder)))
+        bundle = unlogged(small(tmp_path)).bundle
+    assert drawn == [bundle]
+    content = (bundle / TABLES).read_bytes()
+    gathered: list[Any] = []
+    monkeypatch.setattr(bundle_files, "static_figures", lambda data, names: {})
+    monkeypatch.setattr(bundle_files, "write_page", lambda path, data: gathered.append(data))
+    bundle_files.write_report(bundle)
+    assert len(gathered) == 1 and (bundle / TABLES).read_bytes() == content
+    assert read_bundle(bundle).query_set and json.loads((bundle / "bundle.json").read_text())["query_set"]
