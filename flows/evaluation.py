@@ -57,7 +57,7 @@ from .temporary_server import TemporaryServer
 from .watch import WATCH, Watch, without_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
-LAST_WORD = 2.0  # seconds that it is given to hear that a run was stopped
+LAST_WORD = 1.5  # seconds that it is given to hear that a run was stopped
 OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 
 
@@ -150,7 +150,8 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
             with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
                 say = both(watch.say, bar.begins)
                 call = steps.announced(say, by_task(evaluation, watch), bar.ended)
-                performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
+                options: dict[str, Any] = {"when_kept": watch.kept, "publishing": watch.publishing}
+                performed = steps.perform(evaluation, call, force=force, at=moment, **options)
     except Exception as error:
         watch.error = error
         raise
@@ -250,7 +251,8 @@ def run_evaluation(
         trouble = observed(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (bundle := watch.bundle) is not None:
-            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused)).wait()
+            left = watch.publishing
+            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused, publishing=left)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
             performed = Apart(lambda: steps.perform(evaluation, steps.announced(say), force=force, at=at)).wait()

@@ -18,6 +18,8 @@ from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError
 from ndcg_ab.visible import visible
 
+from ..stopping import Stopped, end, obey_signals
+
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
 BROKEN = 70  # EX_SOFTWARE: an error of ours
@@ -25,26 +27,6 @@ PENDING = 75  # EX_TEMPFAIL: the results stand on disk, and only logging them is
 DEBUG = "NDCG_AB_DEBUG"
 # What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
 PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal that asks the program to end."""
-
-    number: int | None = None
-
-
-def obey_signals() -> None:
-    """Ctrl-C and SIGTERM end the program in order; a second one ends it at once."""
-
-    def stop(number: int, _: object) -> None:
-        if Stopped.number is not None:
-            os._exit(128 + number)
-        Stopped.number = number
-        raise Stopped
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and a shell's & leave it
-            signal.signal(number, stop)
 
 
 class Program(TyperGroup):
@@ -71,15 +53,16 @@ class Program(TyperGroup):
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, which does not wait for work that was left behind."""
+    """Ends the process; one that is stopped, or left work behind that may never end, at once."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError as error:
             code = code or told(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
-    if is_anything_left():
-        os._exit(code)
+    if Stopped.number is not None or is_anything_left():
+        end(code)
+    Stopped.code = code
     sys.exit(code)
 
 
@@ -91,10 +74,11 @@ def complain(text: str) -> None:
 
 def told(error: BaseException) -> int:
     """Says in a sentence what went wrong; the exit code."""
-    if isinstance(error, KeyboardInterrupt) or Stopped.number is not None:
-        number = Stopped.number or signal.SIGINT
-        complain(f"stopped by {signal.Signals(number).name}")
-        return 128 + number
+    if Stopped.number is not None:  # that is said already
+        return 128 + Stopped.number
+    if isinstance(error, KeyboardInterrupt):
+        complain("stopped by SIGINT")
+        return 128 + signal.SIGINT
     if is_memory_error(error):
         complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE
