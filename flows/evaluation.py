@@ -28,6 +28,7 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.settings import (
     PREFECT_API_URL,
+    PREFECT_HOME,
     PREFECT_LOGGING_EXTRA_LOGGERS,
     PREFECT_SERVER_EPHEMERAL_ENABLED,
     PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS,
@@ -44,6 +45,7 @@ from ndcg_ab.config.redaction import censor_logs, discreet, redacted
 from ndcg_ab.config.secrets import remembered_address, without_password
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError
+from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
@@ -314,7 +316,10 @@ def server_for_run() -> tuple[str, str | None]:
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
     server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
-    return server.url, server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+    trouble = server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+    if trouble and full_place(PREFECT_HOME.value()):
+        trouble = f"{PREFECT_HOME.value()}: there is no room for its database"
+    return server.url, trouble
 
 
 def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:

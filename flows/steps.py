@@ -32,6 +32,7 @@ from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.since_last import SinceLast, check_drops
 from ndcg_ab.files import write_text
+from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import bundles
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
@@ -349,12 +350,14 @@ def finish(
     evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plain, publishing: Budget | None = None
 ) -> Performed:
     """The end of a run, when the bundle is safe: its page is drawn, the tracker is told, and what is too old goes."""
-    call(DRAW_PAGE, bundle)
     try:
+        call(DRAW_PAGE, bundle)
         published = {"pending": None, **call(PUBLISH, evaluation, bundle, publishing or Budget(PUBLISHING))}
     except Exception as error:  # whatever the tracker does, the work is done
-        reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
+        told = no_room(error, bundle) if is_full(error) and not isinstance(error, TrackingError) else error
+        reason = str(told) if isinstance(told, TrackingError | InputError) else f"{type(error).__name__}: {error}"
         published = {"pending": redacted(reason), "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+        published |= {"is_full": is_full(error)}
     bundles.retain(evaluation)
     return Performed(bundle, reused, published)
 

@@ -1,6 +1,7 @@
 """How the program ends: with which code, and with what said, when it was stopped or something went wrong."""
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError
+from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.visible import visible
 
 from ..stopping import Stopped, end, obey_signals
@@ -44,6 +46,7 @@ class Program(TyperGroup):
         if args is not None:  # inside somebody else's process
             return super().main(args, *more, **settings)
         obey_signals()
+        logging.raiseExceptions = False  # no traceback where a handler of Prefect's or MLflow's cannot tell something
         try:
             return super().main(args, *more, **settings)
         except SystemExit as ending:
@@ -81,6 +84,9 @@ def told(error: BaseException) -> int:
         return 128 + signal.SIGINT
     if is_memory_error(error):
         complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
+        return UNUSABLE
+    if is_full(error) and not isinstance(error, InputError):
+        complain(str(no_room(error)))
         return UNUSABLE
     if isinstance(error, InputError | OSError) or is_metric_error(error):
         for line in str(error).splitlines():

@@ -11,6 +11,7 @@ from ndcg_ab.config.operation import Tracking
 from ndcg_ab.config.secrets import without_password
 from ndcg_ab.deadlines import Budget, OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
+from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
@@ -80,7 +81,10 @@ class Tracker(ABC):
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with alone(folder):
-            render(folder)
+            try:
+                render(folder)
+            except NoRoomError as error:
+                raise TrackingError(str(error)) from error
             found = self.log_in_time(bundle, budget)
             where = {"uri": found.uri, "run_id": found.run_id, "url": found.url, "reused": len(bundle.reused)}
             mark_published(folder, where)
