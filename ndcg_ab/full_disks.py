@@ -43,10 +43,10 @@ def no_room(error: BaseException, *places: Path) -> NoRoomError:
     if isinstance(error, NoRoomError):
         return error
     said = next((each for each in causes(error) if says_full(each)), error)
-    named = said.filename if isinstance(said, OSError) else None
+    named, code = (said.filename, said.errno) if isinstance(said, OSError) else (None, None)
     full = full_place(*places, Path(tempfile.gettempdir()), Path())
     where = named or full or (places[0] if places else "a disk")
-    words = said.strerror if isinstance(said, OSError) and said.strerror else in_short(said)
+    words = os.strerror(code) if code else in_short(said)
     return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")
 
 

@@ -38,7 +38,7 @@ FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
     "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
-    "scored, disk": (DuckDBEngine, "_make", in_sql(FULL_DUCKDB), "OUT: there is no room (IO Error: Could not write file"),
+    "scored, disk": (DuckDBEngine, "_make", in_sql(FULL_DUCKDB), "OUT: there is no room (sql/110_x.sql: IO Error"),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/110_x.sql"),
     "values, disk": (pipeline, "write_query_scores", FULL, "No space left on device"),
     "tested, memory": (pipeline, "conclude", MEMORY, "memory ran out"),
