@@ -65,8 +65,9 @@ def end_at_exit() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """Ends the process and its children at once, as stopped where it was; standard output is flushed before."""
+    """Ends the process and its children at once, with the code of its signal where it was stopped."""
     for child in CHILDREN:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             child.kill()
+            child.wait(0.5)
     os._exit(code if Stopped.number is None else 128 + Stopped.number)
