@@ -66,7 +66,7 @@ def test_children_end_with_it_and_a_second_signal_ends_it_at_once() -> None:
     assert process.communicate(timeout=30)[1] == "ndcg-ab: stopped by SIGTERM\n"
     assert process.returncode == 143
     assert not subprocess.run(["ps", "-o", "pid=", "-p", str(child)], capture_output=True, check=False).stdout
-    waiting = "stopping.LONGEST = 60\nready()\nwhile True:\n    try: time.sleep(9)\n    except BaseException: ready()"
+    waiting = "stopping.LONGEST = 60\nwhile True:\n    try: ready(); time.sleep(9)\n    except BaseException: pass"
     process = started(waiting)
     process.send_signal(signal.SIGINT)
     assert process.stdout is not None
