@@ -28,6 +28,7 @@ from prefect.context import FlowRunContext
 from prefect.events import emit_event
 from prefect.settings import (
     PREFECT_API_URL,
+    PREFECT_HOME,
     PREFECT_LOGGING_EXTRA_LOGGERS,
     PREFECT_SERVER_EPHEMERAL_ENABLED,
     PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS,
@@ -44,6 +45,7 @@ from ndcg_ab.config.redaction import censor_logs, discreet, redacted
 from ndcg_ab.config.secrets import remembered_address, without_password
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
+from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
 from ndcg_ab.report.decided import choices, decided, told
@@ -57,7 +59,7 @@ from .temporary_server import TemporaryServer
 from .watch import WATCH, Watch, without_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
-LAST_WORD = 2.0  # seconds that it is given to hear that a run was stopped
+LAST_WORD = 1.5  # seconds that it is given to hear that a run was stopped
 OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 
 
@@ -150,7 +152,8 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
             with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
                 say = both(watch.say, bar.begins)
                 call = steps.announced(say, by_task(evaluation, watch), bar.ended)
-                performed = steps.perform(evaluation, call, force=force, at=moment, when_kept=watch.kept)
+                options: dict[str, Any] = {"when_kept": watch.kept, "publishing": watch.publishing}
+                performed = steps.perform(evaluation, call, force=force, at=moment, **options)
     except Exception as error:
         watch.error = error
         raise
@@ -250,7 +253,8 @@ def run_evaluation(
         trouble = observed(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (bundle := watch.bundle) is not None:
-            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused)).wait()
+            left = watch.publishing
+            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused, publishing=left)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
             performed = Apart(lambda: steps.perform(evaluation, steps.announced(say), force=force, at=at)).wait()
@@ -312,7 +316,10 @@ def server_for_run() -> tuple[str, str | None]:
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
     server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
-    return server.url, server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+    trouble = server.wait(PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS.value())
+    if trouble and full_place(PREFECT_HOME.value()):
+        trouble = f"{PREFECT_HOME.value()}: there is no room for its database"
+    return server.url, trouble
 
 
 def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as papq
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
+from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.evaluation import given_scores, pipeline
@@ -31,6 +32,7 @@ from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.since_last import SinceLast, check_drops
 from ndcg_ab.files import write_text
+from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import bundles
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
@@ -65,6 +67,7 @@ from .pulling import (
     unchanged,
 )
 
+PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried
 OUTCOME, SINCE_LAST = "outcome.json", "since_last.json"
 CHEAP = "cheap.parquet"  # what the cheap judgments gave, among what was pulled
 
@@ -210,11 +213,14 @@ def draw_page(bundle: Path) -> None:
     render(bundle)
 
 
-def publish(evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
-    """Delivers the bundle, and before it those that are still pending, in their order."""
+def publish(evaluation: Evaluation, bundle: Path, budget: Budget | None = None) -> dict[str, Any]:
+    """Delivers the bundle, and before it those that are still pending, in their order.
+
+    budget: the time for all of it, which attempts share; by default that of one attempt.
+    """
     from ndcg_ab.tracking import tracker
 
-    found, new = tracker().publish_pending(evaluation, bundle)
+    found, new = tracker().publish_pending(evaluation, bundle, budget)
     return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
 
 
@@ -295,12 +301,13 @@ def perform(
     force: bool = False,
     at: datetime | None = None,
     when_kept: Callable[[Path, bool], None] = lambda bundle, reused: None,
+    publishing: Budget | None = None,
 ) -> Performed:
     """The whole run.
 
     call: how a step is called; see `plain`.  force: read and compute anew what an earlier evaluation has already.
     at: the moment that it stands for, and that its dates are of; by default now.  when_kept: told the bundle as soon
-    as it is safe, before anything else can fail.
+    as it is safe, before anything else can fail.  publishing: the time for all of it; by default PUBLISHING.
     """
     moment = at or datetime.now(UTC)
     evaluation = at_moment(evaluation, moment)
@@ -336,17 +343,21 @@ def perform(
             bundle = same
             note_reuse(evaluation, same, moment)
     when_kept(bundle, same is not None)
-    return finish(evaluation, bundle, same is not None, call)
+    return finish(evaluation, bundle, same is not None, call, publishing)
 
 
-def finish(evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plain) -> Performed:
+def finish(
+    evaluation: Evaluation, bundle: Path, reused: bool, call: Call = plain, publishing: Budget | None = None
+) -> Performed:
     """The end of a run, when the bundle is safe: its page is drawn, the tracker is told, and what is too old goes."""
-    call(DRAW_PAGE, bundle)
     try:
-        published = {"pending": None, **call(PUBLISH, evaluation, bundle)}
+        call(DRAW_PAGE, bundle)
+        published = {"pending": None, **call(PUBLISH, evaluation, bundle, publishing or Budget(PUBLISHING))}
     except Exception as error:  # whatever the tracker does, the work is done
-        reason = str(error) if isinstance(error, TrackingError | InputError) else f"{type(error).__name__}: {error}"
+        told = no_room(error, bundle) if is_full(error) and not isinstance(error, TrackingError) else error
+        reason = str(told) if isinstance(told, TrackingError | InputError) else f"{type(error).__name__}: {error}"
         published = {"pending": redacted(reason), "url": None, "trend_url": None, "dashboard": None, "delivered": 0}
+        published |= {"is_full": is_full(error)}
     bundles.retain(evaluation)
     return Performed(bundle, reused, published)
 

@@ -16,6 +16,8 @@ import time
 import urllib.request
 from collections.abc import Mapping
 
+from .stopping import CHILDREN
+
 GRACE = 5.0  # seconds that its orderly end may take
 APPLICATION = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "critical"]
 SETTINGS = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
@@ -38,6 +40,7 @@ class TemporaryServer:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # a Ctrl-C is meant for the run, which ends the server in its own time
         )
+        CHILDREN.append(self.process)
         atexit.register(self.stop)
 
     def wait(self, seconds: float) -> str | None:

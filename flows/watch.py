@@ -5,11 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.model import Evaluation
+from ndcg_ab.deadlines import Budget
 
 from . import steps
 
@@ -30,7 +31,7 @@ class Watch:
     error: what a step raised.  api_url, flow_run: Prefect's address, and its name for the run.  is_over: nobody waits
     for the flow any more, so that no step of it may begin.
     limit, deadline: when the step at work, or Prefect, will have taken too long, on the
-    monotonic clock; None where nobody counts.
+    monotonic clock; None where nobody counts.  publishing: the time for it, with Prefect and without.
     """
 
     say: Callable[[str], None] = lambda step: None
@@ -44,6 +45,7 @@ class Watch:
     is_over: bool = False
     limit: float | None = None
     deadline: float | None = None
+    publishing: Budget = field(default_factory=lambda: Budget(steps.PUBLISHING))
 
     def kept(self, bundle: Path, reused: bool) -> None:
         self.bundle, self.reused = bundle, reused

@@ -15,6 +15,20 @@ class OverdueError(Exception):
     """Work was not done in its time, and was left behind."""
 
 
+class Budget:
+    """Seconds that several attempts share, counted from the first of them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end: float | None = None
+
+    def left(self) -> float:
+        """The seconds that are left; not above 0 when it is used up.  The first call begins the counting."""
+        if self._end is None:
+            self._end = time.monotonic() + self.seconds
+        return self._end - time.monotonic()
+
+
 class Apart(Generic[T]):
     """Work in a thread of its own, in a copy of the caller's context; the end of the process does not wait for it."""
 

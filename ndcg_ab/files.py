@@ -1,9 +1,15 @@
 """Files that appear whole or not at all."""
 
 import contextlib
+import fcntl
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
+
+PARTIAL = ".ndcg-ab.partial"  # in the name of a file that is being written
+_numbers = itertools.count()
 
 
 def resolved(path: Path) -> Path:
@@ -22,10 +28,12 @@ def unusable(path: str) -> str | None:
 
 @contextlib.contextmanager
 def named(path: Path) -> Iterator[None]:
-    """An OSError inside names the file, as those of opening do and those of reading do not."""
+    """An OSError inside names the file: not all errors do, and some name the one that is written in its place."""
     try:
         yield
     except OSError as error:
+        if error.filename is not None and PARTIAL in str(error.filename):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         error.filename = error.filename or str(path)
         raise
 
@@ -34,21 +42,54 @@ def named(path: Path) -> Iterator[None]:
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to that becomes `path` when all went well: the file is whole or not there at all.
 
-    A link is followed; what is no file (a device, a pipe) is written to as it is.
+    A link is followed; what is no file (a device, a pipe) is written to as it is.  An OSError names `path`.  What a
+    process that was killed left in the folder is removed.
     """
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    target = resolved(path)
-    partial = target.with_name(f".{target.stem}.partial{target.suffix}")
+    with named(path):
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        target = resolved(path)
+        clear_partial(target.parent)
+        partial, lock = locked_partial(target)
+        with lock:
+            try:
+                yield partial
+                partial.replace(target)
+            finally:
+                partial.unlink(missing_ok=True)
+
+
+def locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
+    """A new file beside the target, and its lock, which lasts as long as the file is open."""
+    while True:
+        partial = target.with_name(f".{os.getpid()}-{next(_numbers)}{PARTIAL}{target.suffix}")
+        lock = partial.open("wb")
+        if try_lock(lock) and partial.exists():  # else another process took it for one that was left
+            return partial, lock
+        lock.close()
+
+
+def try_lock(file: IO[bytes]) -> bool:
+    """Locks an open file for this process; False where another has it locked.  True where there are no locks."""
     try:
-        yield partial
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def clear_partial(folder: Path) -> None:
+    """Removes the half-written files in a folder that no process is writing any more."""
+    for left in folder.glob(f".*{PARTIAL}*"):
+        with contextlib.suppress(OSError), left.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file whole or not at all; an OSError names it."""
-    with replacing(path) as partial, named(path):
+    with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Nights that are killed at random moments, and two writers beside a reader: `make kills`, as long as is wanted.
+"""Nights that are killed or stopped at random moments, and two writers beside a reader: `make kills`, at any length.
 
 Every night is a fork of this process, which opens nothing itself.  A tracker that keeps a file for each evaluation
 stands in the place of MLflow, which would take most of the time.  What is counted at the end: evaluations lost,
@@ -29,6 +29,8 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.sources.content import digest_of_file
 from ndcg_ab.tracking.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
+from tests.stops import TIMES, stops
+from tests.stores import folder as stores_of_run
 
 TRACKED, SAID = "tracked", "said"  # a folder of what the tracker has; a file of the bundles that were said to be safe
 STAYING = {bundles.BUNDLE, bundles.TABLES, bundles.SCORES, bundles.PUBLISHED, bundle_files.PAGE}
@@ -157,24 +159,31 @@ def counted(evaluation: Evaluation, errors: Path) -> Counter[str]:
     return found
 
 
-GOOD = ("killed", "ended before", "evaluations", "reads")
+GOOD = ("killed", "stopped", "ended before", "evaluations", "reads", TIMES)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--stops", type=int, default=0, help="whole runs of the command, stopped by a signal")
     parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     options = parser.parse_args()
     ndcg_ab.tracking.tracker = Shelf
     bundle_files.write_report = plain_page
+    stores_of_run()
     is_wrong = False
     trials: dict[str, Callable[[Path], Counter[str]]] = {
         f"{options.kills} kills, seed {options.seed}": lambda folder: kills(
             folder, options.kills, random.Random(options.seed)
         ),
         f"two writers and a reader, {options.seconds:g} s": lambda folder: together(folder, options.seconds),
+        f"{options.stops} stops, seed {options.seed}": lambda folder: stops(
+            folder, options.stops, random.Random(options.seed)
+        ),
     }
+    wanted = (options.kills, options.seconds, options.stops)
+    trials = {name: trial for (name, trial), count in zip(trials.items(), wanted, strict=True) if count}
     for name, trial in trials.items():
         with tempfile.TemporaryDirectory() as directory:
             folder = Path(directory)

@@ -21,23 +21,31 @@ def postgresql() -> Iterator[Path]:
     """The folder of the socket of a new PostgreSQL; skips where Debian's is not installed."""
     if not POSTGRESQL:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # a socket's path must be short
-    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    if as_user:
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))  # a socket's path must be short
+    if os.geteuid() == 0:
         shutil.chown(folder, "postgres")
     folder.chmod(0o755)
-    control = [*as_user, str(POSTGRESQL[-1] / "pg_ctl"), "-D", str(folder / "data"), "-w"]
-    options = f"-c listen_addresses='' -c fsync=off -k {folder}"
-    initdb = [str(POSTGRESQL[-1] / "initdb"), "-D", str(folder / "data"), "-A", "trust", "-U", "postgres", "--no-sync"]
+    options = f"-c listen_addresses='' -c fsync=off -c max_connections=20 -k {folder}"
+    data = ["-D", str(folder / "data")]
     try:
-        subprocess.run([*as_user, *initdb], check=True, capture_output=True)
-        subprocess.run(
-            [*control, "-o", options, "-l", str(folder / "log"), "start"], check=True, stdout=subprocess.DEVNULL
-        )
+        as_postgres("initdb", *data, "-A", "trust", "-U", "postgres", "--no-sync")
+        as_postgres("pg_ctl", *data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         yield folder
     finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, capture_output=True)
+        with contextlib.suppress(subprocess.CalledProcessError):
+            as_postgres("pg_ctl", *data, "-w", "-m", "immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def restart_postgresql(folder: Path, how: str) -> None:
+    """Ends the server of a folder and starts it again; how: fast or immediate, as pg_ctl names them."""
+    as_postgres("pg_ctl", "-D", str(folder / "data"), "-w", "-m", how, "-l", str(folder / "log"), "restart")
+
+
+def as_postgres(program: str, *words: str) -> None:
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    command = [*as_user, str(POSTGRESQL[-1] / program), *words]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def free_port() -> int:

@@ -24,7 +24,8 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("config", "engines"),
     ("made_once", "memory", "other_measures"),
     ("temporary",),
-    ("errors", "files", "finding_codes", "deadlines", "visible"),
+    ("files", "full_disks"),
+    ("errors", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
 CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}

@@ -1,5 +1,10 @@
 """The command line: its commands, each of which parses, and calls plain functions elsewhere."""
 
+from ..stopping import obey_signals
+
+if __name__ == "__main__":  # before what takes a moment to import
+    obey_signals()
+
 from typing import Annotated
 
 import typer

@@ -1,6 +1,7 @@
 """How the program ends: with which code, and with what said, when it was stopped or something went wrong."""
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -15,8 +16,11 @@ from ndcg_ab import __version__
 from ndcg_ab.config.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
+from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.temporary import remove_folder_of_process, write_kept
 from ndcg_ab.visible import visible
+
+from ..stopping import Stopped, end, obey_signals
 
 GATE_FAILED = 1  # and nothing else
 UNUSABLE = 2  # usage, configuration, data, or what the machine has room for
@@ -26,26 +30,6 @@ DEBUG = "NDCG_AB_DEBUG"
 LONGEST, LONGEST_LINE = 2900, 1200  # characters of one message, and of one of its lines
 # What typer itself makes a sentence of; its errors are those of click, or of the copy of it that a newer typer holds.
 PASSING: tuple[Any, ...] = (typer.Exit, typer.Abort, typer.BadParameter.__mro__[2])
-
-
-class Stopped(KeyboardInterrupt):
-    """A signal that asks the program to end."""
-
-    number: int | None = None
-
-
-def obey_signals() -> None:
-    """Ctrl-C and SIGTERM end the program in order; a second one ends it at once."""
-
-    def stop(number: int, _: object) -> None:
-        if Stopped.number is not None:
-            os._exit(128 + number)
-        Stopped.number = number
-        raise Stopped
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup and a shell's & leave it
-            signal.signal(number, stop)
 
 
 class Program(TyperGroup):
@@ -63,6 +47,7 @@ class Program(TyperGroup):
         if args is not None:  # inside somebody else's process
             return super().main(args, *more, **settings)
         obey_signals()
+        logging.raiseExceptions = False  # no traceback where a handler of Prefect's or MLflow's cannot tell something
         try:
             return super().main(args, *more, **settings)
         except SystemExit as ending:
@@ -72,7 +57,7 @@ class Program(TyperGroup):
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process, which does not wait for work that was left behind."""
+    """Ends the process; one that is stopped, or left work behind that may never end, at once."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -80,8 +65,9 @@ def leave(code: int) -> NoReturn:
             code = code or told(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_folder_of_process()
-    if is_anything_left():
-        os._exit(code)
+    if Stopped.number is not None or is_anything_left():
+        end(code)
+    Stopped.code = code
     sys.exit(code)
 
 
@@ -110,12 +96,16 @@ def in_brief(lines: Sequence[str]) -> list[str]:
 
 def told(error: BaseException) -> int:
     """Says in a sentence what went wrong; the exit code."""
-    if isinstance(error, KeyboardInterrupt) or Stopped.number is not None:
-        number = Stopped.number or signal.SIGINT
-        complain(f"stopped by {signal.Signals(number).name}")
-        return 128 + number
+    if Stopped.number is not None:  # that is said already
+        return 128 + Stopped.number
+    if isinstance(error, KeyboardInterrupt):
+        complain("stopped by SIGINT")
+        return 128 + signal.SIGINT
     if is_memory_error(error):
         complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
+        return UNUSABLE
+    if is_full(error) and not isinstance(error, InputError):
+        complain(str(no_room(error)))
         return UNUSABLE
     if isinstance(error, InputError | OSError) or is_metric_error(error):
         complain(words_of(error) or type(error).__name__)

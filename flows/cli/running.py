@@ -158,9 +158,11 @@ def run(
 
             for finding in check_secrets(evaluation):
                 complain(f"{finding.message} [{finding.code}]")
-        if finished.unobserved:
+        if finished.is_full:
+            complain(f"the results are safe, and logging them is pending: {finished.pending}")
+        elif finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
-        if finished.pending:
+        if finished.pending and not finished.is_full:
             complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
             changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
             command = f"{program()} publish {shlex.quote(str(config))}{changes}"
@@ -240,6 +242,7 @@ def publish(
     with user_errors():
         needs("ndcg-ab publish", "mlflow")
         from ndcg_ab.errors import TrackingError
+        from ndcg_ab.full_disks import is_full
 
         with Progress(quiet) as say:
             say("starting MLflow")
@@ -254,7 +257,8 @@ def publish(
                     lines.append(("logged: " if published.new else "already there: ") + published.url)
             except TrackingError as error:
                 left = len(folders) - len(lines)
-                complain(f"MLflow could not be reached, logging of {left} evaluations is still pending: {error}")
+                reason = "" if is_full(error) else "MLflow could not be reached, "
+                complain(f"{reason}logging of {left} evaluations is still pending: {error}")
                 raise typer.Exit(PENDING) from None
         if not quiet:
             for line in lines or ["nothing is pending"]:

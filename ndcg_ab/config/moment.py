@@ -138,7 +138,13 @@ def check_dates(text: str, where: str) -> None:
 
 def dated(text: str, moment: datetime) -> str:
     """With the moment in the place of `{date}` (2026-11-20) and `{date:%Y/%m}`."""
-    return DATE.sub(lambda found: moment.strftime(found["form"] or ISO), text)
+    seconds = str(int(moment.timestamp()))
+
+    def written(found: re.Match[str]) -> str:  # strftime's own %s takes the machine's time zone for the moment's
+        form = re.sub(r"%.", lambda code: seconds if code[0] == "%s" else code[0], found["form"] or ISO)
+        return moment.strftime(form)
+
+    return DATE.sub(written, text)
 
 
 def dated_place(source: P, moment: datetime) -> P:

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab import __version__
+from ndcg_ab import __version__, full_disks
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.plain_secrets import without_plain_secrets
 from ndcg_ab.engines.duckdb import DuckDBEngine, condense
@@ -137,6 +137,7 @@ class Finished:
     """A finished run: its bundle, where MLflow has it, or why logging is pending.
 
     reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
+    is_full: logging is pending, or the page is not drawn, since a disk takes no more.
     unobserved: why Prefect has no record of it, where it has none.  since_last: as of the night that ran.
     """
 
@@ -153,6 +154,7 @@ class Finished:
     unobserved: str | None
     inputs: tuple[dict[str, Any], ...] = ()
     since_last: SinceLast | None = None
+    is_full: bool = False
 
 
 @contextlib.contextmanager
@@ -175,6 +177,8 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
         try:
             yield folder
         except Exception as error:
+            if full_disks.is_full(error) and not isinstance(error, InputError):
+                raise full_disks.no_room(error, evaluation.output_directory) from error
             if is_full(error) and not isinstance(error, InputError):
                 raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
             raise

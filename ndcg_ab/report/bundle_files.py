@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
+from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.history.over_nights import OverNights, over_nights
@@ -23,20 +24,35 @@ from ndcg_ab.visible import visible
 PAGE = "report.html"
 FIGURES = "figures"
 DRAWN = ("intervals", "nights")  # the pictures of a bundle
+STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says why there is none
 
 
 LATER_COLUMNS = (("rank_rule", "least_grade", "double"),)  # that bundles of 0.1.0 have not
 
 
 def render(folder: Path) -> Path:
-    """The page of the bundle in a folder, which is drawn where it is not there yet; never a reason to fail."""
+    """The page of the bundle in a folder, which is drawn where it is not there yet.
+
+    What goes wrong costs the page, never the evaluation: a page says why, until the next attempt.  Raises NoRoomError
+    where the disk is full, and leaves nothing: the page is drawn when there is room, before a tracker gets the bundle.
+    """
     page = folder / PAGE
-    if not page.exists():
+    if not is_drawn(page):
         try:
             write_report(folder)
-        except Exception as error:  # costs the page, never the evaluation
+        except Exception as error:
+            if is_full(error):
+                raise no_room(error, folder) from error
             write_stub(folder, error)
     return page
+
+
+def is_drawn(page: Path) -> bool:
+    try:
+        with page.open(encoding="utf-8", errors="replace") as file:
+            return file.read(len(STUB)) != STUB
+    except FileNotFoundError:
+        return False
 
 
 def write_report(folder: Path) -> None:
@@ -72,6 +88,6 @@ def write_stub(folder: Path, error: Exception) -> None:
     said = f"the page cannot be drawn: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {folder}: {said}"), file=sys.stderr)
     try:
-        write_text(folder / PAGE, f"<!doctype html><title>report</title><p>{escape(said)}\n")
+        write_text(folder / PAGE, f"{STUB}{escape(said)}\n")
     except OSError as trouble:
         print(visible(f"ndcg-ab: {folder}: nor can a page that says so be written: {trouble}"), file=sys.stderr)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.sources import DatabaseSource
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.columns import breaks_a_rule
 from ndcg_ab.sources.digests import whole_column
@@ -19,8 +19,11 @@ from ndcg_ab.sources.files import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.records import parquet_rows, table_of
 from ndcg_ab.sources.schema import Field, Layout, is_id_type
 
-PADDED = b"bpchar"  # PostgreSQL's char(n): spaces are added up to n letters
-POSTGRESQL_TYPE = b"POSTGRESQL:type"
+POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
+PADDED = b"bpchar"  # char(n): spaces are added up to n letters
+NUMERIC = b"numeric"  # comes as text
+MONEY = b"money"  # comes as a whole number of the currency's smallest unit
+ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"int4", b"int8", NUMERIC}
 
 
 class DatabaseQuery(Source):
@@ -53,6 +56,7 @@ def read_batches(
     rows = 0
     for batch in batches:
         if batch.num_rows:
+            refuse_decimals(batch, fields, chosen, f"{place}, row", rows)
             parts.append(part_of(batch, fields, chosen, layout, f"{place}, row", rows))
             refuse_gaps(parts, f"{place}, row {rows + 1}")
             rows += batch.num_rows
@@ -68,21 +72,45 @@ def in_query(_kind: str, mapping: Mapping[str, str]) -> str:
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
-    kind = stored(given.type)
+    kind, name = stored(given.type), said_type(given)
     if field.type == pa.string():
         is_whole = pa.types.is_decimal(kind) and kind.scale <= 0
-        if is_id_type(kind) or is_whole or is_uuid(given.type) or pa.types.is_null(kind):
+        is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
+        if is_known and (is_id_type(kind) or is_whole or is_uuid(given.type) or pa.types.is_null(kind)):
             return
         rule, wanted = "must be text or a whole number", "text"
     else:
         kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text)
-        if any(is_kind(kind) for is_kind in kinds):
+        if name != MONEY and any(is_kind(kind) for is_kind in kinds):
             return
         rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
+    wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
     raise InputError(
-        f"{place}: column {given.name!r} is of type {kind}: {field.name} {rule}; cast it in the query:"
-        f" cast({given.name} as {wanted}) as {field.name}"
+        f"{place}: column {given.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
+        f" the query: cast({given.name} as {wanted}) as {field.name}"
     )
+
+
+def said_type(given: pa.Field) -> bytes | None:
+    """PostgreSQL's name of a column's type; None of another database."""
+    found: bytes | None = (given.metadata or {}).get(POSTGRESQL_TYPE)
+    return found
+
+
+def refuse_decimals(
+    batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], place: str, before: int
+) -> None:
+    """PostgreSQL's numeric as an id, where a value is no whole number."""
+    for field in fields:
+        at = batch.schema.get_field_index(chosen[field.name])
+        if field.type != pa.string() or said_type(batch.schema.field(at)) != NUMERIC:
+            continue
+        values = batch.column(at).storage
+        if (row := pc.index(pc.match_substring_regex(values, "[^0-9-]"), True).as_py()) >= 0:
+            raise InputError(
+                f"{place} {before + row + 1}: {field.name} = {shown(values[row].as_py())}: must be text or a whole"
+                f" number; cast it in the query: cast({chosen[field.name]} as bigint) as {field.name}"
+            )
 
 
 def stored(kind: pa.DataType) -> pa.DataType:

@@ -36,7 +36,9 @@ STATEMENT = {  # driver -> what its statements are told: few rows in memory; SQL
     "sqlite": {"adbc.sqlite.query.batch_rows": str(1 << 16)},
 }
 AWAY = ("08", "53", "57P", "58", "40")  # SQLSTATE: connection, resources, shutdown, system, serialization
-BUSY = re.compile(r"starting up|shutting down|in recovery|too many (clients|connections)|remaining connection slots")
+BUSY = re.compile(  # said to who connects, without a SQLSTATE
+    r"starting up|shutting down|in recovery|terminating connection|too many (clients|connections)|connection slots"
+)
 SAID = re.compile(r"(?:FATAL|ERROR):\s*(?P<said>[^\n]*)")
 Answering = tuple[str, pa.RecordBatchReader]
 
@@ -146,6 +148,7 @@ def adbc_answering(
 ) -> Iterator[pa.RecordBatchReader]:
     """The batches, through the plain interface: the one of PEP 249 imports pandas and polars, 60 MB."""
     import adbc_driver_manager as adbc
+    from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
 
     for secret in passwords(told):
         remembered(secret)
@@ -160,7 +163,7 @@ def adbc_answering(
             statement.set_options(**STATEMENT.get(driver, {}))
             statement.set_sql_query(query)
             stream, _ = statement.execute_query()
-            reader = stack.enter_context(pa.RecordBatchReader.from_stream(stream))
+            reader = stack.enter_context(contextlib.closing(AdbcRecordBatchReader._import_from_c(stream.address)))
             if not reader.schema.names:
                 raise InputError(f"{place}: the query gives no table: it must be a SELECT")
             yield reader

@@ -68,7 +68,8 @@ class Layout:
         """field -> column name in the file, for the fields that it has.
 
         say: how columns with other names are mapped, for the hint.
-        Raises InputError for a column that is mapped or required and not there, or there twice.
+        Raises InputError for a column that is mapped or required and not there, or there twice; names that differ in
+        upper and lower case alone are the same one, unless `columns` says which is meant.
         """
         chosen: dict[str, str] = {}
         missing: list[Field] = []
@@ -80,6 +81,12 @@ class Layout:
             if name in chosen.values():
                 rule = "every field has its own column"
                 raise InputError(f"{where}: column {shown(name)} is named for two fields: {rule}")
+            alike = [each for each in found if each != name and each.casefold() == name.casefold()]
+            if name in found and alike and field.name not in columns:
+                raise InputError(
+                    f"{where}: columns {shown(name)} and {shown(alike[0])} differ in upper and lower case alone: leave"
+                    f" one out, or name the one that is meant: columns: {{{field.name}: {name}}}"
+                )
             if name in found:
                 chosen[field.name] = name
             elif field.required or field.name in columns:

@@ -9,15 +9,16 @@ from pathlib import Path
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Tracking
 from ndcg_ab.config.secrets import without_password
-from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.deadlines import Budget, OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.files import resolved
+from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
 from ndcg_ab.history.locks import alone
 from ndcg_ab.report.bundle_files import render
 from ndcg_ab.visible import visible
 
-PATIENCE = 180.0  # seconds that all of an evaluation's exchange with a tracker may take, however it answers
+PATIENCE = 180.0  # seconds that all publishing of a run may take, or that of one bundle by itself
 SLOWEST = 1_000_000.0  # bytes of files in a second
 
 
@@ -72,10 +73,11 @@ class Tracker(ABC):
     def address(self, evaluation: Evaluation) -> str:
         """Where it would log an evaluation, as `Published.uri` has it."""
 
-    def publish(self, folder: Path, current: Evaluation | None = None) -> Published:
+    def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
         """Logs the bundle in `folder`, and notes there that it is logged.
 
         current: the evaluation as it is configured now, which says where to; by default see `place_of`.
+        budget: the time for it; by default PATIENCE, and more for large files.
         Raises InputError where there is no bundle; else as `log`.
         """
         bundle = read_bundle(folder)
@@ -84,31 +86,44 @@ class Tracker(ABC):
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with alone(folder):
-            render(folder)
-            found = self.log_in_time(bundle)
+            try:
+                render(folder)
+            except NoRoomError as error:
+                raise TrackingError(str(error)) from error
+            found = self.log_in_time(bundle, budget)
             where = {"uri": found.uri, "run_id": found.run_id, "url": found.url, "reused": len(bundle.reused)}
             mark_published(folder, where)
         return found
 
-    def log_in_time(self, bundle: Bundle) -> Published:
+    def log_in_time(self, bundle: Bundle, budget: Budget | None = None) -> Published:
         """As `log`, which is given up after a time: a server can answer so slowly that no timeout of one request ends
         it."""
-        size = sum(path.stat().st_size for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
-        seconds = PATIENCE + size / SLOWEST
+        if budget is None:
+            files = (path for path in bundle.folder.rglob("*") if path.is_file() and path.name != TABLES)
+            budget = Budget(PATIENCE + sum(path.stat().st_size for path in files) / SLOWEST)
+        slow = f"was given up after {budget.seconds:.0f} s: the server answers, but too slowly"
+        if (seconds := budget.left()) <= 0:
+            raise TrackingError(slow)
         try:
             return within(seconds, lambda: self.log(bundle))
         except OverdueError:
-            raise TrackingError(f"was given up after {seconds:.0f} s: the server answers, but too slowly") from None
+            raise TrackingError(slow) from None
 
-    def publish_pending(self, evaluation: Evaluation, bundle: Path) -> tuple[Published, int]:
-        """Publishes a bundle, and before it those that are pending, in their order; how many of these were new."""
+    def publish_pending(
+        self, evaluation: Evaluation, bundle: Path, budget: Budget | None = None
+    ) -> tuple[Published, int]:
+        """Publishes a bundle, and before it those that are pending, in their order; how many of these were new.
+
+        budget: the time for all of them, which attempts one after the other share; by default one of PATIENCE.
+        """
+        budget = budget or Budget(PATIENCE)
         new = 0
         for folder in unpublished(evaluation):
             if folder != bundle:
                 try:
-                    new += self.publish(folder, evaluation).new
+                    new += self.publish(folder, evaluation, budget).new
                 except InputError:  # said already, where it was read; it must not keep the others back
                     continue
                 except RefusedError as error:
                     print(visible(f"ndcg-ab: {folder}: MLflow does not take it: {error}"), file=sys.stderr)
-        return self.publish(bundle, evaluation), new
+        return self.publish(bundle, evaluation, budget), new

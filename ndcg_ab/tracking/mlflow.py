@@ -20,6 +20,7 @@ from ndcg_ab.config.secrets import without_password
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.files import resolved
+from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.decided import run_name
@@ -82,13 +83,15 @@ def log_once(bundle: Bundle) -> Published:
         return published(uri, experiment_id, run_id, new=True)
     except (InputError, TrackingError):
         raise
-    except MlflowException as error:
-        refused = error.error_code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST")
-        raise (RefusedError if refused else TrackingError)(
-            f"{without_password(uri)}: {first_sentence(error)}"
-        ) from discreet(error)
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
-        raise TrackingError(f"{without_password(uri)}: {first_sentence(error)}") from discreet(error)
+        store = artifact_directory(uri)
+        places = [store.parent] if store else []
+        if is_full(error) or full_place(*places):  # SQLite has other words for it, too
+            found = no_room(error, *places)
+            raise TrackingError(str(found)) from found
+        code = error.error_code if isinstance(error, MlflowException) else ""
+        kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError
+        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet(error)
 
 
 def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:

@@ -5,6 +5,7 @@ time as another, would leave a file that no MLflow can use, and that none would 
 """
 
 import contextlib
+import itertools
 import os
 import sqlite3
 import sys
@@ -18,6 +19,7 @@ from ndcg_ab.history.locks import try_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
 SQLITE = "sqlite:///"
+_attempts = itertools.count()
 CONTENT = {  # table -> whether it holds what somebody would miss
     "runs": "select 1 from runs limit 1",
     "experiments": "select 1 from experiments where experiment_id <> 0 limit 1",
@@ -44,9 +46,14 @@ def make_store(uri: str) -> None:
                 with contextlib.suppress(FileNotFoundError):
                     path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
             print(f"ndcg-ab: {path}: was half made, and holds nothing: set aside as {aside.name}", file=sys.stderr)
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        fill(partial)
-        partial.rename(path)
+        # MLflow keeps what it has opened by its name: another attempt needs another one
+        partial = path.with_name(f".{path.name}.{os.getpid()}-{next(_attempts)}.partial")
+        try:
+            fill(partial)
+            partial.rename(path)
+        finally:
+            for left in path.parent.glob(f"{partial.name}*"):
+                left.unlink()
 
 
 def is_whole(path: Path) -> bool:

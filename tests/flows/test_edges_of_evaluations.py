@@ -49,7 +49,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
         def log(self, bundle: object) -> base.Published:
             raise NotImplementedError
 
-        def publish(self, folder: Path, current: object = None) -> base.Published:
+        def publish(self, folder: Path, current: object = None, budget: object = None) -> base.Published:
             asked.append(folder)
             if folder == folders[0]:
                 raise RefusedError("its key is too long")
@@ -65,15 +65,19 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from tests.small_evaluation import small, unlogged
+    from tests.small_evaluation import plain_page, small, unlogged
 
     def fail(*_: object) -> None:
         raise OverflowError("too much")
 
-    monkeypatch.setattr(bundle_files, "write_report", fail)
-    night = unlogged(small(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", fail)
+        night = unlogged(small(tmp_path))
     assert "the page cannot be drawn: OverflowError: too much" in (night.bundle / "report.html").read_text()
     assert "the page cannot be drawn" in capsys.readouterr().err
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+    assert unlogged(small(tmp_path)).reused
+    assert (night.bundle / "report.html").read_text() == "page\n", "the next run draws it"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history.bundles import read_bundle
-from tests.places import ROOT
+from tests import servers
+from tests.places import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
+from tests.small_evaluation import small
 from tests.stores import with_prefect, with_store
 
 prepare()
@@ -283,3 +286,26 @@ def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypat
     assert any("searching with" in text for text in databases.values()), "what was logged is in Prefect's database"
     assert any("mlruns" in place and place.endswith("bundle.json") for place in files)
     assert found_in(files | databases | streams, PLANTED) == []
+
+
+def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: None, tmp_path: Path) -> None:
+    from ndcg_ab.flows.evaluation import run_evaluation
+
+    rows = [line.split() for line in (DATA / "judgments.qrels").read_text().splitlines()]
+    values = ", ".join(f"('{query}', '{document}', {grade})" for query, _, document, grade in rows)
+    table = f"create table judgment (query_id text, doc_id text, grade int); insert into judgment values {values}"
+    slowly = f"select query_id, doc_id, grade from judgment where pg_sleep({3 / len(rows)}) is not null"
+    with servers.postgresql() as folder:
+        subprocess.run(["psql", "-h", str(folder), "-U", "postgres", "-c", table], check=True, capture_output=True)
+        judgments = {"database": f"postgresql://postgres@/postgres?host={folder}", "query": slowly}
+        prefect = {"retries": 2, "retry_seconds": 0.5}
+        restart = threading.Timer(1.0, servers.restart_postgresql, (folder, "fast"))
+
+        def say(step: str) -> None:
+            if step == "pull judgments":
+                restart.start()
+
+        finished = run_evaluation(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
+        assert "terminating connection due to administrator command" in (folder / "log").read_text()
+    assert finished.unobserved is None
+    assert finished.inputs[0]["rows"] == len(rows)

@@ -33,7 +33,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     quiet = calling(PUBLISH=no_tracker)
     monkeypatch.setattr(steps.announced, "__defaults__", (quiet, lambda: None))
-    monkeypatch.setattr(steps.finish, "__defaults__", (quiet,))
+    monkeypatch.setattr(steps.finish, "__defaults__", (quiet, None))
     return evaluation
 
 

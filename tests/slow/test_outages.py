@@ -21,6 +21,7 @@ from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
 from ndcg_ab.tracking import base
+from ndcg_ab.tracking import tracker as tracker_of_ours
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
@@ -144,12 +145,47 @@ def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
 
 
 def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "PUBLISHING", 1.5)
     monkeypatch.setattr(base, "PATIENCE", 1.5)
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         night = perform(evaluation)
-    assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
-    assert bundles.unpublished(evaluation) == [night.bundle]
+        assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
+        assert bundles.unpublished(evaluation) == [night.bundle]
+        with pytest.raises(TrackingError, match="was given up after 2 s"):
+            tracker_of_ours().publish(night.bundle, evaluation)
+
+
+def test_attempts_and_pending_nights_share_the_time_for_publishing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefect tries the step again, and then the run goes on without Prefect: each had 180 s of its own."""
+    monkeypatch.setattr(steps, "PUBLISHING", 3.0)
+    seconds = []
+
+    def thrice(step: steps.Step, *arguments: Any) -> Any:
+        for _ in range(2 if step is steps.PUBLISH else 0):
+            with contextlib.suppress(TrackingError):
+                step.work(*arguments)
+        began = time.monotonic()
+        try:
+            return step.work(*arguments)
+        finally:
+            seconds.append(time.monotonic() - began)
+
+    evaluation = small(tmp_path)
+    nights = []
+    for turn in range(3):
+        changed_run(tmp_path, turn)
+        nights.append(unlogged(evaluation).bundle)
+    with dripping() as port:
+        evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
+        began = time.monotonic()
+        night = steps.finish(evaluation, nights[-1], False, thrice)
+    assert 3.0 <= time.monotonic() - began < 5.0
+    assert seconds[-1] < 0.5, "nothing was left for another attempt"
+    assert night.published["pending"] == "was given up after 3 s: the server answers, but too slowly"
+    assert len(bundles.unpublished(evaluation)) == 3
 
 
 def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:

@@ -7,16 +7,20 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 
+from ndcg_ab.history.locks import PUBLISHING
 from tests.places import ROOT
-from tests.slow.broken_servers import configuration
+from tests.slow.broken_servers import configuration, hanging
 from tests.small_evaluation import small
+from tests.stops import children
 from tests.stores import with_prefect
+
+T = TypeVar("T")
 
 ENGINE = """import os, subprocess, time
 from pathlib import Path
@@ -98,6 +102,44 @@ def test_a_run_that_is_stopped_leaves_nothing(number: signal.Signals, runs: dict
     assert said.splitlines()[-1] == f"ndcg-ab: stopped by {number.name}"
     assert not run.folder.exists()
     assert flow_states(run) == ["CANCELLED"]
+
+
+def logging_to(port: int) -> dict[str, object]:
+    return {"mlflow": {"tracking_uri": f"http://127.0.0.1:{port}"}}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+@pytest.mark.parametrize("when", ["the server starts", "MLflow is told"])
+def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
+    """Prefect's server has a new home, which it makes first; MLflow takes connections and never answers."""
+    with hanging() as port:
+        evaluation = small(tmp_path, **logging_to(port))
+        command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
+        environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+        servers = wait_for(process, lambda: [pid for pid in children(process.pid) if is_server(pid)])
+        if when == "MLflow is told":
+            published = evaluation.output_directory / "small" / PUBLISHING
+            wait_for(process, published.exists)
+        time.sleep(0.5)
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+    assert time.monotonic() - began < 5
+    assert (process.returncode, said.splitlines()[-1]) == (143, "ndcg-ab: stopped by SIGTERM")
+    assert not any(map(is_server, servers))
+    bundles = [path.name for path in (tmp_path / "out").glob("small/2*")]
+    assert len(bundles) == (when == "MLflow is told"), "what is kept stays, and is pending"
+    assert not list((tmp_path / "out").glob("small/.*.partial"))
+
+
+def wait_for(process: "subprocess.Popen[str]", found: "Callable[[], T]") -> "T":
+    """What there is as soon as there is something."""
+    end = time.monotonic() + 240
+    while not (there := found()):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
+    return there
 
 
 def flow_states(run: Run) -> list[str]:

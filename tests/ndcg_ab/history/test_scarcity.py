@@ -33,12 +33,12 @@ def in_sql(cause: Exception) -> SqlError:
 
 # What fails, as which object's attribute, with what, and what is said.
 FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
-    "pulled, disk": (steps.papq, "write_table", FULL, "cannot be written: [Errno 28] No space left"),
+    "pulled, disk": (steps.papq, "write_table", FULL, "OUT: there is no room (No space left on device): make some"),
     "pulled, memory": (pulling, "pull", MEMORY, "memory ran out: Unable to allocate"),
     "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
     "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
-    "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "output = 'OUT': cannot be written: IO Error: Could not"),
-    "scored, disk": (DuckDBEngine, "_make", in_sql(FULL_DUCKDB), "output = 'OUT': cannot be written: sql/110_x.sql"),
+    "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
+    "scored, disk": (DuckDBEngine, "_make", in_sql(FULL_DUCKDB), "OUT: there is no room (sql/110_x.sql: IO Error"),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/110_x.sql"),
     "values, disk": (pipeline, "write_query_scores", FULL, "No space left on device"),
     "tested, memory": (pipeline, "conclude", MEMORY, "memory ran out"),
@@ -121,7 +121,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
     performed = steps.perform(evaluation, call)
     assert seen == [(1, 1)], "the history has it before anything is drawn"
-    assert "database or disk is full" in performed.published["pending"]
+    assert "there is no room (No space left on device)" in performed.published["pending"]
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
     with monkeypatch.context() as planted, pytest.raises(InputError, match="No space left"):
         planted.setattr(reused, "write_text", failing(FULL))

@@ -3,6 +3,8 @@
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +21,7 @@ from ndcg_ab.config.schema import json_schema
 from ndcg_ab.config.sources import System, TableSource
 from ndcg_ab.config.yaml_files import read_yaml
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources import JUDGMENT, RANKING, databases, drivers, pull
 from tests import servers
 
 ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
@@ -242,3 +244,109 @@ def test_rows_stream(socket: Path) -> None:
     assert int(rows) == 400_000
     assert int(peak) < 100, "13 MB of rows: they became Python objects, or were kept twice"
     assert imported.strip() == "False", "the driver's interface of PEP 249 imports what nobody needs"
+
+
+REFUSED_TYPES = {
+    "select 'q' as query_id, 1.5::numeric as doc_id, 1 as grade": (
+        "row 1: doc_id = '1.5': must be text or a whole number; cast it in the query: cast(doc_id as bigint) as doc_id"
+    ),
+    "select g as query_id, (g / 2.0)::numeric as doc_id, 1 as grade from generate_series(2, 9) g where g <> 2": (
+        "row 1: doc_id = '1.5000000000000000': must be text or a whole number"
+    ),
+    "select 'q' as query_id, 8::numeric(10, 2) as doc_id, 1 as grade": "row 1: doc_id = '8.00': must be text or a",
+    "select 'q' as query_id, 'NaN'::numeric as doc_id, 1 as grade": "row 1: doc_id = 'nan': must be text or a whole",
+    "select 'q' as query_id, 'd' as doc_id, 12.5::money as grade": (
+        "column 'grade' is of type money: grade must be a number; cast it in the query: cast(grade as numeric) as grade"
+    ),
+    "select 12.5::money as query_id, 'd' as doc_id, 1 as grade": "is of type money: query_id must be text or a whole",
+    "select '1'::jsonb as query_id, 'd' as doc_id, 1 as grade": "is of type jsonb: query_id must be text or a whole",
+    "select 3000000000::oid as query_id, 'd' as doc_id, 1 as grade": "is of type oid: query_id must be text or a whole",
+    "select '[1,2]'::int4range as query_id, 'd' as doc_id, 1 as grade": "query_id must be text or a whole number; cast",
+    """select 'q' as query_id, 'd' as doc_id, 1 as grade, 2 as "GRADE" """: (
+        "columns 'grade' and 'GRADE' differ in upper and lower case alone: leave one out, or name the one that is meant"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "said"), REFUSED_TYPES.items())
+def test_types_of_postgresql_that_are_refused(query: str, said: str, socket: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        judgments(tmp_path, address(socket), query)
+    assert said in str(caught.value)
+    assert not isinstance(caught.value, SilentError)
+
+
+@pytest.mark.slow
+def test_names_that_differ_in_case_are_told_apart_by_columns(socket: Path, tmp_path: Path) -> None:
+    query = """select 'q' as query_id, 7::numeric as doc_id, 1 as grade, 2.5::money::numeric as "GRADE" """
+    for column, value in (("grade", 1.0), ("GRADE", 2.5)):
+        assert judgments(tmp_path, address(socket), query, columns={"grade": column}) == [("q", "7", value)]
+
+
+def test_names_that_differ_in_case_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "j.csv").write_text("query_id,doc_id,grade,Grade\nq,d,1,2\n")
+    with pytest.raises(InputError, match="columns 'grade' and 'Grade' differ in upper and lower case alone"):
+        pull(TableSource.model_validate({"file": "j.csv"}).source, JUDGMENT, tmp_path)
+
+
+SLOWLY = "select 'q' || g as query_id, repeat('d', 1000) || g as doc_id, 1 as grade from generate_series(1, 200000) g"
+WAITING = "select 'q' || g as query_id, 'd' as doc_id, 1 as grade, pg_sleep(.001) from generate_series(1, 60000) g"
+END_BACKENDS = "select pg_terminate_backend(pid) from pg_stat_activity where query ilike '%generate_series(1%'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [SLOWLY, WAITING], ids=["while rows come", "before rows come"])
+@pytest.mark.parametrize("how", ["fast", "immediate", "terminated"])
+def test_a_restart_in_the_middle_of_a_pull_may_be_tried_again(
+    how: str, query: str, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart, a failover, an administrator who ends the connection: SQLSTATE 57P01, or no answer at all."""
+    read = databases.part_of
+    monkeypatch.setattr(databases, "part_of", lambda *given: (time.sleep(0.05), read(*given))[1])
+
+    def disturb() -> None:
+        time.sleep(0.5)
+        if how == "terminated":
+            words = ["psql", "-h", str(socket), "-U", "postgres", "-c", END_BACKENDS]
+            subprocess.run(words, check=True, capture_output=True)
+        else:
+            servers.restart_postgresql(socket, how)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    with pytest.raises(SilentError) as caught:
+        judgments(tmp_path, address(socket), query)
+    thread.join()
+    assert "postgresql:///postgres: the database does not answer: " in str(caught.value)
+    assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
+    assert len(judgments(tmp_path, address(socket), "select 'q' as query_id, 'd' as doc_id, 1 as grade")) == 1
+
+
+@pytest.mark.slow
+def test_a_server_with_too_many_clients_may_answer_later(socket: Path, tmp_path: Path) -> None:
+    """SQLSTATE 53300."""
+    words = ["psql", "-h", str(socket), "-U", "postgres", "-c", "select pg_sleep(30)"]
+    clients = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(30)]
+    try:
+        end = time.monotonic() + 20
+        with pytest.raises(SilentError, match=r"does not answer: .*(too many clients|connection slots)"):
+            while time.monotonic() < end:
+                judgments(tmp_path, address(socket), "select 'q' as query_id, 'd' as doc_id, 1 as grade")
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+
+
+@pytest.mark.parametrize(
+    ("state", "is_silent"),
+    [
+        *((state, True) for state in ("57P01", "57P02", "57P03", "08000", "08003", "08006", "08P01", "53300", "40001")),
+        *((state, False) for state in ("42P01", "57014", "22012", "28P01", "3D000")),
+    ],
+)
+def test_what_may_be_tried_again_by_its_sqlstate(state: str, is_silent: bool) -> None:
+    adbc = pytest.importorskip("adbc_driver_manager")
+    error = adbc.OperationalError("FATEL: in another language", status_code=10, sqlstate=state)
+    assert drivers.is_away(error, "postgresql") is is_silent

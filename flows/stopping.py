@@ -1,0 +1,73 @@
+"""Ctrl-C and SIGTERM end the program in order: one sentence, what is half-made removed, within seconds.
+
+Imports nothing that takes time: signals are obeyed before the rest of the program is imported.
+"""
+
+import _thread
+import atexit
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from typing import NoReturn
+
+LONGEST = 4.0  # seconds that the clean-up may take
+CHILDREN: "list[subprocess.Popen[bytes]]" = []  # processes that do not outlive this one
+SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, and the cursor comes back
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal that asks the program to end."""
+
+    number: int | None = None
+    code: int | None = None  # with which the program ends by itself
+
+
+def obey_signals() -> None:
+    """Makes SIGINT and SIGTERM end this process in order, and a second one at once.
+
+    From here on the interpreter is not torn down at the end: threads of native libraries abort the process then, and
+    a signal would come to nothing.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) not in (signal.SIG_IGN, stop):  # ignored: as nohup and a shell's & leave it
+            signal.signal(number, stop)
+    atexit.unregister(end_at_exit)
+    atexit.register(end_at_exit)
+
+
+def stop(number: int, _: object) -> NoReturn:
+    """Handler: says the sentence, lets nobody else say anything, and raises Stopped."""
+    if Stopped.number is not None:
+        os._exit(128 + number)
+    Stopped.number = number
+    _thread.start_new_thread(end_later, ())  # whatever waits, swallows the exception or blocks
+    with contextlib.suppress(OSError):
+        sentence = f"ndcg-ab: stopped by {signal.Signals(number).name}\n"
+        if os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb":
+            sentence = SHOW_CURSOR + sentence
+        standard_error = os.dup(2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        os.write(standard_error, sentence.encode())
+    raise Stopped
+
+
+def end_later() -> None:
+    time.sleep(LONGEST)
+    end(0)
+
+
+def end_at_exit() -> None:
+    """The last of the functions that Python calls at the end, for it is registered first."""
+    if Stopped.code is not None or Stopped.number is not None:
+        end(Stopped.code or 0)
+
+
+def end(code: int) -> NoReturn:
+    """Ends the process and its children at once, with the code of its signal where it was stopped."""
+    for child in CHILDREN:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            child.kill()
+            child.wait(0.5)
+    os._exit(code if Stopped.number is None else 128 + Stopped.number)

@@ -1,0 +1,65 @@
+"""A disk that takes no more: how that is recognised, whoever says it, and the sentence that says where."""
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ndcg_ab.errors import InputError, in_short
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+WORDS = ("No space left", "quota exceeded", "disk is full")  # of the system, of DuckDB, of SQLite
+LITTLE = 1 << 20  # bytes: with less left databases fail in ways that do not say why
+
+
+class NoRoomError(InputError):
+    """A disk takes no more; the message says which place. Exit code 2, or 75 where the results are safe."""
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error, or one that it came from, says that a disk takes no more."""
+    return any(isinstance(each, NoRoomError) or says_full(each) for each in causes(error))
+
+
+def says_full(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in FULL
+    return not isinstance(error, InputError) and any(words in str(error) for words in WORDS)
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it came from, the latest first."""
+    following: BaseException | None = error
+    for _ in range(20):
+        if following is None:
+            return
+        yield following
+        following = following.__cause__ or (None if following.__suppress_context__ else following.__context__)
+
+
+def no_room(error: BaseException, *places: Path) -> NoRoomError:
+    """The sentence: where, and what was said; places: where something is written, if the error names no file."""
+    if isinstance(error, NoRoomError):
+        return error
+    said = next((each for each in causes(error) if says_full(each)), error)
+    named, code = (said.filename, said.errno) if isinstance(said, OSError) else (None, None)
+    full = full_place(*places, Path(tempfile.gettempdir()), Path())
+    where = named or full or (places[0] if places else "a disk")
+    words = os.strerror(code) if code else in_short(said)
+    return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")
+
+
+def full_place(*places: Path) -> Path | None:
+    """The first of some places whose disk has next to nothing left; None where all have."""
+    for place in places:
+        existing = next((path for path in (place, *place.absolute().parents) if path.exists()), None)
+        if existing is not None and room_left(existing) < LITTLE:
+            return place
+    return None
+
+
+def room_left(path: Path) -> int:
+    """Bytes that can be written where a file or folder is."""
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
