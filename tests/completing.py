@@ -13,7 +13,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from unittest import mock
@@ -35,7 +35,7 @@ from ndcg_core.statistics.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
 from tests.strategies import any_metric
 
-DOCUMENTS = [f"d{number}" for number in range(7)]
+DOCUMENTS = [f"d{number}" for number in range(12)]
 GRADES = (
     (0.0, 1.0),
     (0.0, 1.0),
@@ -95,12 +95,14 @@ def drawn(made: random.Random) -> Case:
 
 
 def anything(made: random.Random) -> Case:
-    grades = made.choice(GRADES)
-    queries = [f"q{number}" for number in range(made.randint(1, 5))]
-    known = {query: made.sample(DOCUMENTS, made.randint(1, 6)) for query in queries}
+    is_wide = made.random() < 0.5  # many unjudged documents of one kind of grade
+    grades = (0.0, 1.0) if is_wide else made.choice(GRADES)
+    queries = [f"q{number}" for number in range(made.randint(1, 2 if is_wide else 5))]
+    known = {query: made.sample(DOCUMENTS[:7], made.randint(1, 2 if is_wide else 6)) for query in queries}
+    pool = DOCUMENTS if is_wide else DOCUMENTS[:7]
     judgments = {query: {doc: made.choice(grades) for doc in docs} for query, docs in known.items()}
     systems = ["old", "new", "other"][: made.choice((2, 2, 3))]
-    rankings = {system: {query: ranking(made) for query in queries if made.random() < 0.9} for system in systems}
+    rankings = {system: {query: ranking(made, pool) for query in queries if made.random() < 0.9} for system in systems}
     held = {grade for each in judgments.values() for grade in each.values()}
     metrics = {metric.name: metric for metric in (some_metric(made, held) for _ in range(24)) if metric}
     weights = {query: made.choice((0.5, 1.0, 3.0)) for query in queries} if made.random() < 0.4 else None
@@ -108,15 +110,15 @@ def anything(made: random.Random) -> Case:
     return Case(judgments, rankings, tuple(metrics.values()), weights, tried, cells)
 
 
-def ranking(made: random.Random) -> list[Result]:
-    docs = made.sample(DOCUMENTS, made.randint(0, 5))
+def ranking(made: random.Random, pool: Sequence[str]) -> list[Result]:
+    docs = made.sample(pool, made.randint(0, 6))
     return [Result(doc, float(made.randint(0, 4)), place) for place, doc in enumerate(docs, start=1)]
 
 
 def some_metric(made: random.Random, held: set[float]) -> Metric | None:
     """One that has bounds, and takes the grades; None where the draw has none."""
     try:
-        metric = any_metric(made.choice, (None, 1, 2, 3, 5))
+        metric = any_metric(made.choice, (None, 1, 2, 3, 5, 6))
         if made.random() < 0.5:
             metric = replace(metric, measure=made.choice(WALKED), **{} if metric.cutoff else {"cutoff": None})
     except MetricError:
@@ -128,7 +130,7 @@ def some_metric(made: random.Random, held: set[float]) -> Metric | None:
         if made.random() < 0.2:
             worth = {grade: made.choice((0.0, 0.0, 1.0, 2.0, 5.0)) for grade in held if grade > 0}
             metric = replace(metric, gain=tuple(worth.items()), relevant_from=None, max_grade=None)
-        if made.random() < 0.2:
+        if made.random() < (0.2 if isinstance(metric.gain, str) else 0.5):
             metric = replace(metric, ideal="max", ideal_cut="cutoff", recall_depth=None, max_grade=None)
         for grade in held:
             score_query(metric, [Result("d", 1.0, 1)], {"d": grade}, max(held))

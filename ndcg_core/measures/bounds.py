@@ -247,7 +247,8 @@ def greatest(
 ) -> FloatArray:
     """The largest quotient of each query; above: its known numerator, sums: as `ordered_sums` gives them.
 
-    Of open queries, whose known ideal is 0, with one document above the lowest gain at least.
+    Open queries, whose known ideal is 0, begin with one document that gains: nothing at all adds nothing, and is never
+    better than what was found.
     """
     more = sums.shape[1] - 1
     reached = [ideal.reached(level, rows, more) for level in range(len(ideal.steps))]
@@ -257,7 +258,7 @@ def greatest(
     active = np.arange(len(above))
     while len(active):
         at = [each[active] for each in reached]
-        counts = best_counts(found[active], sums[active], at, ideal.steps, is_open[active])
+        counts = best_counts(found[active], sums[active], at, ideal.steps)
         upper, lower = above[active], np.zeros(len(active))
         for step, each, count in zip(ideal.steps, reached, counts, strict=True):
             upper = upper + step * sums[active, count]
@@ -270,16 +271,9 @@ def greatest(
 
 
 def best_counts(
-    at: FloatArray,
-    sums: FloatArray,
-    reached: Sequence[FloatArray],
-    steps: FloatArray,
-    is_open: NDArray[np.bool_],
+    at: FloatArray, sums: FloatArray, reached: Sequence[FloatArray], steps: FloatArray
 ) -> list[NDArray[np.intp]]:
-    """How many documents reach each level where sum - at * ideal is largest, the lowest level first.
-
-    Of open queries one document at least reaches that.
-    """
+    """How many documents reach each level where sum - at * ideal is largest, the lowest level first."""
     worth: list[FloatArray] = []
     best: list[FloatArray] = []
     for step, each in zip(steps[::-1], reached[::-1], strict=True):
@@ -288,7 +282,6 @@ def best_counts(
             value += best[-1]
         worth.append(value)
         best.append(np.maximum.accumulate(value, axis=1))
-    worth[-1][is_open, 0] = -np.inf
     found = [np.argmax(worth[-1], axis=1)]
     lines = np.arange(len(at))
     for value, so_far in zip(worth[-2::-1], best[-2::-1], strict=True):
