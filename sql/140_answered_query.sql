@@ -4,6 +4,7 @@
 -- params: -
 -- has_plain_ranks: its own ranks are lowest_rank, lowest_rank + 1 … to highest_rank, each once, as their sum and the
 -- sum of their squares tell, both exact (ranks beyond 10^12 are never taken for plain ones); null where it has none.
+-- Of two decimals of up to 18 digits DuckDB makes one of 18, so that all here have more.
 -- Scores and ranks are null where a ranking has none. Of a system whose ranking was reduced while it was read, which
 -- leaves rows out that no metric looks at, the answers came with it, and its ranks are plain.
 with answer as (
@@ -42,18 +43,18 @@ whole_answer as (
                 then false
             else
                 2 * rank_sum
-                = cast(returned as decimal(18, 0))
-                * cast(lowest_rank + highest_rank as decimal(18, 0))
+                = cast(returned as decimal(19, 0))
+                * cast(lowest_rank + highest_rank as decimal(19, 0))
                 and 6 * (
                     square_sum
-                    - 2 * cast(lowest_rank as decimal(13, 0)) * cast(rank_sum as decimal(25, 0))
-                    + cast(lowest_rank as decimal(13, 0))
-                    * cast(lowest_rank as decimal(13, 0))
-                    * cast(returned as decimal(12, 0))
+                    - 2 * cast(lowest_rank as decimal(19, 0)) * cast(rank_sum as decimal(25, 0))
+                    + cast(lowest_rank as decimal(19, 0))
+                    * cast(lowest_rank as decimal(19, 0))
+                    * cast(returned as decimal(19, 0))
                 )
-                = cast(returned as decimal(12, 0))
-                * cast(returned - 1 as decimal(12, 0))
-                * cast(2 * returned - 1 as decimal(13, 0))
+                = cast(returned as decimal(19, 0))
+                * cast(returned - 1 as decimal(19, 0))
+                * cast(2 * returned - 1 as decimal(19, 0))
         end as has_plain_ranks,
         lowest_score,
         highest_score,
