@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import paired_columns, system_groups, whole_families
 from ndcg_ab.evaluation.measured_scores import of_ours
-from ndcg_ab.evaluation.metric_tables import deepest_cutoff, rank_rule
+from ndcg_ab.evaluation.metric_tables import rank_rule
 from ndcg_ab.evaluation.outcome import SystemSummary
 from ndcg_ab.evaluation.outer_bounds import Increases, documents_within, increases_of, outer_bounds
 from ndcg_ab.evaluation.sampling import Sampling
@@ -185,7 +185,7 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     if wanted or not metrics:
         return metrics
     coverage = engine.read("coverage", ("metric_id", "judged"))
-    if not are_few(engine, evaluation, metrics, coverage):
+    if not are_few(engine, evaluation):
         return []
     unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
@@ -198,12 +198,11 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     return metrics if steps <= MOST_STEPS else []
 
 
-def are_few(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric], coverage: pa.Table) -> bool:
-    """Whether the places that bounds and likely grades are made of may come here, where rankings are on a cluster."""
+def are_few(engine: Engine, evaluation: Evaluation) -> bool:
+    """Whether what bounds and likely grades are made of may come here, where rankings are on a cluster."""
     if not evaluation.engine.spark:
         return True
-    shown = coverage.num_rows // len(evaluation.metric_list) * deepest_cutoff(metrics)
-    return max(shown, engine.count("unjudged_place"), engine.count("grade_count")) <= MOST_BROUGHT
+    return all(engine.count(name) <= MOST_BROUGHT for name in ("graded_doc", "grade_count"))
 
 
 def none_of(metric: Metric) -> str:
