@@ -154,7 +154,7 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     if wanted or not metrics:
         return metrics
     coverage = engine.read("coverage", ("metric_id", "judged"))
-    if not are_few(engine, evaluation, metrics, coverage):
+    if not are_few(engine, evaluation):
         return []
     unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
@@ -167,13 +167,11 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     return metrics if steps <= MOST_STEPS else []
 
 
-def are_few(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric], coverage: pa.Table) -> bool:
-    """Whether the places that bounds and likely grades are made of may come here, where rankings are on a cluster."""
+def are_few(engine: Engine, evaluation: Evaluation) -> bool:
+    """Whether what bounds and likely grades are made of may come here, where rankings are on a cluster."""
     if not evaluation.engine.spark:
         return True
-    shown = coverage.num_rows // len(evaluation.metric_list) * deepest_cutoff(metrics)
-    places = engine.count("shown_place", judged_depth=judged_depth(metrics))
-    return bool(max(shown, places, engine.count("grade_count")) <= MOST_BROUGHT)
+    return all(engine.count(name) <= MOST_BROUGHT for name in ("graded_doc", "grade_count"))
 
 
 def judged_depth(metrics: Sequence[Metric]) -> int:
