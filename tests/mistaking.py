@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -270,7 +271,7 @@ def fault_of(code: int, said: str, case: Case, seconds: float) -> str | None:
         return f"{len(said):,} characters: {said[:200]} … {said[-200:]}"
     if code == 2 and not said.strip():
         return "nothing is said"
-    if "[Errno" in said and "/" not in said:
+    if re.search(r"\[Errno \d", said) and "/" not in said:
         return f"names no file: {said}"
     return f"took {seconds:.0f} s" if seconds > SLOWEST else None
 
