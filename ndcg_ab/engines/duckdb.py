@@ -21,7 +21,7 @@ from ndcg_ab.memory import Memory
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
-SMALL = 300_000  # rows that were pulled; of no more, tables are made anew in a moment
+SMALL = 1_000_000  # rows that were pulled; of no more, tables are made anew in a moment
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
