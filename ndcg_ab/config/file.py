@@ -39,6 +39,7 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
 
 RULES = {  # what pydantic calls it -> the rule in our words
     "string_type": "must be text; put it in quotes",
+    "string_unicode": "must be text that UTF-8 can hold",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
     "int_type": "must be a whole number",

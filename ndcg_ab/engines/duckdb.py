@@ -14,15 +14,14 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import literal, views_of
+from ndcg_ab.engines.views import VIEW, literal, state_of, views_of
 from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
-VIEW = "view "  # stands before the name of what is no table in a finished evaluation's file
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
-SMALL = 300_000  # rows that were pulled; of no more, tables are made anew in a moment
+SMALL = 1_000_000  # rows that were pulled; of no more, tables are made anew in a moment
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
@@ -195,7 +194,8 @@ class DuckDBEngine(Engine):
 
     def complete(self, name: str, column: str, kind: str) -> None:
         if self.is_kept:
-            if name in self._tables() and column not in {known for known, *_ in self._described(f'"{name}"')}:
+            known = {there for there, *_ in self._described(f'"{name}"')} if name in self._tables() else {column}
+            if column not in known:
                 select = f'select *, null::{kind} as "{column}" from {KEPT}."{name}"'
                 self.connection.execute(f'create or replace temp view "{name}" as {select}')
             return
@@ -245,15 +245,15 @@ class DuckDBEngine(Engine):
     # ---- what a database file remembers of what was made in it
 
     def _remember(self) -> None:
-        state = [{"name": "", "parameters": json.dumps(self.settings)}]
-        state += [{"name": name, "parameters": json.dumps(made)} for name, made in self.made.items()]
-        self._take(STATE, pa.Table.from_pylist(state))
+        self._take(STATE, state_of(self.settings, self.made))
 
     def _tables(self) -> set[str]:
         """The tables of the database file, without its views."""
         where = literal(KEPT) if self.is_kept else "current_database()"
-        select = f"select table_name from duckdb_tables() where database_name = {where} and not temporary"
-        return {name for (name,) in self.connection.execute(select).fetchall()}
+        found = self.connection.execute(
+            f"from duckdb_tables() select table_name, temporary where database_name = {where}"
+        )
+        return {name for name, is_temporary in found.fetchall() if not is_temporary}
 
     def _look_into(self, path: Path) -> None:
         """Makes the tables of a file readable, which stays as it is."""
@@ -289,9 +289,7 @@ def condense(path: Path) -> None:
         pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
         views = views_of(engine.files, engine.made, tables, are_small=pulled <= SMALL)
         tables -= views.keys()
-        state = [{"name": "", "parameters": json.dumps(engine.settings)}]
-        made = {VIEW * (name in views) + name: parameters for name, parameters in engine.made.items()}
-        state += [{"name": name, "parameters": json.dumps(parameters)} for name, parameters in made.items()]
+        state = state_of(engine.settings, engine.made, views)
     partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
     partial.unlink(missing_ok=True)
     with duckdb.connect(str(partial), config={"default_block_size": BLOCK}) as connection:
@@ -299,7 +297,7 @@ def condense(path: Path) -> None:
         for name in sorted(tables - {STATE}):
             connection.execute(f'create table "{name}" as select * from {KEPT}."{name}"')
         connection.execute(f"detach {KEPT}")
-        connection.register("incoming", pa.Table.from_pylist(state))
+        connection.register("incoming", state)
         connection.execute(f"create table {STATE} as select * from incoming")
         connection.unregister("incoming")
         for name, text in views.items():

@@ -1,10 +1,22 @@
 """What a finished evaluation keeps as views: the selects of SQL files, with the values of their parameters."""
 
+import json
 import re
 from collections.abc import Container, Mapping
 
+import pyarrow as pa
+
 from ndcg_ab.engines.base import GIVEN, Parameters, Value
 from ndcg_ab.engines.sql_files import SqlFile
+
+VIEW = "view "  # stands before the name of what is no table in the state
+
+
+def state_of(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
+    """What a database file remembers: which tables were made, with which parameters; the settings without a name."""
+    known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made.items()}
+    texts = [json.dumps(parameters) for parameters in known.values()]
+    return pa.table({"name": pa.array(known, pa.string()), "parameters": pa.array(texts, pa.string())})
 
 
 def views_of(

@@ -47,12 +47,12 @@ def evaluation(**schedule: str) -> Evaluation:
     return Evaluation.model_validate(content | ({"schedule": schedule} if schedule else {}))
 
 
-@pytest.mark.parametrize("command", ["serve", "deploy"])
+@pytest.mark.parametrize("command", ["serve", "deploy", "check", "run"])
 @pytest.mark.parametrize("cron", ["99 2 * * *", "0 2 31 2 *", "a b c d e", "0 25 * * *"])
 def test_a_cron_that_never_comes_is_told_in_one_sentence(command: str, cron: str, tmp_path: Path) -> None:
     found = invoke(command, config(tmp_path, more=f"schedule: {{cron: {cron!r}}}"))
     assert found.exit_code == 2
-    assert found.stderr.startswith(f"ndcg-ab: t: schedule.cron = {cron!r}: no moment fits it")
+    assert found.stderr.startswith(f"ndcg-ab: {tmp_path / 't.yaml'}: schedule.cron = {cron!r}: no moment fits it")
     assert found.stderr.count("\n") == 1
 
 

@@ -354,6 +354,7 @@ MISTAKES: dict[str, Mistake] = {
         "prefect: {api_url: localhost:4200/api}", "did you mean http://localhost:4200/api?"
     ),
     "an output that is a file": config(f"output: {RUN}", "old.run is no folder: name another one"),
+    "half a character": config('combine: "\\ud800"', "combine", "must be"),
     "a limit without end": config("prefect: {timeout_seconds: .inf}", "must be a number, and finite"),
     "a table of Spark for cheap judgments": config(
         "cheap_judgments: {table: x}", "cheap_judgments: table is read by Spark, and there is none"
