@@ -1,6 +1,6 @@
 """The one pipeline of an evaluation: its stages in their order, and where they keep what they make."""
 
-from ndcg_ab.pipeline.run import check_only, evaluate, run_stages, score_systems
+from ndcg_ab.pipeline.run import check_only, evaluate, pull_inputs, run_stages, score_systems
 from ndcg_ab.pipeline.stages import STAGES, Context, Say, Stage
 from ndcg_ab.pipeline.store import MemoryStore, Place, Store
 
@@ -14,6 +14,7 @@ __all__ = [
     "Store",
     "check_only",
     "evaluate",
+    "pull_inputs",
     "run_stages",
     "score_systems",
 ]

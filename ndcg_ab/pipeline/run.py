@@ -10,6 +10,7 @@ from ndcg_ab.evaluation.data_checks import check_queries
 from ndcg_ab.evaluation.intended import check_intended
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY, Context, Say, Stage
@@ -105,8 +106,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
 
 
-def pull_inputs(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> MemoryStore:
-    """The inputs alone, whole."""
-    store = MemoryStore(evaluation, engine)
+def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> Read:
+    """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
+    store = MemoryStore(evaluation, whole=whole)
     run_stages(Context(evaluation, store, say), PULLS, announced(say))
-    return store
+    return store.inputs()

@@ -182,11 +182,12 @@ class Store(ABC):
 class MemoryStore(Store):
     """Objects in memory: of `compare`, the Python API and the studies.
 
-    engine: an open one, which the caller closes.  whole: rankings are needed whole afterwards, as for the page; else
-    they may be read only as far as the metrics and the checks look, which changes no number.
+    engine: an open one, which the caller closes; None where inputs are only read.
+    whole: rankings are needed whole afterwards, as for the page; else they may be read only as far as the metrics and
+    the checks look, which changes no number.
     """
 
-    def __init__(self, evaluation: Evaluation, engine: Engine, *, whole: bool = True) -> None:
+    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, whole: bool = True) -> None:
         super().__init__(evaluation)
         self._engine = engine
         self._whole = whole
@@ -194,11 +195,12 @@ class MemoryStore(Store):
 
     @contextlib.contextmanager
     def engine(self) -> Iterator[Engine]:
+        assert self._engine is not None
         yield self._engine
 
     @contextlib.contextmanager
     def memory(self) -> Iterator[Memory | None]:
-        yield self._engine.memory
+        yield self._engine.memory if self._engine else None
 
     def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
         self._pulled[place.key] = read()
@@ -230,4 +232,5 @@ class MemoryStore(Store):
 
     def inputs(self) -> Read:
         """All inputs as they were read, for those who show them."""
-        return self.read(self._engine.memory)
+        with self.memory() as memory:
+            return self.read(memory)

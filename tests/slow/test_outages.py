@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 from ndcg_ab.config.environment import DEFAULTS, prepare
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import TrackingError
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import run as runs_run
+from ndcg_ab.runs.run import Performed
 from ndcg_ab.tracking import base
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
@@ -109,8 +110,8 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation, at: datetime | None = None) -> steps.Performed:
-    return steps.perform(evaluation, at=at)
+def perform(evaluation: Evaluation, at: datetime | None = None) -> Performed:
+    return runs_run.perform(evaluation, at=at)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:

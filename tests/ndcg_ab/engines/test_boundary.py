@@ -13,10 +13,13 @@ from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
-from ndcg_ab.evaluation import pipeline
-from ndcg_ab.flows import steps
+from ndcg_ab.evaluation import concluding
+from ndcg_ab.evaluation.concluding import query_scores
 from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
+from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.runs import folder as folder_store
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
@@ -56,11 +59,11 @@ class Cluster:
 def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
     with DuckDBEngine() as engine:
-        alone = pipeline.run_pipeline(evaluation, engine)
-        scores = pipeline.query_scores(engine)
+        alone = evaluate(evaluation, engine)[0]
+        scores = query_scores(engine)
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
-        assert pipeline.query_scores(engine).equals(scores)
+        assert evaluate(evaluation, engine)[0].to_json() == alone.to_json()
+        assert query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
 
@@ -70,10 +73,10 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     ranking = tmp_path / "inputs" / "new.run"
     ranking.write_text(ranking.read_text() + ranking.read_text().splitlines()[0] + "\n")
     with DuckDBEngine() as engine:
-        alone = pipeline.run_pipeline(evaluation, engine)
+        alone = evaluate(evaluation, engine)[0]
     assert "duplicate_document" in {finding.code for finding in alone.findings}
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+        assert evaluate(evaluation, engine)[0].to_json() == alone.to_json()
 
 
 def page_of(bundle: Path) -> PageData:
@@ -83,9 +86,9 @@ def page_of(bundle: Path) -> PageData:
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
-        monkeypatch.setattr(steps, "opened", lambda evaluation, working: cluster.engine(working / TABLES))
+        monkeypatch.setattr(folder_store, "opened", lambda evaluation, working: cluster.engine(working / TABLES))
     evaluation = small(folder, metrics=METRICS, **changes)
-    return steps.perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
+    return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
 
 def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +105,7 @@ def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pyte
 
 def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rankings the rows of the queries that are recomputed, and of those that the page shows."""
-    monkeypatch.setattr(pipeline, "SHOWN_QUERIES", 3)
+    monkeypatch.setattr(concluding, "SHOWN_QUERIES", 3)
     monkeypatch.setattr("ndcg_ab.evaluation.parity.SAMPLE", 2)
     cluster = Cluster()
     without = {"resamples": 100, "bounds": False}  # as where a cluster is configured
@@ -123,10 +126,9 @@ def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: 
         raise ZeroDivisionError
 
     if where == "SCORE":
-        monkeypatch.setattr(pipeline, "score", fails)
+        monkeypatch.setattr(stages, "score", fails)
     else:
-        monkeypatch.setattr(steps, "verify_sample", fails)
-        monkeypatch.setattr(steps, "VERIFY", dataclasses.replace(steps.VERIFY, work=fails))
+        monkeypatch.setattr(stages, "verify", fails)
     with pytest.raises(ZeroDivisionError):
         performed(tmp_path, monkeypatch, cluster)
     boundary.leave_all()  # as at the end of the process
