@@ -64,7 +64,7 @@ def test_it_is_not_said_to_be_unanswered(found: Outcome) -> None:
 def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     import pyarrow.parquet as papq
 
-    from ndcg_ab.flows.inputs import read_kept
+    from ndcg_ab.runs.folder import read_kept
     from ndcg_ab.sources import RANKING
 
     pulled = pulled_ranking("new", {"q": in_order("a")})

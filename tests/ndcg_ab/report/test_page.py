@@ -23,7 +23,6 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history.bundles import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
@@ -36,6 +35,7 @@ from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, 
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.runs.run import Performed
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
