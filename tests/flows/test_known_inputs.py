@@ -50,11 +50,11 @@ def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None
     return perform(evaluation, call, at=FIRST + timedelta(days=number), **options)
 
 
-def pulls(evaluation: Evaluation, number: int = 0) -> list[dict[str, Any]]:
+def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:
     """What a night reads, without the rest of it."""
     with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
-        run_stages(Context(evaluation, store), stages.PULLS)
+        run_stages(Context(evaluation, store, force=force), stages.PULLS)
         store.remember(evaluation)
     return store.inputs()
 
@@ -148,6 +148,22 @@ def test_the_result_is_the_same_to_the_bit_and_what_is_not_read_is_said(read: li
     fourth = found_in(night(small(tmp_path), 4))
     assert read == ["judgments.qrels"] and fourth != second
     assert found_in(night(small(tmp_path), 5, force=True)) == fourth
+
+
+def test_force_reads_every_file_again(read: list[str], tmp_path: Path) -> None:
+    """Judgments, more of them, cheap ones, rankings: nothing that an earlier run knows is believed."""
+    (small(tmp_path).directory / "more.qrels").write_text("bread 0 bread-story 2\n")
+    careful = (tmp_path / "inputs" / "judgments.qrels").read_text()
+    (tmp_path / "inputs" / "cheap.qrels").write_text(f"{careful}x 0 a 1\ny 0 a 1\n")
+    evaluation = small(tmp_path, more_judgments=["more.qrels"], cheap_judgments="cheap.qrels")
+    every = [*FILES, "more.qrels", "cheap.qrels"]
+    for number, expected in ((0, every), (1, [])):
+        read.clear()
+        pulls(evaluation, number)
+        assert sorted(read) == sorted(expected)
+    read.clear()
+    pulls(evaluation, 2, force=True)
+    assert sorted(read) == sorted(every)
 
 
 def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[str, bool]:
