@@ -13,7 +13,8 @@ from ndcg_ab.evaluation.phrases import queries_text
 from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
-from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY, Context, Say, Stage
+from ndcg_ab.pipeline.context import Context, Say, Stage
+from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY
 from ndcg_ab.pipeline.store import MemoryStore
 
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it

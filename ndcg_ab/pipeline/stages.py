@@ -5,224 +5,35 @@ stage is a task, without it a function call.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-
-from ndcg_ab.config.model import Evaluation
 from ndcg_ab.evaluation import given_scores
-from ndcg_ab.evaluation.cheap import refuse_uncovered
 from ndcg_ab.evaluation.cheap import score_cheaply as score_by_cheap
 from ndcg_ab.evaluation.concluding import conclude, extremes
 from ndcg_ab.evaluation.gates import check_gates
-from ndcg_ab.evaluation.judge_records import Judges
 from ndcg_ab.evaluation.judges import what_judges_say
-from ndcg_ab.evaluation.judging import about_judge, judged_by
+from ndcg_ab.evaluation.judging import about_judge
 from ndcg_ab.evaluation.left_out import leave_out, sources_among
-from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.scoring import load_and_check, score
-from ndcg_ab.evaluation.since_last import SinceLast, check_drops
-from ndcg_ab.pipeline.store import (
-    CHEAP,
-    INTENDED,
-    JUDGED_BY_FUNCTION,
-    QUERIES,
-    Place,
-    Store,
-    judgments_key,
-    ranking_key,
-    scores_key,
+from ndcg_ab.evaluation.since_last import check_drops
+from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.pulls import (
+    judge_with_function,
+    named_scores,
+    pull_cheap,
+    pull_judgments,
+    pull_named_queries,
+    pull_ranking,
+    pull_scores,
+    settle,
 )
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
-from ndcg_ab.sources.judgments import judgments_layout, named_judgments, pull_judged
-from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
-from ndcg_ab.sources.queries import layout_of
-from ndcg_ab.sources.scores import PULLED as SCORES
-
-Say = Callable[[str], None]
-
-
-@dataclasses.dataclass
-class Context:
-    """One evaluation on its way through the stages.
-
-    evaluation: scores of another tool settle its systems and metrics once they are read.  store: its inputs and tables.
-    say: told what goes on inside a long stage.  force: read and compute again what an earlier evaluation has already.
-    moment: that it stands for.  summed_up: say something of each system by itself, beside the differences.
-    The rest is what stages found: see the stages of these names.
-    """
-
-    evaluation: Evaluation
-    store: Store
-    say: Say = lambda text: None
-    force: bool = False
-    moment: datetime = dataclasses.field(default_factory=lambda: datetime.now(UTC))
-    summed_up: bool = True
-    findings: list[Finding] = dataclasses.field(default_factory=list)
-    parity_queries: int | None = None
-    cheap: pa.Table | None = None
-    judges: Judges | None = None
-    left_out: tuple[LeftOut, ...] = ()
-    since_last: SinceLast | None = None
-    outcome: Outcome | None = None
-    extremes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    bundle: Path | None = None
-    reused: bool = False
-    published: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """One stage.
-
-    name: what people see of it; ``{name}`` in it stands for the part.  run: does one part of it, and returns what there
-    is to say of the result, or None.  parts: the names of its parts; one without a name where it has none.
-    applies: whether it is to be done, as far as is known by now.
-    outside: whether it talks to the outside world: then Prefect tries it again when it fails, and gives it up after a
-    time.  most_retries: how often at the most, whatever the configuration says; None: as often as that.
-    """
-
-    name: str
-    run: Callable[[Context, str], str | None]
-    parts: Callable[[Context], Iterable[str]] = lambda context: ("",)
-    applies: Callable[[Context], bool] = lambda context: True
-    outside: bool = False
-    most_retries: int | None = None
-
-    def shown(self, part: str) -> str:
-        """``pull bm25``: the name of this stage with a part of it."""
-        return self.name.format(name=part)
-
-    def parts_left(self, context: Context) -> list[str]:
-        """The parts that are to be done; none where the stage does not apply."""
-        return list(self.parts(context)) if self.applies(context) else []
-
-
-# ---- inputs
-
-
-def pull_judgments(context: Context, name: str) -> str | None:
-    """The judgments of the first place, or of the named one."""
-    at = named_judgments(context.evaluation).index(name) if name else 0
-    source = context.evaluation.judgment_sources[at]
-    return context.store.add(
-        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments"),
-        lambda: pull_judged(source, context.evaluation.directory),
-        force=context.force,
-    )
-
-
-def pull_cheap(context: Context, _: str) -> str | None:
-    assert context.evaluation.cheap_judgments is not None
-    source = context.evaluation.cheap_judgments.source
-    said = context.store.add(
-        Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments"),
-        lambda: pull(source, JUDGMENT, context.evaluation.directory),
-        force=context.force,
-    )
-    refuse_uncovered_queries(context)
-    return said
-
-
-def refuse_uncovered_queries(context: Context) -> None:
-    """As soon as both are there: a function judges last."""
-    judgments, cheap = context.store.judgments(), context.store.get(CHEAP)
-    if judgments is not None and cheap is not None:
-        refuse_uncovered(judgments, cheap)
-
-
-def pull_named_queries(context: Context, _: str) -> None:
-    """The queries that a file names, and those that a change was meant for."""
-    evaluation, store = context.evaluation, context.store
-    found = pull_queries(evaluation)
-    if (queries := found.pulled) is not None and evaluation.queries is not None:
-        source = evaluation.queries.source
-        place = Place(QUERIES, source, layout_of(evaluation), source.shown, "queries", is_remembered=False)
-        store.add(place, lambda: queries)
-    if (intended := found.intended) is not None and evaluation.intended is not None:
-        source, layout = evaluation.intended, INTENDED_LAYOUT
-        store.add(Place(INTENDED, source, layout, source.shown, "intended", is_remembered=False), lambda: intended)
-
-
-def pull_ranking(context: Context, name: str) -> str | None:
-    evaluation, store = context.evaluation, context.store
-    at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
-    source, key = system.source, ranking_key(at)
-    queries = store.queries() if source.needs_queries else Queries()
-    with store.memory() as memory:
-
-        def read() -> Pulled:
-            wanted = store.wanted()
-            found = read_as_wanted(wanted)
-            return found if wanted is None or store.holds_enough(found) else read_as_wanted(None)
-
-        def read_as_wanted(wanted: Any) -> Pulled:
-            return pull(
-                source,
-                RANKING,
-                evaluation.directory,
-                queries.texts,
-                attributes=attributes_for(source, queries),
-                folder=store.answers_folder(key),
-                keep=store.keep_file(key, memory),
-                wanted=wanted,
-                threads=evaluation.resources.threads,
-            )
-
-        return store.add(Place(key, source, RANKING, name, "ranking", system.version), read, force=context.force)
-
-
-def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
-    """query_id -> {column: value}, where the requests to a source name columns of the queries."""
-    return queries.records if getattr(source, "attributes", ()) else {}
-
-
-def judge_with_function(context: Context, _: str) -> str:
-    """What a function says of what the systems return."""
-    evaluation, store = context.evaluation, context.store
-    judge = evaluation.judge
-    assert judge is not None
-    with store.memory() as memory:
-        rankings = store.rankings(memory, whole=True)
-        since = store.asked_since(context.force)
-        found, known = judged_by(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
-    place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.shown, "judgments", is_remembered=False)
-    store.add(place, lambda: found)
-    refuse_uncovered_queries(context)
-    return f"{found.count:,} grades ({known:,} answers known)"
-
-
-def pull_scores(context: Context, name: str) -> str | None:
-    at = named_scores(context).index(name)
-    described = context.evaluation.scores[at]
-    return context.store.add(
-        Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False),
-        lambda: pull(described, SCORES, context.evaluation.directory),
-    )
-
-
-def named_scores(context: Context) -> list[str]:
-    """What the places of scores are called: by their systems or files, with a number where a name comes again."""
-    names = [each.shown for each in context.evaluation.scores]
-    return [
-        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
-    ]
-
-
-def settle(context: Context, _: str) -> None:
-    """The systems and metrics that the scores name."""
-    context.evaluation = given_scores.settled_by(context.evaluation, context.store.scores())
-
+from ndcg_ab.sources.judgments import named_judgments
 
 # ---- scores
 
 
 def find_same(context: Context, _: str) -> None:
-    context.bundle = context.store.find_same(context)
+    context.bundle = context.store.find_same(context.evaluation, context.moment)
     context.reused = context.bundle is not None
 
 
@@ -306,22 +117,26 @@ def test_differences(context: Context, _: str) -> None:
         )
         gates = check_gates(evaluation, outcome)
         if store.keeps:
-            context.since_last = store.since_last(engine, context)
+            context.since_last = store.since_last(engine, evaluation)
             context.extremes = extremes(engine)
             gates = (*gates, *check_drops(evaluation, context.since_last))
         context.outcome = dataclasses.replace(outcome, gates=gates)
 
 
 def keep(context: Context, _: str) -> None:
-    context.bundle = context.store.keep(context)
+    assert context.outcome is not None
+    found = (context.outcome, context.extremes, context.since_last)
+    context.bundle = context.store.keep(context.evaluation, *found)
 
 
 def draw_page(context: Context, _: str) -> None:
-    context.store.draw_page(context)
+    assert context.bundle is not None
+    context.store.draw_page(context.bundle)
 
 
 def publish(context: Context, _: str) -> None:
-    context.published = context.store.publish(context)
+    assert context.bundle is not None
+    context.published = context.store.publish(context.evaluation, context.bundle)
 
 
 # ---- the list

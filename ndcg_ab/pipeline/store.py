@@ -4,11 +4,13 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines import Engine
+from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
 from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.evaluation.since_last import SinceLast
@@ -16,9 +18,6 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.sources import Layout, Pulled, Queries, Wanted
 from ndcg_ab.sources.judgments import completed
 from ndcg_ab.sources.spilled import Keep, keep_in
-
-if TYPE_CHECKING:
-    from ndcg_ab.pipeline.stages import Context
 
 JUDGED_BY_FUNCTION = "judged"
 CHEAP, QUERIES, INTENDED = "cheap_judgments", "queries", "intended"
@@ -155,7 +154,7 @@ class Store(ABC):
 
     # ---- results, of a store that keeps
 
-    def find_same(self, context: "Context") -> Path | None:
+    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
         """An earlier evaluation of the same inputs and configuration."""
         raise NotImplementedError
 
@@ -163,18 +162,20 @@ class Store(ABC):
         """Puts the values of all queries aside."""
         raise NotImplementedError
 
-    def since_last(self, engine: Engine, context: "Context") -> SinceLast | None:
+    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
         """Every system against itself in the evaluation before; None without one."""
         raise NotImplementedError
 
-    def keep(self, context: "Context") -> Path:
+    def keep(
+        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
+    ) -> Path:
         """Where the evaluation is from now on, whole."""
         raise NotImplementedError
 
-    def draw_page(self, context: "Context") -> None:
+    def draw_page(self, bundle: Path) -> None:
         raise NotImplementedError
 
-    def publish(self, context: "Context") -> dict[str, Any]:
+    def publish(self, evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
         """Where a tracker has it: url, trend_url, dashboard; delivered: how many evaluations it was given now."""
         raise NotImplementedError
 

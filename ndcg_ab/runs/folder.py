@@ -8,6 +8,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.evaluation.codec import encode
 from ndcg_ab.evaluation.concluding import write_query_scores
 from ndcg_ab.evaluation.judging import Judging
-from ndcg_ab.evaluation.outcome import Input
+from ndcg_ab.evaluation.outcome import Input, Outcome
 from ndcg_ab.evaluation.parity import sample_size
 from ndcg_ab.evaluation.reducing import reduce_pulled
 from ndcg_ab.evaluation.scoring import opened
@@ -33,7 +34,7 @@ from ndcg_ab.history.database import digest_of
 from ndcg_ab.history.last_night import since_last
 from ndcg_ab.history.repetitions import find_same, note_reuse
 from ndcg_ab.memory import Memory
-from ndcg_ab.pipeline import Context, Place, Store
+from ndcg_ab.pipeline import Place, Store
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_key
 from ndcg_ab.sources import RANKING, Layout, Pulled, content, source_of
 from ndcg_ab.sources.base import ReducedPull
@@ -213,39 +214,37 @@ class RunFolder(Store):
     def write_scores(self, engine: Engine) -> None:
         write_query_scores(engine, self.folder / bundles.SCORES)
 
-    def find_same(self, context: Context) -> Path | None:
-        found = find_same(context.evaluation, self.inputs(), context.moment)
+    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
+        found = find_same(evaluation, self.inputs(), moment)
         if found is not None:
-            note_reuse(context.evaluation, found, context.moment)
+            note_reuse(evaluation, found, moment)
         return found
 
-    def since_last(self, engine: Engine, context: Context) -> SinceLast | None:
+    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
         moment = bundles.moment_of(self.folder)
-        return since_last(engine, context.evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
+        return since_last(engine, evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
 
-    def keep(self, context: Context) -> Path:
-        assert context.outcome is not None
-        self.remember(context.evaluation)
-        found = (context.outcome, self.inputs(), context.extremes, context.since_last)
-        return bundles.keep(self.folder, context.evaluation, *found)
+    def keep(
+        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
+    ) -> Path:
+        self.remember(evaluation)
+        return bundles.keep(self.folder, evaluation, outcome, self.inputs(), extremes, since)
 
     def remember(self, evaluation: Evaluation) -> None:
         """Lets later runs know what was read; one that cannot be told reads it again."""
         if problem := known_inputs.enter(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
 
-    def draw_page(self, context: Context) -> None:
+    def draw_page(self, bundle: Path) -> None:
         from ndcg_ab.report.bundle_files import render
 
-        assert context.bundle is not None
-        render(context.bundle)
+        render(bundle)
 
-    def publish(self, context: Context) -> dict[str, Any]:
+    def publish(self, evaluation: Evaluation, bundle: Path) -> dict[str, Any]:
         """The bundle, and before it those that are still pending, in their order."""
         from ndcg_ab.tracking import tracker
 
-        assert context.bundle is not None
-        found, new = tracker().publish_pending(context.evaluation, context.bundle)
+        found, new = tracker().publish_pending(evaluation, bundle)
         return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
 
 

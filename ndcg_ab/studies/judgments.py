@@ -120,7 +120,7 @@ def compare_judgments(
 
     Raises InputError where no pair is judged in both.
     """
-    say("reading judgments")
+    say("pull judgments")
     sets = [pull(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
     found = ComparedJudgments(sets[0].origin, sets[1].origin, agreement_of(*sets))
     if not with_systems:

@@ -13,7 +13,7 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import SilentError
 from ndcg_ab.history import bundles
 from ndcg_ab.history.bundles import read_content
-from ndcg_ab.pipeline import stages
+from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources.documents import Documents, over
@@ -123,9 +123,9 @@ def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) ->
 
     def twice(*arguments: Any) -> Any:
         try:
-            return stages.pull_ranking(*arguments)
+            return pulls.pull_ranking(*arguments)
         except SilentError:
-            return stages.pull_ranking(*arguments)
+            return pulls.pull_ranking(*arguments)
 
     with serving(once_broken) as server:
         call = calling(PUBLISH=no_tracker, PULL_RANKING=twice, DRAW_PAGE=lambda bundle: None)

@@ -13,6 +13,7 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.history import bundles, known_inputs
 from ndcg_ab.pipeline import Context, run_stages, stages
+from ndcg_ab.pipeline import pulls as pull_stages
 from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder as folder_store
@@ -34,13 +35,13 @@ def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, as they are."""
     found: list[str] = []
-    pull = stages.pull
+    pull = pull_stages.pull
 
     def noting(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found.append(source.shown)
         return pull(source, *arguments, **options)
 
-    monkeypatch.setattr(stages, "pull", noting)
+    monkeypatch.setattr(pull_stages, "pull", noting)
     monkeypatch.setattr(judgments, "pull", noting)
     return found
 
@@ -314,7 +315,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
     evaluation = small(tmp_path)
     with bundles.working(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
-        stages.pull_judgments(Context(evaluation, store), "")
+        pull_stages.pull_judgments(Context(evaluation, store), "")
         (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
         store.remember(evaluation)
@@ -326,7 +327,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
 def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    evaluation, pull = small(tmp_path), stages.pull
+    evaluation, pull = small(tmp_path), pull_stages.pull
 
     def meddling(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found = pull(source, *arguments, **options)
@@ -334,7 +335,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
             changed_run(tmp_path, 5)
         return found
 
-    monkeypatch.setattr(stages, "pull", meddling)
+    monkeypatch.setattr(pull_stages, "pull", meddling)
     pulls(evaluation)
     assert len(entries(evaluation)) == 2
 

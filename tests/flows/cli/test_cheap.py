@@ -14,7 +14,7 @@ from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
-from ndcg_ab.pipeline import stages
+from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.run import announced, parts_left
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources import RANKING
@@ -136,8 +136,8 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
             wanted.append(options["wanted"])
         return read(described, layout, *arguments, **options)
 
-    read = stages.pull
-    monkeypatch.setattr(stages, "pull", noting)
+    read = pulls.pull
+    monkeypatch.setattr(pulls, "pull", noting)
     RUNNER.invoke(
         app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
     )

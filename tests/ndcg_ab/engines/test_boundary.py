@@ -86,7 +86,7 @@ def page_of(bundle: Path) -> PageData:
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
-        monkeypatch.setattr(folder_store, "opened", lambda evaluation, working: cluster.engine(working / TABLES))
+        monkeypatch.setattr(folder_store, "opened", lambda evaluation, path: cluster.engine(path))
     evaluation = small(folder, metrics=METRICS, **changes)
     return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
@@ -122,7 +122,7 @@ def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()
 
-    def fails(engine: Any, metrics: Sequence[Any]) -> None:
+    def fails(engine: Any, metrics: Sequence[Any], **_: Any) -> None:
         raise ZeroDivisionError
 
     if where == "SCORE":

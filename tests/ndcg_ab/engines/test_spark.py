@@ -21,7 +21,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
-from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, stages
+from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.runs.run import perform
 from ndcg_core.measures.notation import parse
@@ -255,14 +255,14 @@ def test_a_value_that_breaks_a_rule_is_refused(sentence: str, master: str, folde
     write(tmp_path / "wrong", [ROW, REFUSED[sentence]])
     wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
     with pytest.raises(InputError) as caught:
-        stages.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
+        pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
     assert sentence in str(caught.value)
 
 
 def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path: Path) -> None:
     lacking = evaluation(folder, systems=[{"name": "lacking", "table": "lake.run"}], **on(master, folder))
     with pytest.raises(InputError, match=r"^lake\.run: .*TABLE_OR_VIEW_NOT_FOUND"):
-        stages.pull_ranking(Context(lacking, MemoryStore(lacking)), "lacking")
+        pulls.pull_ranking(Context(lacking, MemoryStore(lacking)), "lacking")
 
 
 def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.flows.cli.ending import UNUSABLE, told
 from ndcg_ab.history import bundles, database, locks, reused
 from ndcg_ab.history.timeline import read_timeline
-from ndcg_ab.pipeline import stages
+from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
 from ndcg_ab.runs.run import perform
@@ -35,7 +35,7 @@ def in_sql(cause: Exception) -> SqlError:
 # What fails, as which object's attribute, with what, and what is said.
 FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
     "pulled, disk": (folder.papq, "write_table", FULL, "cannot be written: [Errno 28] No space left"),
-    "pulled, memory": (stages, "pull", MEMORY, "memory ran out: Unable to allocate"),
+    "pulled, memory": (pulls, "pull", MEMORY, "memory ran out: Unable to allocate"),
     "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
     "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "output = 'OUT': cannot be written: IO Error: Could not"),
