@@ -22,12 +22,15 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from ndcg_ab.config.file import read_config
-from ndcg_ab.flows import steps
+from ndcg_ab.pipeline import stages
+from ndcg_ab.runs.run import perform
 NOTHING = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
-def call(step, *arguments):
-    return NOTHING if step is steps.PUBLISH else step.work(*arguments)
+def call(stage, context, part):
+    if stage is not stages.PUBLISH:
+        return stage.run(context, part)
+    context.published = NOTHING
 evaluation = read_config(Path(sys.argv[1]), [])
-print(steps.perform(evaluation, call, at=datetime.fromisoformat(sys.argv[2]), force="force" in sys.argv).bundle)
+print(perform(evaluation, call, at=datetime.fromisoformat(sys.argv[2]), force="force" in sys.argv).bundle)
 """
 
 

@@ -22,9 +22,11 @@ from simulate import Row, run
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.labels import side_of
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
 
 SYSTEMS = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")
@@ -93,8 +95,8 @@ def outcome_of(world: World, judgments: Pulled, systems: tuple[str, ...]) -> Out
     with DuckDBEngine(None, 1) as engine:
         rankings = {name: world.rankings[name] for name in systems}
         loading.load(engine, judgments, Queries(), rankings, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
-        return pipeline.conclude(engine, evaluation, [], 1)
+        score(engine, evaluation.metric_list)
+        return conclude(engine, evaluation, [], 1)
 
 
 @dataclass(frozen=True, slots=True)

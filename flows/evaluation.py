@@ -1,11 +1,10 @@
 """The evaluation as a Prefect flow: every step a task, its state, artifacts and events where a team looks for them.
 
-The work and its order stand in `ndcg_ab.flows.steps`.  Tasks pass paths and small values, never tables or connections.
+The work and its order stand in `ndcg_ab.pipeline`.  Tasks are given nothing that Prefect could look into.
 (No postponed annotations here: Prefect cannot resolve them for the models in a served flow's parameters.)
 """
 
 import contextlib
-import functools
 import http.client
 import re
 import urllib.error
@@ -48,12 +47,15 @@ from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_on
 from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.at_work import abandon
 from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline.run import Call, announced, parts_left
+from ndcg_ab.pipeline.stages import KEEP, PUBLISH
 from ndcg_ab.report.decided import choices, decided, told
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.markdown import answer_note, comparison_table
 from ndcg_ab.report.since_last import since_items
+from ndcg_ab.runs.run import Performed, finish, perform
 
-from . import steps
 from .events import events_of
 from .temporary_server import TemporaryServer
 from .watch import WATCH, Watch, without_late_cancellations
@@ -69,31 +71,43 @@ def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
     return isinstance(error, SilentError) or not isinstance(error, OURS)
 
 
-def as_task(step: steps.Step, evaluation: Evaluation, watch: Watch) -> Any:
-    """A step as a task; one that talks to the outside world is tried again when it fails, and given up after a time."""
+def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> Any:
+    """Part of a stage as a task; one that talks to the outside is tried again when it fails, and given up after a time.
+
+    It is called with the context.  The task has no arguments: Prefect would look into what they hold.
+    """
     settings: dict[str, Any] = {}
     prefect = evaluation.prefect
-    if step.outside:
+    if stage.outside:
         settings = {
-            "retries": min(prefect.retries, prefect.retries if step.most_retries is None else step.most_retries),
+            "retries": min(prefect.retries, prefect.retries if stage.most_retries is None else stage.most_retries),
             "retry_delay_seconds": prefect.retry_seconds,
             "retry_condition_fn": is_worth_retrying,
             "timeout_seconds": prefect.timeout_seconds,
         }
-    name = step.name.replace("{name}", "ranking")
-    made: Any = task(name=name, task_run_name=step.name, cache_policy=NO_CACHE, persist_result=False, **settings)
-    is_pull = step.outside and step is not steps.PUBLISH
+    name = stage.name.replace("{name}", "ranking")
+    is_pull = stage.outside and stage is not PUBLISH
 
-    @functools.wraps(step.work)
-    def work(*arguments: Any) -> Any:
-        with watch.ours(prefect.timeout_seconds if is_pull else None, prefect.retry_seconds):
-            with discreetly():
-                found = step.work(*arguments)
-            if step is steps.KEEP:  # whether Prefect lives to hear of it or not
-                watch.kept(found, False)
-            return found
+    def call(context: Context) -> str | None:
+        @task(
+            name=name,
+            task_run_name=stage.shown(part).replace("{", "{{").replace("}", "}}"),
+            cache_policy=NO_CACHE,
+            persist_result=False,
+            **settings,
+        )
+        def work() -> str | None:
+            with watch.ours(prefect.timeout_seconds if is_pull else None, prefect.retry_seconds):
+                with discreetly():
+                    found = stage.run(context, part)
+                if stage is KEEP:  # whether Prefect lives to hear of it or not
+                    watch.kept(context)
+                return found
 
-    return made(work)
+        found: str | None = work()
+        return found
+
+    return call
 
 
 @contextlib.contextmanager
@@ -108,13 +122,13 @@ def discreetly() -> Iterator[None]:
         raise told_of_it from None
 
 
-def by_task(evaluation: Evaluation, watch: Watch) -> steps.Call:
-    """Calls every step as a task."""
-    tasks = {step: as_task(step, evaluation, watch) for step in steps.STEPS}
+def by_task(evaluation: Evaluation, watch: Watch) -> Call:
+    """Calls every part of a stage as a task."""
 
-    def call(step: steps.Step, *arguments: Any) -> Any:
+    def call(stage: Stage, context: Context, part: str) -> str | None:
         with watch.prefects():
-            return tasks[step](*arguments)
+            found: str | None = as_task(stage, part, evaluation, watch)(context)
+            return found
 
     return call
 
@@ -149,11 +163,17 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
     try:
         with discreetly():
             evaluation = at_moment(watch.evaluation or evaluation, moment)
-            with progress(f"{slug(evaluation.name)}-progress", steps.count_of(evaluation), watch) as bar:
-                say = both(watch.say, bar.begins)
-                call = steps.announced(say, by_task(evaluation, watch), bar.ended)
-                options: dict[str, Any] = {"when_kept": watch.kept, "publishing": watch.publishing}
-                performed = steps.perform(evaluation, call, force=force, at=moment, **options)
+            with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
+                call = announced(both(watch.say, bar.begins), by_task(evaluation, watch), bar.ended)
+                performed = perform(
+                    evaluation,
+                    call,
+                    say=watch.say,
+                    force=force,
+                    at=moment,
+                    when_begun=bar.watches,
+                    when_kept=watch.kept,
+                )
     except Exception as error:
         watch.error = error
         raise
@@ -182,12 +202,18 @@ def both(first: Callable[[str], None], second: Callable[[str], None]) -> Callabl
 class Bar:
     """A bar on the flow run's page, which says what is being done."""
 
-    def __init__(self, key: str, steps_in_all: int, watch: Watch) -> None:
-        self.done, self.steps, self.watch = 0, steps_in_all, watch
+    def __init__(self, key: str, watch: Watch) -> None:
+        self.done, self.steps, self.watch = 0, 1, watch
+        self.context: Context | None = None
         with watch.prefects():
             self.artifact: Any = create_progress_artifact(0.0, key=key, description="starting")
 
+    def watches(self, context: Context) -> None:
+        self.context = context
+
     def begins(self, step: str) -> None:
+        if self.context and self.context.bundle is None:  # else fewer may be left than were counted
+            self.steps = parts_left(self.context)
         self.show(f"step {self.done + 1} of {self.steps}: {step}")
 
     def ended(self) -> None:
@@ -200,8 +226,8 @@ class Bar:
 
 
 @contextlib.contextmanager
-def progress(key: str, steps_in_all: int, watch: Watch) -> Iterator[Bar]:
-    bar = Bar(key, steps_in_all, watch)
+def progress(key: str, watch: Watch) -> Iterator[Bar]:
+    bar = Bar(key, watch)
     yield bar
     bar.show(f"done in {bar.done} steps", 100.0)
 
@@ -211,7 +237,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def show(evaluation: Evaluation, performed: steps.Performed, bundle: Bundle) -> None:
+def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name, outcome = get_run_logger(), slug(evaluation.name), bundle.outcome
     decision = escaped(f"what to do: {decided(choices(outcome))}")
@@ -252,12 +278,11 @@ def run_evaluation(
     try:
         trouble = observed(evaluation, watch, force, at)
         performed = watch.performed
-        if performed is None and (bundle := watch.bundle) is not None:
-            left = watch.publishing
-            performed = Apart(lambda: steps.finish(evaluation, bundle, watch.reused, publishing=left)).wait()
+        if performed is None and (context := watch.context) is not None:
+            performed = Apart(lambda: finish(context)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
-            performed = Apart(lambda: steps.perform(evaluation, steps.announced(say), force=force, at=at)).wait()
+            performed = Apart(lambda: perform(evaluation, announced(say), say=say, force=force, at=at)).wait()
     except BaseException as error:
         if not isinstance(error, Exception):
             watch.is_over = True
@@ -292,11 +317,11 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise InputError(too_slow) from None
         return f"{without_password(remembered_address(url))} has not answered for half a minute"
     except Exception as error:
-        if watch.bundle is None and isinstance(watch.error, OURS):
+        if watch.context is None and isinstance(watch.error, OURS):
             raise watch.error from None
-        if watch.bundle is None and isinstance(watch.error, TaskRunTimeoutError):
+        if watch.context is None and isinstance(watch.error, TaskRunTimeoutError):
             raise InputError(too_slow) from None
-        if watch.bundle is None and watch.error is not None and not is_prefects(watch.error):
+        if watch.context is None and watch.error is not None and not is_prefects(watch.error):
             raise
         return on_one_line(f"{type(error).__name__}: {error}", 300)
     return None
@@ -361,7 +386,7 @@ def is_prefects(error: BaseException) -> bool:
     return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
 
 
-def finished(performed: steps.Performed, trouble: str | None) -> Finished:
+def finished(performed: Performed, trouble: str | None) -> Finished:
     bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
     return Finished(
         bundle=bundle.folder,

@@ -5,14 +5,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.deadlines import Budget
-
-from . import steps
+from ndcg_ab.pipeline import Context
+from ndcg_ab.runs.run import Performed
 
 PATIENCE = 30.0  # seconds that Prefect may take for one thing: after that the run goes on without it
 GRACE = 5.0  # seconds after its time limit that Prefect may take to end a pull
@@ -27,28 +25,26 @@ class Watch:
     """What the caller of a flow in this process must know, whatever becomes of Prefect.
 
     say: told what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
-    told.  bundle, reused: as soon as the evaluation is safe on disk.  performed: when all is done.
+    told.  context: as soon as the evaluation is safe on disk.  performed: when all is done.
     error: what a step raised.  api_url, flow_run: Prefect's address, and its name for the run.  is_over: nobody waits
     for the flow any more, so that no step of it may begin.
     limit, deadline: when the step at work, or Prefect, will have taken too long, on the
-    monotonic clock; None where nobody counts.  publishing: the time for it, with Prefect and without.
+    monotonic clock; None where nobody counts.
     """
 
     say: Callable[[str], None] = lambda step: None
     evaluation: Evaluation | None = None
-    bundle: Path | None = None
-    reused: bool = False
-    performed: steps.Performed | None = None
+    context: Context | None = None
+    performed: Performed | None = None
     error: BaseException | None = None
     api_url: str = ""
     flow_run: Any = None
     is_over: bool = False
     limit: float | None = None
     deadline: float | None = None
-    publishing: Budget = field(default_factory=lambda: Budget(steps.PUBLISHING))
 
-    def kept(self, bundle: Path, reused: bool) -> None:
-        self.bundle, self.reused = bundle, reused
+    def kept(self, context: Context) -> None:
+        self.context = context
 
     @contextlib.contextmanager
     def prefects(self, patience: float = PATIENCE) -> Iterator[None]:

@@ -21,11 +21,13 @@ from unittest import mock
 import numpy as np
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
 from ndcg_ab.evaluation.bounds import with_bounds
+from ndcg_ab.evaluation.concluding import summaries
 from ndcg_ab.evaluation.families import families, paired_columns, whole_families
 from ndcg_ab.evaluation.outcome import SystemSummary
 from ndcg_ab.evaluation.sampling import Sampling
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import Queries
 from ndcg_core.measures import walk_bounds
 from ndcg_core.measures.bounds import why_unbounded
@@ -198,10 +200,10 @@ def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
         evaluation = evaluation_of(list(case.rankings), [metric.name for metric in case.metrics], statistics=statistics)
         tables = {name: pulled_ranking(name, ranking) for name, ranking in case.rankings.items()}
         loading.load(engine, pulled_judgments(case.judgments), Queries(), tables, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
+        score(engine, evaluation.metric_list)
         sampling = Sampling(case.weights)
         before = families(engine, evaluation, sampling)
-        systems, rows = with_bounds(engine, evaluation, sampling, pipeline.summaries(engine, case.weights), before)
+        systems, rows = with_bounds(engine, evaluation, sampling, summaries(engine, case.weights), before)
         columns = paired_columns(engine, evaluation, sampling)
         every = {metric.name: metric for metric in case.metrics}
         ends = {

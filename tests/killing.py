@@ -22,10 +22,10 @@ from typing import Any
 
 import ndcg_ab.tracking
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database, known_inputs
 from ndcg_ab.history.timeline import read_timeline
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import perform
 from ndcg_ab.sources.content import digest_of_file
 from ndcg_ab.tracking.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
@@ -55,7 +55,7 @@ def night(evaluation: Evaluation) -> None:
         with (evaluation.output_directory / SAID).open("a") as file:
             file.write(f"{bundle.name}\n")
 
-    steps.perform(evaluation, force=True, when_kept=say)
+    perform(evaluation, force=True, when_kept=say)
 
 
 def forked(work: Callable[[], Any], errors: Path) -> int:

@@ -12,9 +12,11 @@ from ndcg_ab.config.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -66,7 +68,7 @@ def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Rank
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
     loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-    pipeline.score(engine, evaluation.metric_list)
+    score(engine, evaluation.metric_list)
 
 
 def sql_scores(
@@ -122,4 +124,4 @@ def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: S
     evaluation = evaluation_of(list(rankings), metrics)
     with DuckDBEngine(None, 1) as engine:
         fill(engine, judgments, rankings, metrics)
-        return pipeline.conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))
+        return conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))

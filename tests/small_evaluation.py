@@ -10,9 +10,11 @@ import pytest
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database, known_inputs
+from ndcg_ab.pipeline import Context, Stage, stages
+from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import Performed, perform
 from tests.places import ROOT
 from tests.stores import made_once
 
@@ -47,15 +49,32 @@ def plain_page(folder: Path) -> None:
     (folder / bundle_files.PAGE).write_text("page\n")
 
 
-def calling(**works: Callable[..., Any]) -> steps.Call:
-    """Calls the steps plainly, but some of them, by their names in `steps`, with other functions."""
-    others = {getattr(steps, name): work for name, work in works.items()}
-    return lambda step, *arguments: others.get(step, step.work)(*arguments)
+def calling(**works: Callable[..., Any]) -> Call:
+    """Calls the stages, but some of them, by their names in `stages`, with other functions.
+
+    In the place of DRAW_PAGE one of the bundle, of PUBLISH one that gives where it was published; else of a stage's
+    arguments.
+    """
+    others = {getattr(stages, name): work for name, work in works.items()}
+
+    def call(stage: Stage, context: Context, part: str) -> str | None:
+        work = others.get(stage)
+        if work is None:
+            return stage.run(context, part)
+        if stage is stages.DRAW_PAGE:
+            work(context.bundle)
+        elif stage is stages.PUBLISH:
+            context.published = work()
+        else:
+            return work(context, part)
+        return None
+
+    return call
 
 
-def unlogged(evaluation: Evaluation, **options: Any) -> steps.Performed:
+def unlogged(evaluation: Evaluation, **options: Any) -> Performed:
     """A run whose publishing does nothing."""
-    return steps.perform(evaluation, calling(PUBLISH=no_tracker), **options)
+    return perform(evaluation, calling(PUBLISH=no_tracker), **options)
 
 
 def changed_run(folder: Path, turn: int) -> None:

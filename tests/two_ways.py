@@ -21,7 +21,7 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation import parity, reducing, unmatched_ids
-from ndcg_ab.evaluation.pipeline import run_pipeline
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.sources import RANKING, files, plain
 from ndcg_ab.sources.base import remarks_of
 from ndcg_ab.sources.files import read_file
@@ -84,7 +84,7 @@ def told(evaluation: Evaluation, *, whole: bool) -> str:
     """The JSON of a comparison, or the sentence that refuses it."""
     with DuckDBEngine(None, threads=1) as engine:
         try:
-            return run_pipeline(evaluation, engine, whole=whole).to_json()
+            return evaluate(evaluation, engine, whole=whole)[0].to_json()
         except InputError as error:
             return str(error)
 

@@ -140,8 +140,9 @@ def compare(
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.config.room import Room
-        from ndcg_ab.evaluation.gates import check_gates
-        from ndcg_ab.evaluation.pipeline import Read, extremes, opened, query_scores, run_pipeline, write_query_scores
+        from ndcg_ab.evaluation.concluding import extremes, query_scores, write_query_scores
+        from ndcg_ab.evaluation.scoring import opened
+        from ndcg_ab.pipeline import evaluate
 
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
@@ -175,10 +176,8 @@ def compare(
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
         with opened(evaluation) as engine:
-            read: list[Read] = []
             with Progress(quiet) as say:
-                outcome = run_pipeline(evaluation, engine, say, read.append, whole=bool(report))
-            outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
+                outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
             if markdown:
                 from ndcg_ab.report.comment import QUERIES, comment
 
@@ -188,7 +187,7 @@ def compare(
                 from ndcg_ab.report.page.render import write_page
                 from ndcg_ab.sources.documents import documents_of
 
-                about = about_files(evaluation, read[0])
+                about = about_files(evaluation, store.inputs())
                 write_page(report_path, gather(engine, outcome, about, documents=documents_of(evaluation)))
             if scores_path:
                 write_query_scores(engine, scores_path)
@@ -271,7 +270,7 @@ def sensitivity(
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.from_options import Files, Plan, evaluation_of
         from ndcg_ab.config.room import Room
-        from ndcg_ab.evaluation.pipeline import opened
+        from ndcg_ab.evaluation.scoring import opened
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
             DISCOUNTS,

@@ -107,7 +107,7 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.evaluation.pipeline import opened
+        from ndcg_ab.evaluation.scoring import opened
         from ndcg_ab.report.next_labels import as_csv, as_json_lines, sentences
         from ndcg_ab.studies import judge_next as study
 

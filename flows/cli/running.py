@@ -69,7 +69,8 @@ def check(
         from ndcg_ab.config.moment import at_moment
         from ndcg_ab.config.room import Room, resources_of, with_room
         from ndcg_ab.config.written import parse_metrics, parse_severities, parse_system
-        from ndcg_ab.evaluation.pipeline import check_only, opened
+        from ndcg_ab.evaluation.scoring import opened
+        from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.tables import print_findings
         from ndcg_ab.studies.checking import check_files, is_configuration
 

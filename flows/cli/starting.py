@@ -45,8 +45,8 @@ def init(
     with user_errors():
         from ndcg_ab.config.written import parse_system
         from ndcg_ab.engines import open_engine
-        from ndcg_ab.evaluation.pipeline import check_only
         from ndcg_ab.files import write_text
+        from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.tables import print_findings
         from ndcg_ab.studies.beginning import SCHEMA_FILE, WEIGHTED, beginning_of, configuration, name_for, read
 

@@ -1,6 +1,5 @@
 """`compare` and `evaluate`: the whole evaluation in memory; nothing is written anywhere."""
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,8 +15,9 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.sources import FileFormat
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
-from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.evaluation.concluding import query_scores
+from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.report.page.data import about_files, gather
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import shown
@@ -136,12 +136,10 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
         if progress:
             progress(step)
 
-    with pipeline.opened(evaluation) as engine:
-        read: list[pipeline.Read] = []
-        outcome = pipeline.run_pipeline(evaluation, engine, say, read.append)
-        outcome = dataclasses.replace(outcome, gates=check_gates(evaluation, outcome))
-        about = about_files(evaluation, read[0], DIGESTED)
+    with opened(evaluation) as engine:
+        outcome, store = evaluate_in_memory(evaluation, engine, say)
+        about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
         page = gather(engine, outcome, about, documents=documents_of(evaluation))
-        return CompareResult(pipeline.query_scores(engine), outcome, page)
+        return CompareResult(query_scores(engine), outcome, page)

@@ -14,7 +14,7 @@ from ndcg_ab.config.file import read_config
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.sources import FileFormat
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.pipeline import opened
+from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.sources.schema import shown
 from ndcg_ab.studies import judge_next as study
 from ndcg_ab.studies.to_judge import ToJudge

@@ -1,12 +1,12 @@
 """What can be said of rankings without judgments."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
 from ndcg_ab.evaluation.data_checks import check_duplicates, refuse_missing_ranks
 from ndcg_ab.evaluation.examples import MOST
 from ndcg_ab.evaluation.metric_tables import EVERYTHING, deepest_cutoff, rank_rule
@@ -22,16 +22,18 @@ NOT_CHECKED = (
 )
 
 
-def check_rankings_alone(evaluation: Evaluation, engine: Engine, say: pipeline.Say) -> tuple[list[Finding], str]:
+def check_rankings_alone(
+    evaluation: Evaluation, engine: Engine, say: Callable[[str], None]
+) -> tuple[list[Finding], str]:
     """Reads the rankings of an evaluation and checks them; its judgments are not looked at.
 
     Every query stands for a judged one, so that the same tables are made as with judgments.
     """
     rankings = {}
     for system in evaluation.systems:
-        say(f"reading {system.name}")
+        say(f"pull {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory)
-    say("checking the data")
+    say("check the data")
     loading.load(engine, standing_in(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(engine, rankings, metrics)

@@ -33,7 +33,10 @@ from ndcg_core.statistics.comparison import Comparison
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
 # Keys that change no result.
-ELSEWHERE = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
+# Fields of a configuration that change no result: how it is operated, and what the page alone shows.
+OPERATIONAL = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
+# Fields in whose place the content of what they name counts.
+NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,10 +182,10 @@ def digest_of(content: Any) -> str:
 
 def configuration_key(evaluation: Evaluation) -> str:
     """Digest of everything in the configuration that can change a result; not of where inputs and results lie."""
-    content = evaluation.model_dump(mode="json", exclude=ELSEWHERE)
+    content = evaluation.model_dump(mode="json", exclude=OPERATIONAL)
     content["systems"] = [{"name": system.name, "version": system.version} for system in evaluation.systems]
     content["baseline"] = evaluation.baseline_name
-    for name in ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores"):
+    for name in NAMES_OF_INPUTS:
         content.pop(name)
     if evaluation.scores:
         content["scores"] = True

@@ -218,7 +218,7 @@ def settings(configuration: dict[str, Any]) -> dict[str, Any]:
         else:
             found[prefix] = value
 
-    apart = database.ELSEWHERE | {
+    apart = database.OPERATIONAL | {
         "systems",
         "judgments",
         "more_judgments",

@@ -10,9 +10,9 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.pipeline import Say, check_only
 from ndcg_ab.evaluation.unjudged_checks import check_rankings_alone
 from ndcg_ab.files import named
+from ndcg_ab.pipeline import Say, check_only
 from ndcg_ab.sources.guessing import Guess, guess
 from ndcg_ab.studies.beginning import beginning_of
 

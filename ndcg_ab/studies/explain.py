@@ -8,10 +8,11 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.measured_scores import measured_elsewhere
 from ndcg_ab.evaluation.parity import agree
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import RANKING, pull, pull_judgments, pull_queries
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
@@ -46,7 +47,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     loading.load(engine, judgments, queries, rankings, evaluation)
     check(engine, judgments, rankings, evaluation, one_query=True)
-    pipeline.score(engine, evaluation.metric_list)
+    score(engine, evaluation.metric_list)
     grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()
     found = []

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, shown
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
 from ndcg_ab.evaluation.families import families, paired_columns
 from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
 from ndcg_ab.evaluation.likely import numbered
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.sampling import Sampling, sampling_of
+from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.bounds import why_unbounded
@@ -108,7 +108,7 @@ def judge_next(
     engine: Engine,
     candidates: Sequence[str] = (),
     most: int = 50,
-    say: pipeline.Say = lambda step: None,
+    say: Say = lambda step: None,
 ) -> ToJudgeNext:
     """The documents that settle the comparisons soonest, at most so many.
 
@@ -117,7 +117,7 @@ def judge_next(
     """
     refuse_unknown(evaluation, candidates)
     documents = documents_of(evaluation)
-    pipeline.score_all(evaluation, engine, say, whole=False, summed_up=False)
+    score_systems(evaluation, engine, say)
     sampling = sampling_of(engine, evaluation)
     _, compared = with_bounds(engine, evaluation, sampling, [], families(engine, evaluation, sampling))
     by_candidate = {row.candidate: row for row in compared}

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import SCHEMA, encode
 from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.pipeline import Say, evaluate
 from ndcg_ab.sources import JUDGMENT, Pulled, pull
 from ndcg_core.statistics.agreement import alpha_of, cohen_kappa
 from ndcg_core.statistics.comparison import Comparison
@@ -113,13 +114,13 @@ class ComparedJudgments:
 
 
 def compare_judgments(
-    first: Evaluation, second: Evaluation, say: pipeline.Say, *, with_systems: bool = True
+    first: Evaluation, second: Evaluation, say: Say, *, with_systems: bool = True
 ) -> ComparedJudgments:
     """The judgments of two evaluations that differ in nothing else; with_systems: their systems are compared, too.
 
     Raises InputError where no pair is judged in both.
     """
-    say("reading judgments")
+    say("pull judgments")
     sets = [pull(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
     found = ComparedJudgments(sets[0].origin, sets[1].origin, agreement_of(*sets))
     if not with_systems:
@@ -134,12 +135,13 @@ def compare_judgments(
     )
 
 
-def evaluated(evaluation: Evaluation, origin: str, say: pipeline.Say) -> Outcome:
+def evaluated(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
     def say_under(step: str) -> None:
         say(f"{step}, judged by {origin}")
 
-    with pipeline.opened(evaluation) as engine:
-        return pipeline.run_pipeline(evaluation, engine, say_under, whole=False)
+    with opened(evaluation) as engine:
+        outcome, _ = evaluate(evaluation, engine, say_under, whole=False)
+        return outcome
 
 
 def agreement_of(first: Pulled, second: Pulled) -> Agreement:

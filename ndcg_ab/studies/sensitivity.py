@@ -8,12 +8,12 @@ from typing import Any
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.codec import encode
 from ndcg_ab.evaluation.families import compare_apart, paired_columns
 from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.severities import refuse_errors, settled
+from ndcg_ab.pipeline import Say, score_systems
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.comparison import Comparison
 
@@ -56,9 +56,9 @@ def grid(
     ]
 
 
-def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: pipeline.Say) -> Sensitivity:
+def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sensitivity:
     """Scores all of the evaluation's metrics together and compares the systems on each."""
-    findings, _ = pipeline.score_all(evaluation, engine, say, whole=False, summed_up=False)
+    findings = score_systems(evaluation, engine, say)
     columns = paired_columns(engine, evaluation)
     found: dict[tuple[str, str], Comparison] = {}
     families = {

@@ -8,10 +8,10 @@ import pytest
 
 from ndcg_ab.config.sources import System
 from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.running import moment_of
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
+from ndcg_ab.runs.folder import RunFolder
 from tests.small_evaluation import plain_page
 
 
@@ -57,7 +57,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("ndcg_ab.tracking.tracker", Other)
     monkeypatch.setattr(base, "unpublished", lambda evaluation: folders)
-    found = steps.publish(None, folders[2])  # type: ignore[arg-type]
+    found = RunFolder.publish(None, None, folders[2])  # type: ignore[arg-type]
     assert asked == folders
     assert found["delivered"] == 1
     assert "MLflow does not take it: its key is too long" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.temporary_server import TemporaryServer
 from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.pipeline import stages
 from tests import servers
 from tests.places import DATA, ROOT
 from tests.planted_secrets import PLANTED, everything_below, found_in, planted_config
@@ -205,7 +206,6 @@ def test_a_failed_run_leaves_nothing_behind(
     broken: str, server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ndcg_ab.flows import evaluation as flow
-    from ndcg_ab.flows import steps
 
     changes: dict[str, object] = {}
     expected: type[Exception] = InputError
@@ -218,7 +218,7 @@ def test_a_failed_run_leaves_nothing_behind(
         def disagree(*_: object) -> int:
             raise ParityError("planted")
 
-        monkeypatch.setattr(steps, "verify", disagree)
+        monkeypatch.setattr(stages, "verify", disagree)
     with pytest.raises(expected) as caught:
         flow.run_evaluation(demo(tmp_path / "results", **changes))
     assert ("bad.tsv, line 2: grade = 'three'" if broken == "judgments" else "planted") in str(caught.value)

@@ -18,12 +18,13 @@ from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.schema import json_schema
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import read_bundle
 from ndcg_ab.made_once import cache_folder
+from ndcg_ab.pipeline import Stage
 from ndcg_ab.report.escaping import escaped
 from ndcg_ab.report.markdown import finding_items
 from ndcg_ab.report.text import function_note
+from ndcg_ab.runs.run import Performed, perform
 from tests.places import ROOT
 from tests.small_evaluation import calling, no_tracker, plain_page
 
@@ -187,8 +188,8 @@ def asked(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def performed(evaluation: Evaluation, **options: Any) -> steps.Performed:
-    return steps.perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
+def performed(evaluation: Evaluation, **options: Any) -> Performed:
+    return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 
 @pytest.mark.slow
@@ -198,12 +199,12 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
     evaluation = configured(tmp_path, body, "people.qrels", workers=3, attributes=["kind"])
     called: list[str] = []
 
-    def counting(step: steps.Step, *arguments: Any) -> Any:
+    def counting(step: Stage, *arguments: Any) -> Any:
         called.append(step.name)
         return calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)(step, *arguments)
 
-    first = steps.perform(evaluation, counting)
-    assert len(called) == steps.count_of(evaluation) and "judge what the systems return" in called
+    first = perform(evaluation, counting)
+    assert "judge what the systems return" in called
     bundle = read_bundle(first.bundle)
     told = bundle.outcome.function_judge
     assert told is not None and (told.judged, told.compared, told.equal) == (40, 40, 20)

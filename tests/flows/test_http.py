@@ -11,10 +11,11 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import SilentError
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
 from ndcg_ab.history.bundles import read_content
+from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather
+from ndcg_ab.runs.run import perform
 from ndcg_ab.sources.documents import Documents, over
 from ndcg_ab.sources.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
@@ -64,7 +65,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
     with serving(engine) as server:
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=lambda bundle: None)
-        performed = steps.perform(described(tmp_path, server), call)
+        performed = perform(described(tmp_path, server), call)
     bundle = bundles.read_bundle(performed.bundle)
     with open_engine(performed.bundle / bundles.TABLES) as tables:
         data = gather(tables, bundle.outcome, read_content(performed.bundle))
@@ -122,13 +123,13 @@ def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) ->
 
     def twice(*arguments: Any) -> Any:
         try:
-            return steps.pull_ranking(*arguments)
+            return pulls.pull_ranking(*arguments)
         except SilentError:
-            return steps.pull_ranking(*arguments)
+            return pulls.pull_ranking(*arguments)
 
     with serving(once_broken) as server:
         call = calling(PUBLISH=no_tracker, PULL_RANKING=twice, DRAW_PAGE=lambda bundle: None)
-        performed = steps.perform(described(tmp_path, server), call)
+        performed = perform(described(tmp_path, server), call)
     assert len(came) == 2 * 12 + 1
     assert came.count("text of q05") == 3
     assert not list(performed.bundle.rglob("answers*"))

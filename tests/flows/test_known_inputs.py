@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.flows import inputs, pulling, steps
 from ndcg_ab.history import bundles, known_inputs
+from ndcg_ab.pipeline import Context, run_stages, stages
+from ndcg_ab.pipeline import pulls as pull_stages
+from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files
-from ndcg_ab.sources import JUDGMENT, Pulled, judgments
+from ndcg_ab.runs import folder as folder_store
+from ndcg_ab.runs.folder import RunFolder
+from ndcg_ab.runs.run import Performed, perform
+from ndcg_ab.sources import Pulled, judgments
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
 
 FIRST = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -30,33 +35,32 @@ def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, as they are."""
     found: list[str] = []
-    pull = pulling.pull
+    pull = pull_stages.pull
 
     def noting(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found.append(source.shown)
         return pull(source, *arguments, **options)
 
-    monkeypatch.setattr(pulling, "pull", noting)
+    monkeypatch.setattr(pull_stages, "pull", noting)
     monkeypatch.setattr(judgments, "pull", noting)
     return found
 
 
-def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> steps.Performed:
-    call = steps.announced((said if said is not None else []).append, calling(PUBLISH=no_tracker))
-    return steps.perform(evaluation, call, at=FIRST + timedelta(days=number), **options)
+def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Performed:
+    call = announced((said if said is not None else []).append, calling(PUBLISH=no_tracker))
+    return perform(evaluation, call, at=FIRST + timedelta(days=number), **options)
 
 
-def pulls(evaluation: Evaluation, number: int = 0) -> list[dict[str, Any]]:
+def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:
     """What a night reads, without the rest of it."""
     with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
-        (folder / inputs.PULLED).mkdir()
-        found = [steps.pull_judgments(evaluation, folder)]
-        found += [steps.pull_ranking(evaluation, system.name, folder) for system in evaluation.systems]
-        inputs.remember(evaluation, folder)
-    return found
+        store = RunFolder(evaluation, folder)
+        run_stages(Context(evaluation, store, force=force), stages.PULLS)
+        store.remember(evaluation)
+    return store.inputs()
 
 
-def found_in(performed: steps.Performed) -> tuple[Any, ...]:
+def found_in(performed: Performed) -> tuple[Any, ...]:
     """What a night came to, to the bit, but for when that was."""
     bundle = bundles.read_bundle(performed.bundle)
     rows = [{**row, "read": None} for row in bundle.inputs]
@@ -147,17 +151,29 @@ def test_the_result_is_the_same_to_the_bit_and_what_is_not_read_is_said(read: li
     assert found_in(night(small(tmp_path), 5, force=True)) == fourth
 
 
+def test_force_reads_every_file_again(read: list[str], tmp_path: Path) -> None:
+    """Judgments, more of them, cheap ones, rankings: nothing that an earlier run knows is believed."""
+    (small(tmp_path).directory / "more.qrels").write_text("bread 0 bread-story 2\n")
+    careful = (tmp_path / "inputs" / "judgments.qrels").read_text()
+    (tmp_path / "inputs" / "cheap.qrels").write_text(f"{careful}x 0 a 1\ny 0 a 1\n")
+    evaluation = small(tmp_path, more_judgments=["more.qrels"], cheap_judgments="cheap.qrels")
+    every = [*FILES, "more.qrels", "cheap.qrels"]
+    for number, expected in ((0, every), (1, [])):
+        read.clear()
+        pulls(evaluation, number)
+        assert sorted(read) == sorted(expected)
+    read.clear()
+    pulls(evaluation, 2, force=True)
+    assert sorted(read) == sorted(every)
+
+
 def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[str, bool]:
     """Which rankings a night reduces; what it knows of them is remembered."""
     with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
-        (folder / inputs.PULLED).mkdir()
-        steps.pull_judgments(evaluation, folder)
-        for system in evaluation.systems:
-            steps.pull_ranking(evaluation, system.name, folder)
-        path = folder / inputs.PULLED / "judgments.parquet"
-        judgments = inputs.pulled_from(path, JUDGMENT, evaluation.judgments_source, evaluation)
-        rankings = inputs.rankings_from(evaluation, folder, judgments, None, anew)
-        inputs.remember(evaluation, folder)
+        store = RunFolder(evaluation, folder)
+        run_stages(Context(evaluation, store), stages.PULLS)
+        rankings = store.rankings(None, force=anew)
+        store.remember(evaluation)
     return {name: pulled.reduced is not None for name, pulled in rankings.items()}
 
 
@@ -165,13 +181,13 @@ def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The rankings that are reduced anew."""
     found: list[str] = []
-    reduce = inputs.reduce_pulled
+    reduce = folder_store.reduce_pulled
 
     def noting(pulled: Pulled, *arguments: Any) -> Any:
         found.append(Path(pulled.origin).name)
         return reduce(pulled, *arguments)
 
-    monkeypatch.setattr(inputs, "reduce_pulled", noting)
+    monkeypatch.setattr(folder_store, "reduce_pulled", noting)
     return found
 
 
@@ -298,10 +314,11 @@ def test_a_store_that_cannot_be_written_stops_nothing(
 def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     with bundles.working(evaluation, FIRST) as folder:
-        (folder / inputs.PULLED).mkdir()
-        slow = steps.pull_judgments(evaluation, folder)
+        store = RunFolder(evaluation, folder)
+        pull_stages.pull_judgments(Context(evaluation, store), "")
+        (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
-        inputs.remember(evaluation, folder)
+        store.remember(evaluation)
     (known,) = (each for each in map(known_inputs.read_entry, entries(evaluation)) if each.digest == slow["digest"])
     assert known.read == (FIRST + timedelta(days=1)).isoformat(), "of the one that was ready first"
     assert len(entries(evaluation)) == 3
@@ -310,7 +327,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
 def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    evaluation, pull = small(tmp_path), pulling.pull
+    evaluation, pull = small(tmp_path), pull_stages.pull
 
     def meddling(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found = pull(source, *arguments, **options)
@@ -318,7 +335,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
             changed_run(tmp_path, 5)
         return found
 
-    monkeypatch.setattr(pulling, "pull", meddling)
+    monkeypatch.setattr(pull_stages, "pull", meddling)
     pulls(evaluation)
     assert len(entries(evaluation)) == 2
 
@@ -363,4 +380,4 @@ def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> No
 
 def test_the_moment_of_a_working_folder() -> None:
     names = (".20261121T020000Z.partial", ".20261121T020000Z-2.partial")
-    assert {inputs.moment_of(Path(name)) for name in names} == {FIRST}
+    assert {bundles.moment_of(Path(name)) for name in names} == {FIRST}

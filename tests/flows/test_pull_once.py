@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.file import read_config
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
+from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 FILES = {"judgments": "judgments.qrels", "queries": "queries.tsv", "ranking": "new.run"}
@@ -25,7 +26,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle_files, "write_report", plain_page)
         evaluation = small(tmp_path_factory.mktemp("undisturbed"), **CHANGES)
-        return steps.perform(evaluation, calling(PUBLISH=no_tracker)).bundle
+        return perform(evaluation, calling(PUBLISH=no_tracker)).bundle
 
 
 def changed(kind: str, content: str) -> str:
@@ -42,9 +43,9 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
     evaluation = small(tmp_path, **CHANGES)
     path = tmp_path / "inputs" / FILES[kind]
     content, quiet = path.read_text(), calling(PUBLISH=no_tracker)
-    pulled = {"judgments": steps.PULL_JUDGMENTS, "queries": steps.PULL_QUERIES, "ranking": steps.PULL_RANKING}[kind]
+    pulled = {"judgments": stages.PULL_JUDGMENTS, "queries": stages.PULL_QUERIES, "ranking": stages.PULL_RANKING}[kind]
 
-    def meddling(step: steps.Step, *arguments: Any) -> Any:
+    def meddling(step: Stage, *arguments: Any) -> Any:
         found = quiet(step, *arguments)
         if step is pulled and arguments[1] != "old":
             path.unlink()
@@ -53,16 +54,16 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
         return found
 
     expected = bundles.read_bundle(undisturbed)
-    found = bundles.read_bundle(steps.perform(evaluation, meddling).bundle)
+    found = bundles.read_bundle(perform(evaluation, meddling).bundle)
     assert found.outcome == expected.outcome
     assert [row["digest"] for row in found.inputs] == [row["digest"] for row in expected.inputs]
     if how == "other rows":
-        again = steps.perform(evaluation, quiet)
+        again = perform(evaluation, quiet)
         assert not again.reused, "what stands in the file now was never evaluated"
     path.write_text(content)
     if how == "other rows":
-        assert not steps.perform(evaluation, quiet).reused, "it stands for another night before"
-    assert steps.perform(evaluation, quiet).reused
+        assert not perform(evaluation, quiet).reused, "it stands for another night before"
+    assert perform(evaluation, quiet).reused
 
 
 def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
@@ -76,12 +77,12 @@ def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: P
     path.write_text(text)
     evaluation, quiet = read_config(path), calling(PUBLISH=no_tracker)
 
-    def meddling(step: steps.Step, *arguments: Any) -> Any:
+    def meddling(step: Stage, *arguments: Any) -> Any:
         path.write_text(text.replace("100", "200").replace("new.run", "old.run"))
         return quiet(step, *arguments)
 
-    found, expected = (bundles.read_bundle(each) for each in (steps.perform(evaluation, meddling).bundle, undisturbed))
+    found, expected = (bundles.read_bundle(each) for each in (perform(evaluation, meddling).bundle, undisturbed))
     assert found.outcome == expected.outcome
     assert (found.content_key, found.configuration_key) == (expected.content_key, expected.configuration_key)
     assert found.evaluation.statistics.resamples == 100
-    assert not steps.perform(read_config(path), quiet).reused
+    assert not perform(read_config(path), quiet).reused

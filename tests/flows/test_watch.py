@@ -11,9 +11,11 @@ from ndcg_ab.config.environment import prepare
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.deadlines import OverdueError, within
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles
+from ndcg_ab.pipeline import Stage, stages
+from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import finish, perform
 from tests.slow.broken_servers import dripping
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 
@@ -32,8 +34,8 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(watch, "GRACE", 0.1)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     quiet = calling(PUBLISH=no_tracker)
-    monkeypatch.setattr(steps.announced, "__defaults__", (quiet, lambda: None))
-    monkeypatch.setattr(steps.finish, "__defaults__", (quiet, None))
+    monkeypatch.setattr(announced, "__defaults__", (quiet, lambda: None))
+    monkeypatch.setattr(finish, "__defaults__", (quiet,))
     return evaluation
 
 
@@ -44,11 +46,11 @@ def hanging_after(step: str | None) -> Any:
     def flow(evaluation: Evaluation, force: bool, at: Any, **_: Any) -> None:
         watch = WATCH.get()
 
-        def call(each: steps.Step, *arguments: Any) -> Any:
+        def call(each: Stage, *arguments: Any) -> Any:
             with watch.prefects():
                 with watch.ours():
                     found = each.work(*arguments)
-                    if each is steps.KEEP:
+                    if each is stages.KEEP:
                         watch.kept(found, False)
                 if each.name == step:
                     threading.Event().wait(5)
@@ -57,7 +59,7 @@ def hanging_after(step: str | None) -> Any:
         if step is None:
             threading.Event().wait(5)
         with watch.ours():
-            steps.perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
+            perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
 
     return flow
 

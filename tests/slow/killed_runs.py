@@ -19,17 +19,22 @@ from mlflow.store.tracking import sqlalchemy_store  # noqa: F401
 from sqlalchemy.orm import configure_mappers
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
+from ndcg_ab.pipeline import STAGES, Stage, stages
+from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import perform
 from ndcg_ab.tracking import base as tracking
 from ndcg_ab.tracking import mlflow
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late
-NAMES = {step: name for name, step in vars(steps).items() if isinstance(step, steps.Step)}
-NOT_TAKEN = (steps.PULL_SCORES, steps.PULL_CHEAP, steps.SCORE_CHEAPLY, steps.PULL_MORE, steps.JUDGE)  # by these nights
-STEPS = [NAMES[step] for step in steps.STEPS if step not in NOT_TAKEN]
+NAMES = {step: name for name, step in vars(stages).items() if isinstance(step, Stage)}
+NOT_TAKEN = {  # by these nights
+    *(stages.PULL_SCORES, stages.PULL_CHEAP, stages.SCORE_CHEAPLY, stages.PULL_MORE, stages.JUDGE),
+    *(stages.SETTLE, stages.SCORE_BY_JUDGES, stages.LEAVE_OUT),
+}
+STEPS = [NAMES[step] for step in STAGES if step not in NOT_TAKEN]
 IN_KEEPING = ["bundle half written", "before renaming", "between renaming and commit", "after commit"]
 IN_PUBLISHING = [
     "after the parent run",
@@ -46,7 +51,7 @@ def die(*_: Any, **__: Any) -> Any:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying_at(place: str) -> steps.Call:
+def dying_at(place: str) -> Call:
     """How the steps are called, one of which is death."""
     if place in STEPS:
         return calling(**{place: die})
@@ -82,7 +87,7 @@ def dying_at(place: str) -> steps.Call:
         tracking.mark_published = die
     elif place == "a bundle half removed":
         shutil.rmtree = remove_half
-    return steps.plain
+    return call_directly
 
 
 REMOVE = shutil.rmtree
@@ -103,8 +108,8 @@ def night(evaluation: Evaluation, place: str | None = None, after: str | None = 
     """One that is killed at a place, or the one after."""
     bundle_files.write_report = plain_page
     quiet = calling(PUBLISH=no_tracker)
-    call = dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else steps.plain
-    steps.perform(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
+    call = dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else call_directly
+    perform(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
 
 
 def forked(work: Callable[[], Any]) -> Any:

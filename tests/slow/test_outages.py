@@ -17,9 +17,12 @@ from typer.testing import CliRunner
 from ndcg_ab.config.environment import DEFAULTS, prepare
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.errors import TrackingError
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database
+from ndcg_ab.pipeline import Stage, context, stages
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import run as runs_run
+from ndcg_ab.runs.folder import RunFolder
+from ndcg_ab.runs.run import Performed
 from ndcg_ab.tracking import base
 from ndcg_ab.tracking import tracker as tracker_of_ours
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
@@ -110,8 +113,8 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
     return small(folder, mlflow={"tracking_uri": tracker.uri, "experiment": folder.name}, **changes)
 
 
-def perform(evaluation: Evaluation, at: datetime | None = None) -> steps.Performed:
-    return steps.perform(evaluation, at=at)
+def perform(evaluation: Evaluation, at: datetime | None = None) -> Performed:
+    return runs_run.perform(evaluation, at=at)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
@@ -145,7 +148,7 @@ def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
 
 
 def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "PUBLISHING", 1.5)
+    monkeypatch.setattr(context, "PUBLISHING", 1.5)
     monkeypatch.setattr(base, "PATIENCE", 1.5)
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
@@ -160,16 +163,16 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Prefect tries the step again, and then the run goes on without Prefect: each had 180 s of its own."""
-    monkeypatch.setattr(steps, "PUBLISHING", 3.0)
+    monkeypatch.setattr(context, "PUBLISHING", 3.0)
     seconds = []
 
-    def thrice(step: steps.Step, *arguments: Any) -> Any:
-        for _ in range(2 if step is steps.PUBLISH else 0):
+    def thrice(stage: Stage, found: context.Context, part: str) -> str | None:
+        for _ in range(2 if stage is stages.PUBLISH else 0):
             with contextlib.suppress(TrackingError):
-                step.work(*arguments)
+                stage.run(found, part)
         began = time.monotonic()
         try:
-            return step.work(*arguments)
+            return stage.run(found, part)
         finally:
             seconds.append(time.monotonic() - began)
 
@@ -181,7 +184,8 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
     with dripping() as port:
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         began = time.monotonic()
-        night = steps.finish(evaluation, nights[-1], False, thrice)
+        kept = context.Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
+        night = runs_run.finish(kept, thrice)
     assert 3.0 <= time.monotonic() - began < 5.0
     assert seconds[-1] < 0.5, "nothing was left for another attempt"
     assert night.published["pending"] == "was given up after 3 s: the server answers, but too slowly"

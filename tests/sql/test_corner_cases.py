@@ -9,8 +9,9 @@ import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
 from ndcg_ab.evaluation.data_checks import check
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
@@ -80,7 +81,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
         pulled = pulled_judgments(judgments)
         loading.load(engine, pulled, Queries(), tables, evaluation)
         check(engine, pulled, tables, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
+        score(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
 

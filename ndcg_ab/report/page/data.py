@@ -15,7 +15,7 @@ from ndcg_ab.config.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.pipeline import Read
+from ndcg_ab.evaluation.scoring import Read
 from ndcg_ab.history.over_nights import OverNights
 from ndcg_ab.report.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.sources import Pulled

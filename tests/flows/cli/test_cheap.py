@@ -12,10 +12,12 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import pipeline
-from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.pipeline import pulls
+from ndcg_ab.pipeline.run import announced, parts_left
+from ndcg_ab.runs.run import perform
+from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.comparison import Column
 from ndcg_core.statistics.prediction_powered import correct
 from tests.small_evaluation import calling, no_tracker, plain_page
@@ -129,12 +131,13 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
     """Reduced, they would hold what the careful judgments look at."""
     wanted: list[object] = []
 
-    def noting(evaluation: Any, source: Any, queries: Any, want: Any, keep: Any) -> Any:
-        wanted.append(want)
-        return read(evaluation, source, queries, want, keep)
+    def noting(described: Any, layout: Any, *arguments: Any, **options: Any) -> Any:
+        if layout is RANKING:
+            wanted.append(options["wanted"])
+        return read(described, layout, *arguments, **options)
 
-    read = pipeline.pull_system
-    monkeypatch.setattr(pipeline, "pull_system", noting)
+    read = pulls.pull
+    monkeypatch.setattr(pulls, "pull", noting)
     RUNNER.invoke(
         app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
     )
@@ -223,8 +226,9 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     evaluation = ndcg_ab.config.model.Evaluation.model_validate(configured)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    performed = steps.perform(evaluation, steps.announced(told.append, call))
-    assert len(told) == steps.count_of(evaluation)
+    counted: list[int] = []
+    performed = perform(evaluation, announced(told.append, call), when_begun=lambda it: counted.append(parts_left(it)))
+    assert [len(told)] == counted
     assert "score by the cheap judgments" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == found["comparisons"]
@@ -232,12 +236,12 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     with DuckDBEngine(tmp_path / "out" / "cheap" / "history.duckdb", files={}) as past:
         ((saved,),) = past.rows("comparison", ("cheap_saved",))
     assert saved == found["comparisons"][0]["cheap"]["saved"]
-    assert steps.perform(evaluation, call).reused
+    assert perform(evaluation, call).reused
     (case.folder / "other").write_text((case.folder / "cheap").read_text().replace(" a 1", " a 2"))
     changed = evaluation.model_copy(
         update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
     )
-    assert not steps.perform(changed, call).reused, "other cheap judgments are another input"
+    assert not perform(changed, call).reused, "other cheap judgments are another input"
 
 
 REFUSED = {

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.errors import InputError, ParityError, SqlError
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.flows.cli import ending, room
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.pipeline import stages
 from tests.places import DATA
 
 FILES = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]
@@ -49,7 +49,7 @@ ERRORS: dict[str, tuple[BaseException, int, str]] = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     error, code, said = ERRORS[name]
-    monkeypatch.setattr(pipeline, "conclude", raising(error))
+    monkeypatch.setattr(stages, "conclude", raising(error))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (code, "", 1)
     assert said in found.stderr
@@ -58,13 +58,13 @@ def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytes
 
 def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(pipeline, "conclude", raising(ZeroDivisionError("planted \ud800")))
+    monkeypatch.setattr(stages, "conclude", raising(ZeroDivisionError("planted \ud800")))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     (path,) = tmp_path.glob("ndcg-ab-error-*.txt")
     assert str(path) in found.stderr
-    assert "in run_pipeline" in path.read_text(encoding="utf-8")
+    assert "in run_stages" in path.read_text(encoding="utf-8")
     monkeypatch.setenv(ending.DEBUG, "1")
-    assert "in run_pipeline" in CliRunner().invoke(app, [*COMPARE, "--quiet"]).stderr
+    assert "in run_stages" in CliRunner().invoke(app, [*COMPARE, "--quiet"]).stderr
     assert len(list(tmp_path.iterdir())) == 1
 
 

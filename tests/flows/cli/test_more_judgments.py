@@ -13,9 +13,10 @@ import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.file import read_config
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.pipeline.run import announced
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 RUNNER = CliRunner()
@@ -189,8 +190,8 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     evaluation = read_config(configured(case, tmp_path, "second.csv"))
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    performed = steps.perform(evaluation, steps.announced(told.append, call))
-    assert len(told) == steps.count_of(evaluation) and "pull judgments second.csv" in told
+    performed = perform(evaluation, announced(told.append, call))
+    assert "pull judgments second.csv" in told and "score by each judge" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == expected["comparisons"]
     assert [(row["kind"], row["name"], row["rows"]) for row in bundle.inputs[:2]] == [
@@ -205,15 +206,15 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
         (1.0, None, None, "first"),
         (2.0, "ann", "clicks", "second.csv"),
     ]
-    assert steps.perform(evaluation, call).reused
+    assert perform(evaluation, call).reused
     other = evaluation.judgments.model_copy(update={"file": case.folder / "whole"})  # type: ignore[union-attr]
     first = evaluation.model_copy(update={"judgments": other})
     told.clear()
-    again = steps.perform(first, steps.announced(told.append, call))
+    again = perform(first, announced(told.append, call))
     assert not again.reused, "each of the files counts"
     assert sum("not read again" in line for line in told) == 3, "but for the file that is another"
     odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]
     judged = evaluation.model_copy(update={"judgments": odd, "more_judgments": [], "combine": "majority"})
-    kept = read_bundle(steps.perform(judged, call).bundle).outcome
+    kept = read_bundle(perform(judged, call).bundle).outcome
     assert kept.judges is not None
     assert json.loads(kept.to_json())["judges"] == json.loads(evaluate(judged).to_json())["judges"]

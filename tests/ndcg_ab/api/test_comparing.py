@@ -187,8 +187,8 @@ def test_gates_are_checked() -> None:
 def test_progress_is_told_what_begins() -> None:
     told: list[str] = []
     ndcg_ab.compare(JUDGMENTS, SYSTEMS, progress=told.append)
-    assert told[:3] == ["reading judgments", "reading old", "reading new"]
-    assert told[-1] == "testing the differences"
+    assert told[:3] == ["pull judgments", "pull queries", "pull old"]
+    assert told[-1] == "test the differences"
 
 
 def test_the_result_outlives_the_data() -> None:

@@ -10,8 +10,8 @@ from ndcg_ab.config.file import read_config
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment, stem_of
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows import steps
 from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import DATA, calling, no_tracker, plain_page, small
 
 NIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)  # half past midnight of the 21st in Berlin
@@ -182,7 +182,7 @@ def test_a_run_keeps_what_it_read(tmp_path: Path) -> None:
     for day in (20, 21):
         (given.directory / f"qrels-2026-11-{day}").write_bytes((DATA / "judgments.qrels").read_bytes())
         moment = datetime(2026, 11, day, 2, tzinfo=UTC)
-        performed = steps.perform(given, call, at=moment, force=True)
+        performed = perform(given, call, at=moment, force=True)
         kept = read_bundle(performed.bundle)
         assert str(kept.evaluation.judgments.file) == f"qrels-2026-11-{day}"
         assert [(system.name, system.version) for system in kept.evaluation.systems] == [("new", "11"), ("old", "11")]

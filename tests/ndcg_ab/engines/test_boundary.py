@@ -13,10 +13,13 @@ from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
-from ndcg_ab.evaluation import bounds, changes, pipeline
-from ndcg_ab.flows import steps
+from ndcg_ab.evaluation import bounds, changes, concluding
+from ndcg_ab.evaluation.concluding import query_scores
 from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
+from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.runs import folder as folder_store
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 SPARK = {"spark": {"master": "local[2]"}}  # what is asked then, is asked of the stand-in
@@ -57,13 +60,13 @@ class Cluster:
 def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
     with DuckDBEngine() as engine:
-        alone = pipeline.run_pipeline(evaluation, engine)
-        scores = pipeline.query_scores(engine)
+        alone = evaluate(evaluation, engine)[0]
+        scores = query_scores(engine)
     assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
     elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(elsewhere, engine).to_json() == alone.to_json()
-        assert pipeline.query_scores(engine).equals(scores)
+        assert evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
+        assert query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
 
@@ -73,10 +76,10 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
     ranking = tmp_path / "inputs" / "new.run"
     ranking.write_text(ranking.read_text() + ranking.read_text().splitlines()[0] + "\n")
     with DuckDBEngine() as engine:
-        alone = pipeline.run_pipeline(evaluation, engine)
+        alone = evaluate(evaluation, engine)[0]
     assert "duplicate_document" in {finding.code for finding in alone.findings}
     with cluster.engine(None) as engine:
-        assert pipeline.run_pipeline(evaluation, engine).to_json() == alone.to_json()
+        assert evaluate(evaluation, engine)[0].to_json() == alone.to_json()
 
 
 def page_of(bundle: Path) -> PageData:
@@ -86,9 +89,9 @@ def page_of(bundle: Path) -> PageData:
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
-        monkeypatch.setattr(steps, "opened", lambda evaluation, working: cluster.engine(working / TABLES))
+        monkeypatch.setattr(folder_store, "opened", lambda evaluation, path: cluster.engine(path))
     evaluation = small(folder, metrics=METRICS, **changes)
-    return steps.perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
+    return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
 
 def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +108,7 @@ def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pyte
 
 def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rankings the rows of the queries that are recomputed, and of those that the page shows."""
-    monkeypatch.setattr(pipeline, "SHOWN_QUERIES", 3)
+    monkeypatch.setattr(concluding, "SHOWN_QUERIES", 3)
     monkeypatch.setattr("ndcg_ab.evaluation.parity.SAMPLE", 2)
     cluster = Cluster()
     without = {"resamples": 100, "bounds": False}
@@ -125,7 +128,7 @@ def test_the_doubt_takes_first_places_and_counts(tmp_path: Path, monkeypatch: py
         cluster, statistics = Cluster(), {"resamples": 100, "bounds": wanted}
         evaluation = small(tmp_path, metrics=["ndcg@10", "recall@5"], statistics=statistics, engine=SPARK)
         with cluster.engine(None) as engine:
-            pipeline.run_pipeline(evaluation, engine)
+            evaluate(evaluation, engine)
         given[wanted] = cluster.begun[0].given
     more = given[True].keys() - given[False].keys()
     assert more == {"shown_place", "grade_count", "pooled_document", "scored_query"}
@@ -139,7 +142,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     monkeypatch.setattr(changes, "MOST_DOCUMENTS", 50)
     evaluation, cluster = small(tmp_path, engine=SPARK), Cluster()
     with cluster.engine(None) as engine:
-        outcome = pipeline.run_pipeline(evaluation, engine)
+        outcome = evaluate(evaluation, engine)[0]
     assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
     said = [found.message for found in outcome.findings if found.code == "not_asked"]
     assert [text.partition(" was not asked")[0] for text in said] == [
@@ -155,14 +158,13 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
 def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster()
 
-    def fails(engine: Any, metrics: Sequence[Any]) -> None:
+    def fails(engine: Any, metrics: Sequence[Any], **_: Any) -> None:
         raise ZeroDivisionError
 
     if where == "SCORE":
-        monkeypatch.setattr(pipeline, "score", fails)
+        monkeypatch.setattr(stages, "score", fails)
     else:
-        monkeypatch.setattr(steps, "verify_sample", fails)
-        monkeypatch.setattr(steps, "VERIFY", dataclasses.replace(steps.VERIFY, work=fails))
+        monkeypatch.setattr(stages, "verify", fails)
     with pytest.raises(ZeroDivisionError):
         performed(tmp_path, monkeypatch, cluster)
     boundary.leave_all()  # as at the end of the process

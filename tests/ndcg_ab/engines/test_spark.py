@@ -21,11 +21,12 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.flows import steps
+from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
+from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.runs.run import perform
 from ndcg_ab.temporary import clear_abandoned
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
@@ -176,7 +177,7 @@ def both(master: str, folder: Path) -> Both:
     done = []
     for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        done.append(steps.perform(each, call).bundle)
+        done.append(perform(each, call).bundle)
     return Both(*done)
 
 
@@ -287,22 +288,22 @@ def test_a_value_that_breaks_a_rule_is_refused(sentence: str, master: str, folde
     write(tmp_path / "wrong", [ROW, REFUSED[sentence]])
     wrong = evaluation(folder, systems=[{"name": "wrong", "table": f"{tmp_path}/wrong"}], **on(master, folder))
     with pytest.raises(InputError) as caught:
-        steps.pull_ranking(wrong, "wrong", tmp_path)
+        pulls.pull_ranking(Context(wrong, MemoryStore(wrong)), "wrong")
     assert sentence in str(caught.value)
 
 
 def test_a_table_that_is_not_there_is_named(master: str, folder: Path, tmp_path: Path) -> None:
     lacking = evaluation(folder, systems=[{"name": "lacking", "table": "lake.run"}], **on(master, folder))
     with pytest.raises(InputError, match=r"^lake\.run: .*TABLE_OR_VIEW_NOT_FOUND"):
-        steps.pull_ranking(lacking, "lacking", tmp_path)
+        pulls.pull_ranking(Context(lacking, MemoryStore(lacking)), "lacking")
 
 
 def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) -> None:
     write(tmp_path / "twice", [ROW, ROW | {"rank": 2}])
     twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on(master, folder))
     told = "document 'd1' stands 2 times in the ranking of query 'q1' by system twice"
-    with pytest.raises(InputError, match=told), pipeline.opened(twice) as engine:
-        pipeline.check_only(twice, engine)
+    with pytest.raises(InputError, match=told), opened(twice) as engine:
+        check_only(twice, engine)
 
 
 def test_a_condition_that_spark_refuses_is_named_without_its_traceback(folder: Path, master: str) -> None:
@@ -310,7 +311,7 @@ def test_a_condition_that_spark_refuses_is_named_without_its_traceback(folder: P
 
     asked = {"name": "old", "table": "./old", "where": "nothing = 'today'", "columns": {"doc_id": "id"}}
     with pytest.raises(InputError, match=r"/old, where nothing = 'today': .*`nothing` cannot be resolved"):
-        pipeline.pull_all(evaluation(folder, systems=[asked], **on(master, folder)), lambda step: None)
+        pull_inputs(evaluation(folder, systems=[asked], **on(master, folder)))
     assert not PySparkLogger.getLogger("SQLQueryContextLogger").isEnabledFor(logging.ERROR)
 
 
@@ -319,7 +320,7 @@ def test_where_nobody_listens_is_one_sentence(folder: Path) -> None:
         port = server.getsockname()[1]
     nowhere = evaluation(folder, **on(f"spark://127.0.0.1:{port}", folder))
     with pytest.raises(InputError, match=rf"^spark://127.0.0.1:{port}: Spark cannot be reached: .*refused$"):
-        pipeline.pull_all(nowhere, lambda step: None)
+        pull_inputs(nowhere)
 
 
 def test_the_query_for_a_table_on_spark_says_what_the_core_says(both: Both, tmp_path: Path) -> None:
@@ -342,7 +343,8 @@ import time
 from pathlib import Path
 
 from ndcg_ab.engines.spark import SparkEngine
-from ndcg_ab.evaluation.pipeline import check_only, opened
+from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.pipeline import check_only
 from tests.small_evaluation import small
 
 spark = {"remote": sys.argv[2], "scratch": f"{sys.argv[1]}/scratch", "patience": 400}
@@ -357,8 +359,8 @@ print(*[finding.message for finding in found], counts, sep="\\n")
 def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
     """In a process of its own, since one has either kind of session; the server is in the driver of `both`."""
     alone = small(tmp_path)
-    with pipeline.opened(alone) as engine:
-        found, counts = pipeline.check_only(alone, engine)
+    with opened(alone) as engine:
+        found, counts = check_only(alone, engine)
     command = [sys.executable, "-c", CHECK, str(tmp_path), f"sc://127.0.0.1:{connect_port()}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr

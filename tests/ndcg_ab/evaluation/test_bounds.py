@@ -13,9 +13,11 @@ import ndcg_ab
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import bounds, loading, pipeline
+from ndcg_ab.evaluation import bounds, loading
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.report.comment import comment
 from ndcg_ab.report.terminal import print_outcome
 from ndcg_ab.sources import Queries
@@ -56,8 +58,8 @@ def concluded(judgments: Judgments, rankings: Rankings, metrics: tuple[str, ...]
     with DuckDBEngine(None, 1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
         loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
-        return pipeline.conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))
+        score(engine, evaluation.metric_list)
+        return conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))
 
 
 @pytest.fixture(scope="module")

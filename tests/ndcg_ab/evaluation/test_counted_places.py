@@ -15,7 +15,7 @@ from ndcg_ab.errors import ParityError
 from ndcg_ab.evaluation import parity
 from ndcg_ab.evaluation.counted_places import RESULT, long_answers
 from ndcg_ab.evaluation.parity import results_of, verify
-from ndcg_ab.evaluation.pipeline import score_all
+from ndcg_ab.pipeline import score_systems
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
@@ -130,7 +130,7 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
 
     monkeypatch.setattr(parity, "agree", noting)
     with DuckDBEngine() as engine:
-        score_all(evaluation, engine, lambda step: None, lambda read: None)
+        score_systems(evaluation, engine)
         assert len(compared) == len(set(compared)) == 3 * 8 * 5
         table = engine.read("query_score")
         for at in range(0, table.num_rows, 23):
@@ -157,7 +157,7 @@ def test_long_answers_become_no_objects(evaluation: Evaluation, monkeypatch: pyt
     monkeypatch.setattr(parity, "LONG", 4)
     monkeypatch.setattr(parity, "results_of", counting)
     with DuckDBEngine() as engine:
-        score_all(evaluation, engine, lambda step: None, lambda read: None)
+        score_systems(evaluation, engine)
     assert made and max(made) <= 4
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.data_checks import check
 from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.sources import Queries
 from ndcg_ab.sources.base import with_failed
 from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
@@ -33,8 +35,8 @@ def found() -> Outcome:
     with DuckDBEngine(None, 1) as engine:
         loading.load(engine, judgments, Queries(), rankings, evaluation)
         findings = check(engine, judgments, rankings, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
-        return pipeline.conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+        score(engine, evaluation.metric_list)
+        return conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
 
 
 def test_it_is_no_pair(found: Outcome) -> None:
@@ -62,7 +64,7 @@ def test_it_is_not_said_to_be_unanswered(found: Outcome) -> None:
 def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     import pyarrow.parquet as papq
 
-    from ndcg_ab.flows.inputs import read_kept
+    from ndcg_ab.runs.folder import read_kept
     from ndcg_ab.sources import RANKING
 
     pulled = pulled_ranking("new", {"q": in_order("a")})

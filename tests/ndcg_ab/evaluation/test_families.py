@@ -18,8 +18,8 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import guarded_columns
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.pipeline import run_pipeline
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.pipeline import evaluate
 from ndcg_core.statistics.comparison import Column, check_guardrails
 
 pytestmark = pytest.mark.slow
@@ -372,7 +372,7 @@ def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     files = Files(str(folder / "qrels"), named)
     evaluation = evaluation_of(files, None, ["ndcg@3"], {"all_pairs": True, "interval": "bca"}, plan=plan)
     with DuckDBEngine() as engine:
-        outcome = run_pipeline(evaluation, engine)
+        outcome = evaluate(evaluation, engine)[0]
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
     assert len({row.family for row in outcome.comparisons}) == 5
     assert [row.family for row in outcome.main] == ["primary"] * 3 + ["secondary"] * 3 + ["guardrails"] * 3

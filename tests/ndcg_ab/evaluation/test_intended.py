@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.pipeline import check_only, opened
-from ndcg_ab.flows import steps
+from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle, read_content
+from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.comment import comment
 from ndcg_ab.report.intended import intended_text
+from ndcg_ab.runs.run import perform
 from ndcg_core.statistics.comparison import Column, compare_family
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
@@ -147,7 +148,7 @@ def test_check_tells_unknown_ids(tmp_path: Path) -> None:
 def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
     def run() -> Any:
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        return steps.perform(small(tmp_path, intended="intended.txt"), call)
+        return perform(small(tmp_path, intended="intended.txt"), call)
 
     first = run()
     (given,) = [row for row in read_content(first.bundle)["inputs"] if row["kind"] == "intended"]

@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading, pipeline
+from ndcg_ab.evaluation import loading
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.report.terminal import print_outcome
 from ndcg_ab.sources import Queries
 from ndcg_core.statistics.comparison import Comparison
@@ -41,8 +43,8 @@ def concluded(queries: int = 150, metrics: tuple[str, ...] = METRICS, per: int =
     with DuckDBEngine(None, 1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
         loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-        pipeline.score(engine, evaluation.metric_list)
-        return pipeline.conclude(engine, evaluation, [], 50)
+        score(engine, evaluation.metric_list)
+        return conclude(engine, evaluation, [], 50)
 
 
 @pytest.fixture(scope="module")

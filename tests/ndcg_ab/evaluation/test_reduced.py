@@ -12,10 +12,12 @@ import pytest
 
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import examples, parity, pipeline, reducing, unmatched_ids
+from ndcg_ab.evaluation import examples, parity, reducing, unmatched_ids
+from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.evaluation.pipeline import Read
 from ndcg_ab.evaluation.reducing import reduce_pulled
+from ndcg_ab.evaluation.scoring import Read, load_and_check, score
+from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from ndcg_ab.sources.base import ReducedPull
@@ -76,16 +78,16 @@ def made(folder: Path, seed: int, first: str = METRICS[0], **options: str) -> Ev
 
 
 def pulled(evaluation: Evaluation) -> tuple[Pulled, dict[str, Pulled]]:
-    read = pipeline.pull_all(evaluation, lambda step: None)
+    read = pull_inputs(evaluation)
     assert read.judgments is not None
     return read.judgments, read.rankings
 
 
 def shown(engine: DuckDBEngine, evaluation: Evaluation, judgments: Pulled, rankings: Mapping[str, Pulled]) -> Any:
     """All that an evaluation shows."""
-    findings = pipeline.load_and_check(engine, Read(judgments, Queries(), dict(rankings)), evaluation)
-    pipeline.score(engine, evaluation.metric_list)
-    outcome = pipeline.conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+    findings = load_and_check(engine, Read(judgments, Queries(), dict(rankings)), evaluation)
+    score(engine, evaluation.metric_list)
+    outcome = conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
     page = gather(engine, outcome, {})
     tables = [page.queries, page.scores.sort_by([(name, "ascending") for name in page.scores.column_names])]
     return outcome.to_json(), *(table.to_pylist() for table in (*tables, page.rankings, page.missed))

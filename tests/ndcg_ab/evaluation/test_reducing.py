@@ -7,7 +7,8 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.evaluation import reducing
-from ndcg_ab.evaluation.pipeline import Read, pull_all, run_pipeline
+from ndcg_ab.evaluation.scoring import Read
+from ndcg_ab.pipeline import evaluate, pull_inputs
 from ndcg_ab.sources import files
 
 QUERIES, DOCUMENTS = 6, 20
@@ -29,7 +30,7 @@ def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str 
 
 
 def read_of(given: Evaluation, *, whole: bool) -> Read:
-    return pull_all(given, lambda step: None, whole=whole)
+    return pull_inputs(given, whole=whole)
 
 
 def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(tmp_path: Path) -> None:
@@ -83,6 +84,6 @@ def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypat
 
 def run_pipeline_text(given: Evaluation, engine: DuckDBEngine, *, whole: bool) -> str:
     try:
-        return run_pipeline(given, engine, whole=whole).to_json()
+        return evaluate(given, engine, whole=whole)[0].to_json()
     except Exception as error:
         return f"{type(error).__name__}: {error}"

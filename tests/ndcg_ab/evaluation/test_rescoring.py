@@ -9,8 +9,8 @@ from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.families import paired_columns
-from ndcg_ab.evaluation.pipeline import Read, run_pipeline
 from ndcg_ab.evaluation.rescoring import rescored
+from ndcg_ab.pipeline import evaluate
 
 QUERIES = [f"q{number}" for number in range(12)]
 
@@ -35,13 +35,14 @@ def evaluation_in(folder: Path, judged: list[tuple[str, str, int]]) -> Evaluatio
 
 def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_touched(tmp_path: Path) -> None:
     judged = [(query, doc, int(doc == "a")) for query in QUERIES for doc in "ab"]
-    evaluation, read = evaluation_in(tmp_path, judged), list[Read]()
+    evaluation = evaluation_in(tmp_path, judged)
     with open_engine() as engine:
-        outcome = run_pipeline(evaluation, engine, when_read=read.append)
-        assert read[0].judgments is not None
-        table = read[0].judgments.table
+        outcome, store = evaluate(evaluation, engine)
+        read = store.inputs()
+        assert read.judgments is not None
+        table = read.judgments.table
         turned = table.set_column(2, "grade", pc.subtract(1.0, table["grade"]))
-        with rescored(evaluation, read[0], turned, "turned") as found:
+        with rescored(evaluation, read, turned, "turned") as found:
             (column,) = paired_columns(found.engine, found.evaluation)
             assert list(column.differences) == [0.5] * len(QUERIES)
             assert found.evaluation.metrics == ["rr"] and not found.evaluation.guardrails
@@ -50,14 +51,14 @@ def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_tou
 
 
 def test_what_is_wrong_with_them_says_whose_they_are(tmp_path: Path) -> None:
-    evaluation, read = evaluation_in(tmp_path, [(query, "a", 1) for query in QUERIES]), list[Read]()
+    evaluation = evaluation_in(tmp_path, [(query, "a", 1) for query in QUERIES])
     with open_engine() as engine:
-        run_pipeline(evaluation, engine, when_read=read.append)
-    assert read[0].judgments is not None
-    table = read[0].judgments.table
+        read = evaluate(evaluation, engine)[1].inputs()
+    assert read.judgments is not None
+    table = read.judgments.table
     strange = table.set_column(0, "query_id", pc.binary_join_element_wise(table["query_id"], "x", "-"))
     with (
         pytest.raises(InputError, match=r"^judgments of ann: .*answers none of the 12 judged queries"),
-        rescored(evaluation, read[0], strange, "judgments of ann"),
+        rescored(evaluation, read, strange, "judgments of ann"),
     ):
         pass

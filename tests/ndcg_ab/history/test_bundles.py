@@ -15,9 +15,9 @@ import pytest
 
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.flows import steps
 from ndcg_ab.history import bundles, database, locks
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import perform
 from tests.places import ROOT
 from tests.small_evaluation import (
     calling,
@@ -217,7 +217,7 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
         return no_tracker()
 
     at = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
-    night = steps.perform(evaluation, calling(PUBLISH=mark), at=at)
+    night = perform(evaluation, calling(PUBLISH=mark), at=at)
     assert night.bundle.name == "20200102T030405Z"
     assert [path.exists() for path in (*folders, night.bundle)] == [False, True, True]
     bundle = bundles.read_bundle(night.bundle)

@@ -11,8 +11,9 @@ import pytest
 from ndcg_ab.engines import duckdb as engine_module
 from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
+from ndcg_ab.evaluation.concluding import extremes
 from ndcg_ab.history.bundles import TABLES, read_bundle
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from tests.small_evaluation import plain_page, small, unlogged
 
@@ -24,8 +25,8 @@ def made(tmp_path: Path) -> Path:
     """The tables of an evaluation before they are kept."""
     path = tmp_path / "made.duckdb"
     with DuckDBEngine(path) as engine:
-        pipeline.run_pipeline(small(tmp_path), engine)
-        pipeline.extremes(engine)
+        evaluate(small(tmp_path), engine)
+        extremes(engine)
     return path
 
 
@@ -62,7 +63,7 @@ def test_every_table_has_its_rows(most: int, made: Path, monkeypatch: pytest.Mon
 def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
     path = tmp_path / "made.duckdb"
     with DuckDBEngine(path) as engine:
-        pipeline.run_pipeline(small(tmp_path), engine)
+        evaluate(small(tmp_path), engine)
         engine.give("coverage", engine.read("coverage").slice(0, 3))
         engine.build("system_summary")
     condense(path)

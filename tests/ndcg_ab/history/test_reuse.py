@@ -14,10 +14,10 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model import Evaluation
-from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history import bundles, database
 from ndcg_ab.history.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import Performed
 from tests.small_evaluation import DATA, changed_run, nights, plain_page, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,13 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.evaluation import pipeline
-from ndcg_ab.flows import pulling, steps
 from ndcg_ab.flows.cli.ending import UNUSABLE, told
 from ndcg_ab.history import bundles, database, locks, reused
 from ndcg_ab.history.timeline import read_timeline
+from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
+from ndcg_ab.runs import folder
+from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, changed_run, plain_page, small, tables_of, unlogged
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -33,15 +34,15 @@ def in_sql(cause: Exception) -> SqlError:
 
 # What fails, as which object's attribute, with what, and what is said.
 FAULTS: dict[str, tuple[Any, str, Exception, str]] = {
-    "pulled, disk": (steps.papq, "write_table", FULL, "OUT: there is no room (No space left on device): make some"),
-    "pulled, memory": (pulling, "pull", MEMORY, "memory ran out: Unable to allocate"),
+    "pulled, disk": (folder.papq, "write_table", FULL, "OUT: there is no room (No space left on device): make some"),
+    "pulled, memory": (pulls, "pull", MEMORY, "memory ran out: Unable to allocate"),
     "history looked at, disk": (database, "table", FULL_DUCKDB, "make room, and run again; what it holds is unharmed"),
     "history looked at, memory": (database, "table", MEMORY_DUCKDB, "memory ran out: Out of Memory Error"),
     "loaded, disk": (DuckDBEngine, "_take", FULL_DUCKDB, "OUT: there is no room (IO Error: Could not write file"),
     "scored, disk": (DuckDBEngine, "_make", in_sql(FULL_DUCKDB), "OUT: there is no room (sql/110_x.sql: IO Error"),
     "scored, memory": (DuckDBEngine, "_make", in_sql(MEMORY_DUCKDB), "memory ran out: sql/110_x.sql"),
-    "values, disk": (pipeline, "write_query_scores", FULL, "No space left on device"),
-    "tested, memory": (pipeline, "conclude", MEMORY, "memory ran out"),
+    "values, disk": (folder, "write_query_scores", FULL, "No space left on device"),
+    "tested, memory": (stages, "conclude", MEMORY, "memory ran out"),
     "entered, disk": (bundles.Bundle, "enter", FULL_DUCKDB, "make room, and run again"),
     "bundle's file, disk": (bundles, "write_text", FULL, "No space left on device"),
     "begun, disk": (bundles, "hold", FULL, "output = 'OUT': cannot be written: [Errno 28] No space left"),
@@ -119,7 +120,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     monkeypatch.setattr(bundle_files, "write_report", draw)
     monkeypatch.setattr(database, "forget_query_scores", failing(MEMORY_DUCKDB))
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
-    performed = steps.perform(evaluation, call)
+    performed = perform(evaluation, call)
     assert seen == [(1, 1)], "the history has it before anything is drawn"
     assert "there is no room (No space left on device)" in performed.published["pending"]
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()

@@ -20,12 +20,11 @@ from typer.testing import CliRunner
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import pipeline
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.steps import Performed
 from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
@@ -36,6 +35,7 @@ from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, 
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.runs.run import Performed
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.sources.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
@@ -133,7 +133,7 @@ def gathered(folder: Path) -> PageData:
         {"name": "judged <b>", "passed": False, "message": "<i>too few</i>"},
     ]
     with DuckDBEngine() as engine:
-        outcome = pipeline.run_pipeline(evaluation, engine)
+        outcome = evaluate(evaluation, engine)[0]
         return gather(engine, outcome, about, timeline_of(outcome))
 
 
@@ -474,7 +474,7 @@ class TestBlock:
             metrics=["ndcg(ties=doc_id_asc, gain=exponential, unjudged=condense)@2", "ndcg@10"],
         )
         with DuckDBEngine() as engine:
-            outcome = pipeline.run_pipeline(evaluation, engine)
+            outcome = evaluate(evaluation, engine)[0]
             rows = gather(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 
@@ -493,7 +493,7 @@ class TestBlock:
             ],
         )
         with DuckDBEngine() as engine:
-            outcome = pipeline.run_pipeline(evaluation, engine)
+            outcome = evaluate(evaluation, engine)[0]
             found_page = gather(engine, outcome, ABOUT | {"inputs": []})
         found = {(row["system_id"], row["doc_id"]): row["rank"] for row in found_page.missed.to_pylist()}
         new = {("new", "e01"): None, ("new", "e02"): None, ("new", "e05"): None}
@@ -535,18 +535,17 @@ class TestInputs:
         """Rows and digests, queries with attributes among them."""
         evaluation = small(tmp_path, queries={"file": "queries.tsv"}, slices={"by": ["language"], "smallest": 6})
         kept = read_bundle(unlogged_without_page(evaluation).bundle).inputs
-        read: list[pipeline.Read] = []
         with DuckDBEngine() as engine:
-            pipeline.run_pipeline(evaluation, engine, when_read=read.append)
-        about = about_files(evaluation, read[0])
+            read = evaluate(evaluation, engine)[1].inputs()
+        about = about_files(evaluation, read)
         assert [row | {"origin": ""} for row in about["inputs"]] == [row | {"origin": ""} for row in kept]
-        few = about_files(evaluation, read[0], digested=50)["inputs"]
+        few = about_files(evaluation, read, digested=50)["inputs"]
         assert {row["name"]: row["digest"] is None for row in few}["judgments.qrels"] and few[-1]["digest"]
 
     def test_documents_that_are_gone_cost_their_titles_alone(self, tmp_path: Path) -> None:
         evaluation = small(tmp_path, documents={"file": "documents.tsv"})
         with DuckDBEngine() as engine:
-            outcome = pipeline.run_pipeline(evaluation, engine)
+            outcome = evaluate(evaluation, engine)[0]
             (tmp_path / "inputs" / "documents.tsv").unlink()
             about = ABOUT | {"inputs": []}
             found = gather(engine, outcome, about, documents=documents_of(evaluation), can_do_without=True)

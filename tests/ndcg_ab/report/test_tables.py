@@ -24,7 +24,7 @@ from ndcg_ab.config.from_options import Files, Plan, evaluation_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.evaluation import phrases
 from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.pipeline import run_pipeline
+from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import tables
 from ndcg_ab.report import text as wording
 from ndcg_ab.report.grid import Grid, Row, lines_of, shortened
@@ -60,7 +60,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     plan = Plan([], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 15)
     evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, plan=plan)
     with DuckDBEngine() as engine:
-        return run_pipeline(evaluation, engine)
+        return evaluate(evaluation, engine)[0]
 
 
 def printed(outcome: Outcome, width: int, **keys: Any) -> str:

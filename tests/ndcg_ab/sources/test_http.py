@@ -305,6 +305,18 @@ def test_redirects_are_followed_on_the_same_host_alone(status: int, place: str, 
         pulled(server, {"q": "x"}, body={"q": "{query}"})
 
 
+def test_a_redirect_to_another_port_of_the_same_host_is_not_followed() -> None:
+    """Another server listens there, which would be given the headers."""
+    with serving(always(TWO)) as other:
+        place = f"{other.address}/search"
+        with (
+            serving(always("", status=307, headers={"Location": place})) as server,
+            pytest.raises(InputError, match=r"leads elsewhere, to http://127\.0\.0\.1:\d+, and is not followed"),
+        ):
+            pulled(server, {"q": "x"}, headers={"authorization": "Bearer abcdef"})
+        assert not other.asked
+
+
 def test_a_redirect_to_the_same_host_is_followed() -> None:
     def answer(asked: Asked) -> Said:
         return Said(TWO) if asked.path == "/there" else Said("", 301, {"Location": "/there?q=1"})

@@ -6,10 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.config.sources import FileSource
-from ndcg_ab.flows.inputs import kept, pulled_from
+from ndcg_ab.runs.folder import read_kept
 from ndcg_ab.sources import RANKING, Pulled, source_of
 from ndcg_ab.sources.base import Remark, with_remarks
-from tests.small_evaluation import small
 
 REMARK = Remark("several_tags", 2, ("run.txt, line 7: tag 'b'",))
 
@@ -23,6 +22,6 @@ def test_remarks_are_kept_with_the_table(tmp_path: Path) -> None:
     assert remarked.remarks == (REMARK,)
     assert plain.digest == remarked.digest
     path = tmp_path / "ranking.parquet"
-    kept(remarked, "a", "ranking", path)
+    papq.write_table(remarked.table, path)
     assert papq.read_table(path).num_rows == 1
-    assert pulled_from(path, RANKING, FileSource(file=Path("run")), small(tmp_path)).remarks == (REMARK,)
+    assert Pulled(read_kept(path, RANKING), RANKING, source).remarks == (REMARK,)

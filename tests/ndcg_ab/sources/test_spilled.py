@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from ndcg_ab.config.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.ranking_checks import is_copy, neighbours
-from ndcg_ab.flows import steps
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles import read_bundle
 from ndcg_ab.memory import Memory
+from ndcg_ab.runs.run import perform
 from ndcg_ab.sources import RANKING, spilled
 from ndcg_ab.sources.files import File
 from ndcg_ab.sources.reduced import Wanted
@@ -177,7 +177,7 @@ def test_a_run_in_files_has_the_digests_and_results_of_one_in_memory(tmp_path: P
     found = []
     for limits in ({}, {"memory_limit": "1GB"}):
         evaluation = small(tmp_path / str(len(limits)), resources=limits)
-        performed = steps.perform(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
+        performed = perform(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
         bundle = read_bundle(performed.bundle)
         found.append(([row["digest"] for row in bundle.inputs], bundle.outcome.to_json()))
         assert not list(performed.bundle.parent.glob(".*"))

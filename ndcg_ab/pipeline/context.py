@@ -1,0 +1,76 @@
+"""An evaluation on its way through the stages, and what a stage is."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.deadlines import Budget
+from ndcg_ab.evaluation.judge_records import Judges
+from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
+from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.pipeline.store import Store
+
+Say = Callable[[str], None]
+PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried
+
+
+@dataclasses.dataclass
+class Context:
+    """One evaluation on its way through the stages.
+
+    evaluation: scores of another tool settle its systems and metrics once they are read.  store: its inputs and tables.
+    say: told what goes on inside a long stage.  force: read and compute again what an earlier evaluation has already.
+    moment: that it stands for.  summed_up: say something of each system by itself, beside the differences.
+    publishing: the time for it, which all attempts share.  The rest is what stages found: see those of these names.
+    """
+
+    evaluation: Evaluation
+    store: Store
+    say: Say = lambda text: None
+    force: bool = False
+    moment: datetime = dataclasses.field(default_factory=lambda: datetime.now(UTC))
+    summed_up: bool = True
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    parity_queries: int | None = None
+    cheap: pa.Table | None = None
+    judges: Judges | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    since_last: SinceLast | None = None
+    outcome: Outcome | None = None
+    extremes: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    bundle: Path | None = None
+    reused: bool = False
+    published: dict[str, Any] = dataclasses.field(default_factory=dict)
+    publishing: Budget = dataclasses.field(default_factory=lambda: Budget(PUBLISHING))
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """One stage.
+
+    name: what people see of it; ``{name}`` in it stands for the part.  run: does one part of it, and returns what there
+    is to say of the result, or None.  parts: the names of its parts; one without a name where it has none.
+    applies: whether it is to be done, as far as is known by now.
+    outside: whether it talks to the outside world: then Prefect tries it again when it fails, and gives it up after a
+    time.  most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    """
+
+    name: str
+    run: Callable[[Context, str], str | None]
+    parts: Callable[[Context], Iterable[str]] = lambda context: ("",)
+    applies: Callable[[Context], bool] = lambda context: True
+    outside: bool = False
+    most_retries: int | None = None
+
+    def shown(self, part: str) -> str:
+        """``pull bm25``: the name of this stage with a part of it."""
+        return self.name.format(name=part)
+
+    def parts_left(self, context: Context) -> list[str]:
+        """The parts that are to be done; none where the stage does not apply."""
+        return list(self.parts(context)) if self.applies(context) else []

@@ -1,0 +1,137 @@
+"""The stages that pull what is read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ndcg_ab.evaluation import given_scores
+from ndcg_ab.evaluation.cheap import refuse_uncovered
+from ndcg_ab.evaluation.judging import judged_by
+from ndcg_ab.pipeline.context import Context
+from ndcg_ab.pipeline.store import (
+    CHEAP,
+    INTENDED,
+    JUDGED_BY_FUNCTION,
+    QUERIES,
+    Place,
+    judgments_key,
+    ranking_key,
+    scores_key,
+)
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources.judgments import judgments_layout, named_judgments, pull_judged
+from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
+from ndcg_ab.sources.queries import layout_of
+from ndcg_ab.sources.scores import PULLED as SCORES
+
+
+def pull_judgments(context: Context, name: str) -> str | None:
+    """The judgments of the first place, or of the named one."""
+    at = named_judgments(context.evaluation).index(name) if name else 0
+    source = context.evaluation.judgment_sources[at]
+    return context.store.add(
+        Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments"),
+        lambda: pull_judged(source, context.evaluation.directory),
+        force=context.force,
+    )
+
+
+def pull_cheap(context: Context, _: str) -> str | None:
+    assert context.evaluation.cheap_judgments is not None
+    source = context.evaluation.cheap_judgments.source
+    said = context.store.add(
+        Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments"),
+        lambda: pull(source, JUDGMENT, context.evaluation.directory),
+        force=context.force,
+    )
+    refuse_uncovered_queries(context)
+    return said
+
+
+def refuse_uncovered_queries(context: Context) -> None:
+    """As soon as both are there: a function judges last."""
+    judgments, cheap = context.store.judgments(), context.store.get(CHEAP)
+    if judgments is not None and cheap is not None:
+        refuse_uncovered(judgments, cheap)
+
+
+def pull_named_queries(context: Context, _: str) -> None:
+    """The queries that a file names, and those that a change was meant for."""
+    evaluation, store = context.evaluation, context.store
+    found = pull_queries(evaluation)
+    if (queries := found.pulled) is not None and evaluation.queries is not None:
+        source = evaluation.queries.source
+        place = Place(QUERIES, source, layout_of(evaluation), source.shown, "queries", is_remembered=False)
+        store.add(place, lambda: queries)
+    if (intended := found.intended) is not None and evaluation.intended is not None:
+        source, layout = evaluation.intended, INTENDED_LAYOUT
+        store.add(Place(INTENDED, source, layout, source.shown, "intended", is_remembered=False), lambda: intended)
+
+
+def pull_ranking(context: Context, name: str) -> str | None:
+    evaluation, store = context.evaluation, context.store
+    at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
+    source, key = system.source, ranking_key(at)
+    queries = store.queries() if source.needs_queries else Queries()
+    with store.memory() as memory:
+
+        def read() -> Pulled:
+            wanted = store.wanted()
+            found = read_as_wanted(wanted)
+            return found if wanted is None or store.holds_enough(found) else read_as_wanted(None)
+
+        def read_as_wanted(wanted: Any) -> Pulled:
+            return pull(
+                source,
+                RANKING,
+                evaluation.directory,
+                queries.texts,
+                attributes=attributes_for(source, queries),
+                folder=store.answers_folder(key),
+                keep=store.keep_file(key, memory),
+                wanted=wanted,
+                threads=evaluation.resources.threads,
+            )
+
+        return store.add(Place(key, source, RANKING, name, "ranking", system.version), read, force=context.force)
+
+
+def attributes_for(source: Any, queries: Queries) -> Mapping[str, Mapping[str, str]]:
+    """query_id -> {column: value}, where the requests to a source name columns of the queries."""
+    return queries.records if getattr(source, "attributes", ()) else {}
+
+
+def judge_with_function(context: Context, _: str) -> str:
+    """What a function says of what the systems return."""
+    evaluation, store = context.evaluation, context.store
+    judge = evaluation.judge
+    assert judge is not None
+    with store.memory() as memory:
+        rankings = store.rankings(memory, whole=True)
+        since = store.asked_since(context.force)
+        found, known = judged_by(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
+    place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.shown, "judgments", is_remembered=False)
+    store.add(place, lambda: found)
+    refuse_uncovered_queries(context)
+    return f"{found.count:,} grades ({known:,} answers known)"
+
+
+def pull_scores(context: Context, name: str) -> str | None:
+    at = named_scores(context).index(name)
+    described = context.evaluation.scores[at]
+    return context.store.add(
+        Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False),
+        lambda: pull(described, SCORES, context.evaluation.directory),
+    )
+
+
+def named_scores(context: Context) -> list[str]:
+    """What the places of scores are called: by their systems or files, with a number where a name comes again."""
+    names = [each.shown for each in context.evaluation.scores]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+    ]
+
+
+def settle(context: Context, _: str) -> None:
+    """The systems and metrics that the scores name."""
+    context.evaluation = given_scores.settled_by(context.evaluation, context.store.scores())

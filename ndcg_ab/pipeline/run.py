@@ -1,0 +1,117 @@
+"""The stages, one after another."""
+
+from collections.abc import Callable, Sequence
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.engines import Engine
+from ndcg_ab.evaluation.cheap import cheap_findings, cheaply
+from ndcg_ab.evaluation.cluster_checks import check_clusters
+from ndcg_ab.evaluation.concluding import about_configuration
+from ndcg_ab.evaluation.data_checks import refuse_missing_gains
+from ndcg_ab.evaluation.intended import check_intended
+from ndcg_ab.evaluation.measured_scores import of_ours
+from ndcg_ab.evaluation.outcome import Finding, Outcome
+from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.scoring import Read
+from ndcg_ab.evaluation.severities import refuse_errors, settled
+from ndcg_ab.pipeline.context import Context, Say, Stage
+from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY
+from ndcg_ab.pipeline.store import MemoryStore
+
+Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
+
+
+def call_directly(stage: Stage, context: Context, part: str) -> str | None:
+    """A stage as a function call."""
+    return stage.run(context, part)
+
+
+def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = call_directly) -> None:
+    """Every stage that applies, part by part.  Raises what a stage raises."""
+    for stage in stages:
+        for part in stage.parts_left(context):
+            call(stage, context, part)
+
+
+def announced(say: Say, call: Call = call_directly, done: Callable[[], None] = lambda: None) -> Call:
+    """The same call; `say` is told what begins and what there is to say of its result, `done` that it ended."""
+
+    def announcing(stage: Stage, context: Context, part: str) -> str | None:
+        say(stage.shown(part))
+        found = call(stage, context, part)
+        if found:
+            say(f"{stage.shown(part)}: {found}")
+        done()
+        return found
+
+    return announcing
+
+
+def parts_left(context: Context, stages: Sequence[Stage] = STAGES) -> int:
+    """How many parts of stages are to be done, as far as is known by now."""
+    return sum(len(stage.parts_left(context)) for stage in stages)
+
+
+def evaluate(
+    evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, whole: bool = True
+) -> tuple[Outcome, MemoryStore]:
+    """The whole evaluation in memory, and the store with its inputs.
+
+    whole: rankings are needed whole afterwards, as for the page.  Raises InputError, ParityError.
+    """
+    store = MemoryStore(evaluation, engine, whole=whole)
+    context = Context(evaluation, store, say)
+    tell_spill_folder(engine, say)
+    run_stages(context, call=announced(say))
+    assert context.outcome is not None
+    return context.outcome, store
+
+
+def score_systems(
+    evaluation: Evaluation, engine: Engine, say: Say = lambda step: None, *, summed_up: bool = False
+) -> list[Finding]:
+    """The stages until everything is scored and verified, for what is asked besides a comparison: the findings.
+
+    summed_up: as for `score`.
+    """
+    context = Context(evaluation, MemoryStore(evaluation, engine, whole=False), say, summed_up=summed_up)
+    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1], announced(say))
+    return context.findings
+
+
+def tell_spill_folder(engine: Engine, say: Say) -> None:
+    if engine.memory and engine.memory.limit:
+        say(f"starting (what memory has no room for: {engine.memory.spill})")
+
+
+def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: None) -> tuple[list[Finding], str]:
+    """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
+    store = MemoryStore(evaluation, engine, whole=False)
+    context = Context(evaluation, store, say)
+    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announced(say))
+    evaluation, findings, read = context.evaluation, context.findings, store.inputs()
+    if read.cheap is not None:
+        with cheaply(evaluation, read) as other:
+            findings = [*findings, *cheap_findings(other.findings)]
+    if not evaluation.scores:
+        refuse_missing_gains(engine, of_ours(evaluation.metric_list))
+    findings = [*findings, *about_configuration(engine, evaluation)]
+    findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
+    refuse_errors(findings, evaluation)
+    findings = settled(findings, evaluation)
+    if evaluation.scores:
+        systems = ", ".join(system.name for system in evaluation.systems)
+        counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"
+    else:
+        counts = [count for (count,) in engine.rows("query", ("judged",), where={"is_judged": True})]
+        pairs = sum(counts)
+        results = ", ".join(f"{name} {pulled.count} results" for name, pulled in read.rankings.items())
+        counted = f"{queries_text(len(counts), 'judged')}, {pairs} judgment{'s' * (pairs != 1)}; {results}"
+    return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
+
+
+def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> Read:
+    """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
+    store = MemoryStore(evaluation, whole=whole)
+    run_stages(Context(evaluation, store, say), PULLS, announced(say))
+    return store.inputs()

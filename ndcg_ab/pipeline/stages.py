@@ -1,0 +1,243 @@
+"""The stages of an evaluation, in one list: `compare`, the Python API, `run` and a Prefect run go through the same.
+
+A stage reads and writes the store of its context, and says what there is to say of its result.  With Prefect every
+stage is a task, without it a function call.
+"""
+
+import dataclasses
+
+from ndcg_ab.evaluation import given_scores
+from ndcg_ab.evaluation.cheap import score_cheaply as score_by_cheap
+from ndcg_ab.evaluation.concluding import conclude, extremes
+from ndcg_ab.evaluation.gates import check_gates
+from ndcg_ab.evaluation.judges import what_judges_say
+from ndcg_ab.evaluation.judging import about_judge
+from ndcg_ab.evaluation.left_out import leave_out, sources_among
+from ndcg_ab.evaluation.parity import verify
+from ndcg_ab.evaluation.scoring import load_and_check, score
+from ndcg_ab.evaluation.since_last import check_drops
+from ndcg_ab.pipeline.context import Context, Stage
+from ndcg_ab.pipeline.pulls import (
+    judge_with_function,
+    named_scores,
+    pull_cheap,
+    pull_judgments,
+    pull_named_queries,
+    pull_ranking,
+    pull_scores,
+    settle,
+)
+from ndcg_ab.sources.judgments import named_judgments
+
+# ---- scores
+
+
+def find_same(context: Context, _: str) -> None:
+    context.bundle = context.store.find_same(context.evaluation, context.moment)
+    context.reused = context.bundle is not None
+
+
+def check_data(context: Context, _: str) -> None:
+    """The tables, and what the data check notices."""
+    evaluation, store = context.evaluation, context.store
+    with store.engine() as engine:
+        if evaluation.scores:
+            found = given_scores.load_scores(engine, evaluation, store.scores(), store.queries())
+            if store.keeps:
+                store.write_scores(engine)
+        else:
+            read = store.read(engine.memory, force=context.force)
+            found = load_and_check(engine, read, evaluation)
+    context.findings = list(found)
+
+
+def score_all(context: Context, _: str) -> None:
+    with context.store.engine() as engine:
+        score(engine, context.evaluation.metric_list, summed_up=context.summed_up)
+        if context.store.keeps:
+            context.store.write_scores(engine)
+
+
+def verify_sample(context: Context, _: str) -> None:
+    with context.store.engine() as engine:
+        context.parity_queries = verify(engine, context.evaluation.metric_list)
+
+
+# ---- what other judgments say
+
+
+def score_cheaply(context: Context, _: str) -> None:
+    """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
+    with context.store.memory() as memory:
+        scored = score_by_cheap(context.evaluation, context.store.read(memory, whole=True))
+    context.cheap = scored.table
+    context.findings = [*context.findings, *scored.findings]
+
+
+def score_by_judges(context: Context, _: str) -> None:
+    """What each of several judges says, in tables that are not kept."""
+    with context.store.memory() as memory:
+        context.judges = what_judges_say(context.evaluation, context.store.read(memory, whole=True))
+
+
+def leave_out_labels(context: Context, _: str) -> None:
+    """The comparisons without what each system alone contributed to the judgments."""
+    with context.store.memory() as memory:
+        context.left_out = leave_out(context.evaluation, context.store.read(memory, whole=True))
+
+
+def has_several_judges(context: Context) -> bool:
+    judgments = context.store.judgments()
+    return judgments is not None and judgments.singles is not None
+
+
+def names_sources(context: Context) -> bool:
+    """Whether judgments say that they came from systems that are compared."""
+    judgments = context.store.judgments()
+    return judgments is not None and bool(sources_among(context.evaluation, judgments.singles))
+
+
+# ---- what comes of it
+
+
+def test_differences(context: Context, _: str) -> None:
+    """Against the baseline, and where something was kept every system against itself in the evaluation before."""
+    evaluation, store = context.evaluation, context.store
+    function = about_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
+    with store.engine() as engine:
+        outcome = conclude(
+            engine,
+            evaluation,
+            context.findings,
+            context.parity_queries,
+            cheap=context.cheap,
+            judges=context.judges,
+            left_out=context.left_out,
+            function=function,
+        )
+        gates = check_gates(evaluation, outcome)
+        if store.keeps:
+            context.since_last = store.since_last(engine, evaluation)
+            context.extremes = extremes(engine)
+            gates = (*gates, *check_drops(evaluation, context.since_last))
+        context.outcome = dataclasses.replace(outcome, gates=gates)
+
+
+def keep(context: Context, _: str) -> None:
+    assert context.outcome is not None
+    found = (context.outcome, context.extremes, context.since_last)
+    context.bundle = context.store.keep(context.evaluation, *found)
+
+
+def draw_page(context: Context, _: str) -> None:
+    assert context.bundle is not None
+    context.store.draw_page(context.bundle)
+
+
+def publish(context: Context, _: str) -> None:
+    assert context.bundle is not None
+    context.published = context.store.publish(context.evaluation, context.bundle, context.publishing)
+
+
+# ---- the list
+
+
+def has_rankings(context: Context) -> bool:
+    return not context.evaluation.scores
+
+
+def has_scores(context: Context) -> bool:
+    return bool(context.evaluation.scores)
+
+
+def is_new(context: Context) -> bool:
+    """No earlier evaluation stands for this one."""
+    return context.bundle is None
+
+
+def of_rankings(context: Context) -> bool:
+    return has_rankings(context) and is_new(context)
+
+
+def first_judgments(context: Context) -> bool:
+    return has_rankings(context) and bool(context.evaluation.judgment_sources)
+
+
+def more_judgments(context: Context) -> list[str]:
+    return named_judgments(context.evaluation)[1 : len(context.evaluation.judgment_sources)]
+
+
+PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, applies=first_judgments, outside=True)
+PULL_MORE = Stage("pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True)
+PULL_CHEAP = Stage(
+    "pull cheap judgments",
+    pull_cheap,
+    applies=lambda context: context.evaluation.cheap_judgments is not None,
+    outside=True,
+)
+PULL_SCORES = Stage("pull scores {name}", pull_scores, named_scores, outside=True)
+PULL_QUERIES = Stage("pull queries", pull_named_queries, outside=True)
+PULL_RANKING = Stage(
+    "pull {name}",
+    pull_ranking,
+    lambda context: [system.name for system in context.evaluation.systems],
+    has_rankings,
+    outside=True,
+)
+JUDGE = Stage(
+    "judge what the systems return",
+    judge_with_function,
+    applies=lambda context: context.evaluation.judge is not None,
+    outside=True,
+)
+SETTLE = Stage("take systems and metrics from the scores", settle, applies=has_scores)
+FIND_SAME = Stage(
+    "look for an evaluation of the same inputs",
+    find_same,
+    applies=lambda context: context.store.keeps and not context.force,
+)
+CHECK_DATA = Stage("check the data", check_data, applies=is_new)
+SCORE = Stage("score", score_all, applies=of_rankings)
+VERIFY = Stage("recompute a sample in Python", verify_sample, applies=of_rankings)
+SCORE_CHEAPLY = Stage(
+    "score by the cheap judgments",
+    score_cheaply,
+    applies=lambda context: is_new(context) and context.evaluation.cheap_judgments is not None,
+)
+SCORE_BY_JUDGES = Stage(
+    "score by each judge", score_by_judges, applies=lambda context: is_new(context) and has_several_judges(context)
+)
+LEAVE_OUT = Stage(
+    "leave out the labels of each system",
+    leave_out_labels,
+    applies=lambda context: is_new(context) and names_sources(context),
+)
+TEST_DIFFERENCES = Stage("test the differences", test_differences, applies=is_new)
+KEEP = Stage("write results and history", keep, applies=lambda context: context.store.keeps and is_new(context))
+DRAW_PAGE = Stage("draw the page", draw_page, applies=lambda context: context.store.keeps)
+# A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
+PUBLISH = Stage("publish to MLflow", publish, applies=lambda context: context.store.keeps, outside=True, most_retries=1)
+
+STAGES = (
+    PULL_JUDGMENTS,
+    PULL_MORE,
+    PULL_CHEAP,
+    PULL_SCORES,
+    PULL_QUERIES,
+    PULL_RANKING,
+    JUDGE,
+    SETTLE,
+    FIND_SAME,
+    CHECK_DATA,
+    SCORE,
+    VERIFY,
+    SCORE_CHEAPLY,
+    SCORE_BY_JUDGES,
+    LEAVE_OUT,
+    TEST_DIFFERENCES,
+    KEEP,
+    DRAW_PAGE,
+    PUBLISH,
+)
+PULLS = STAGES[: STAGES.index(SETTLE)]
+UNTIL_KEPT, AFTERWARDS = STAGES[: STAGES.index(DRAW_PAGE)], STAGES[STAGES.index(DRAW_PAGE) :]

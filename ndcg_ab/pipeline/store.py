@@ -1,0 +1,241 @@
+"""Where the stages of an evaluation keep what they read and make: in memory here, in a folder in `ndcg_ab.runs`."""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.deadlines import Budget
+from ndcg_ab.engines import Engine
+from ndcg_ab.evaluation.outcome import Outcome
+from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
+from ndcg_ab.evaluation.scoring import Read
+from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.memory import Memory
+from ndcg_ab.sources import Layout, Pulled, Queries, Wanted
+from ndcg_ab.sources.judgments import completed
+from ndcg_ab.sources.spilled import Keep, keep_in
+
+JUDGED_BY_FUNCTION = "judged"
+CHEAP, QUERIES, INTENDED = "cheap_judgments", "queries", "intended"
+
+
+def judgments_key(at: int) -> str:
+    """at: 0 for `judgments`, 1 for the first of `more_judgments`."""
+    return f"judgments{at or ''}"
+
+
+def ranking_key(at: int) -> str:
+    return f"ranking{at}"
+
+
+def scores_key(at: int) -> str:
+    return f"scores{at}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One input: from where, what its rows are, its name, kind and version.
+
+    key: what the store calls it.  is_remembered: a later run need not read it again if its content is the same.
+    """
+
+    key: str
+    source: Any
+    layout: Layout
+    name: str
+    kind: str
+    version: str | None = None
+    is_remembered: bool = True
+
+
+class Store(ABC):
+    """What the stages read and write.
+
+    keeps: whether the evaluation is kept afterwards, so that inputs are wanted whole, with digests.
+    """
+
+    keeps = False
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = evaluation
+        self._judgments: Pulled | None = None
+
+    # ---- the tables of the evaluation
+
+    @abstractmethod
+    def engine(self) -> contextlib.AbstractContextManager[Engine]:
+        """The engine that holds the tables of this evaluation."""
+
+    @abstractmethod
+    def memory(self) -> contextlib.AbstractContextManager[Memory | None]:
+        """What reading may use, and the folder for what memory has no room for."""
+
+    # ---- inputs
+
+    @abstractmethod
+    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+        """Reads an input, unless it is known; what there is to say of it.  force: read it even where it is known."""
+
+    @abstractmethod
+    def has(self, key: str) -> bool:
+        """Whether an input of this key was read."""
+
+    @abstractmethod
+    def get(self, key: str) -> Pulled | None:
+        """An input as it was read; None where there is none of this key."""
+
+    @abstractmethod
+    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
+        """The file that an input goes to while it is read; None: into memory."""
+
+    @abstractmethod
+    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+        """Every system's ranking: as far as it is looked at, or whole.  force: whatever earlier runs know of it."""
+
+    def wanted(self) -> Wanted | None:
+        """What of a ranking is to be read; None: all of it."""
+        return None
+
+    def holds_enough(self, pulled: Pulled) -> bool:
+        """Whether what was read of a ranking is enough for the checks."""
+        return True
+
+    def answers_folder(self, key: str) -> Path | None:
+        """Where a source may keep answers while the run lasts; None: nowhere."""
+        return None
+
+    def asked_since(self, force: bool) -> float | None:
+        """From when on answers of a function that judges count, in seconds since 1970; None: from ever."""
+        return None
+
+    def files(self) -> list[Pulled]:
+        """The judgments of each file."""
+        return self.each(judgments_key(at) for at in range(len(self.evaluation.judgment_sources)))
+
+    def by_function(self) -> Pulled | None:
+        """What a function said; None where none judges."""
+        return self.get(JUDGED_BY_FUNCTION)
+
+    def judgments(self) -> Pulled | None:
+        """All judgments as one table; None where there are none, or not all of them are there yet."""
+        keys = [judgments_key(at) for at in range(len(self.evaluation.judgment_sources))]
+        keys += [JUDGED_BY_FUNCTION] * bool(self.evaluation.judge)
+        if self.evaluation.scores or not all(map(self.has, keys)):
+            return None
+        if self._judgments is None:
+            self._judgments = completed(self.files(), self.by_function(), self.evaluation)
+        return self._judgments
+
+    def queries(self) -> Queries:
+        return Queries(self.get(QUERIES), tuple(self.evaluation.slices.by), self.get(INTENDED))
+
+    def scores(self) -> list[Pulled]:
+        """The scores of another tool."""
+        return self.each(scores_key(at) for at in range(len(self.evaluation.scores)))
+
+    def each(self, keys: Iterator[str]) -> list[Pulled]:
+        return [pulled for key in keys if (pulled := self.get(key)) is not None]
+
+    def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> Read:
+        """All inputs, as the stages look at them."""
+        return Read(
+            self.judgments(),
+            self.queries(),
+            {} if self.evaluation.scores else self.rankings(memory, whole=whole, force=force),
+            tuple(self.scores()),
+            self.get(CHEAP),
+            tuple(self.files()),
+            self.by_function(),
+        )
+
+    # ---- results, of a store that keeps
+
+    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
+        """An earlier evaluation of the same inputs and configuration."""
+        raise NotImplementedError
+
+    def write_scores(self, engine: Engine) -> None:
+        """Puts the values of all queries aside."""
+        raise NotImplementedError
+
+    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
+        """Every system against itself in the evaluation before; None without one."""
+        raise NotImplementedError
+
+    def keep(
+        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
+    ) -> Path:
+        """Where the evaluation is from now on, whole."""
+        raise NotImplementedError
+
+    def draw_page(self, bundle: Path) -> None:
+        raise NotImplementedError
+
+    def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
+        """Where a tracker has it: url, trend_url, dashboard; delivered: how many evaluations it was given now.
+
+        budget: the time for all of it.
+        """
+        raise NotImplementedError
+
+
+class MemoryStore(Store):
+    """Objects in memory: of `compare`, the Python API and the studies.
+
+    engine: an open one, which the caller closes; None where inputs are only read.
+    whole: rankings are needed whole afterwards, as for the page; else they may be read only as far as the metrics and
+    the checks look, which changes no number.
+    """
+
+    def __init__(self, evaluation: Evaluation, engine: Engine | None = None, *, whole: bool = True) -> None:
+        super().__init__(evaluation)
+        self._engine = engine
+        self._whole = whole
+        self._pulled: dict[str, Pulled] = {}
+
+    @contextlib.contextmanager
+    def engine(self) -> Iterator[Engine]:
+        assert self._engine is not None
+        yield self._engine
+
+    @contextlib.contextmanager
+    def memory(self) -> Iterator[Memory | None]:
+        yield self._engine.memory if self._engine else None
+
+    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+        self._pulled[place.key] = read()
+        return None
+
+    def has(self, key: str) -> bool:
+        return key in self._pulled
+
+    def get(self, key: str) -> Pulled | None:
+        return self._pulled.get(key)
+
+    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
+        return keep_in(memory, f"{key}.parquet")
+
+    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+        names = enumerate(system.name for system in self.evaluation.systems)
+        found = {name: self._pulled[ranking_key(at)] for at, name in names}
+        return {name: each.whole() for name, each in found.items()} if whole else found
+
+    def wanted(self) -> Wanted | None:
+        judgments = self.judgments()
+        if self._whole or judgments is None or judgments.singles is not None or self.get(CHEAP) is not None:
+            return None  # other judgments look at other parts of the rankings
+        return wanted_of(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+
+    def holds_enough(self, pulled: Pulled) -> bool:
+        judgments = self.judgments()
+        return judgments is None or holds_enough(pulled, judgments)
+
+    def inputs(self) -> Read:
+        """All inputs as they were read, for those who show them."""
+        with self.memory() as memory:
+            return self.read(memory)

@@ -1,0 +1,260 @@
+"""The store of a kept evaluation: a working folder that becomes a bundle.
+
+Inputs stand in it as Parquet: read now, or known from an earlier run.  Tables and results of stages stay in memory
+between them, but for the tables of the engine, which are the bundle's.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+
+from ndcg_ab import __version__
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.deadlines import Budget
+from ndcg_ab.engines import Engine
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.evaluation.codec import encode
+from ndcg_ab.evaluation.concluding import write_query_scores
+from ndcg_ab.evaluation.judging import Judging
+from ndcg_ab.evaluation.outcome import Input, Outcome
+from ndcg_ab.evaluation.parity import sample_size
+from ndcg_ab.evaluation.reducing import reduce_pulled
+from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.files import write_text
+from ndcg_ab.history import bundles, known_inputs
+from ndcg_ab.history.database import digest_of
+from ndcg_ab.history.last_night import since_last
+from ndcg_ab.history.repetitions import find_same, note_reuse
+from ndcg_ab.memory import Memory
+from ndcg_ab.pipeline import Place, Store
+from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_key
+from ndcg_ab.sources import RANKING, Layout, Pulled, content, source_of
+from ndcg_ab.sources.base import ReducedPull
+from ndcg_ab.sources.judgments import layout_in
+from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_ab.sources.spilled import FEW, Keep, Spilled
+from ndcg_ab.visible import visible
+
+RESULT = 1  # to be raised with every change of how rankings are reduced
+PULLED = "pulled"  # the folder of what was pulled, inside the working folder
+# of inputs, in the order in which a bundle has them
+KINDS = ("scores", "judgments", "cheap judgments", "ranking", "queries", "intended")
+Inputs = list[dict[str, Any]]
+
+
+class RunFolder(Store):
+    """A working folder, as `bundles.working` makes it."""
+
+    keeps = True
+
+    def __init__(self, evaluation: Evaluation, folder: Path) -> None:
+        super().__init__(evaluation)
+        self.folder = folder
+        self.pulled = folder / PULLED
+        self.pulled.mkdir()
+        self._places: dict[str, Place] = {}
+        self._inputs: dict[str, dict[str, Any]] = {}
+
+    # ---- inputs
+
+    def engine(self) -> contextlib.AbstractContextManager[Engine]:
+        return opened(self.evaluation, self.folder / bundles.TABLES)
+
+    def memory(self) -> Memory:
+        """What memory has no room for goes beside what is pulled, where no other folder is named."""
+        spill = self.evaluation.spill_folder or self.pulled / "spill"
+        limit = self.evaluation.resources.memory_limit
+        return Memory(limit, spill, has_folder=limit is not None)
+
+    def path(self, key: str) -> Path:
+        return self.pulled / f"{key}.parquet"
+
+    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
+        return None if memory is None or memory.limit is None else Keep(self.path(key), memory)
+
+    def answers_folder(self, key: str) -> Path | None:
+        return self.pulled / f"answers_{key}"
+
+    def asked_since(self, force: bool) -> float | None:
+        """Answers of earlier runs do not count where it is forced; those of this one do, if it is tried again."""
+        if not force:
+            return None
+        mark = self.pulled / "asked_again"
+        if not mark.exists():
+            write_text(mark, repr(time.time()))
+        return float(mark.read_text(encoding="utf-8"))
+
+    def add(self, place: Place, read: Callable[[], Pulled], *, force: bool = False) -> str | None:
+        """What was read is remembered only where its content was the same before and after."""
+        before = self.content_now(place)
+        path = self.path(place.key)
+        self._places[place.key] = place
+        if before and not force and (known := known_inputs.take(self.evaluation, before, path)):
+            origin = source_of(place.source, self.evaluation.directory).origin
+            self.note(place, origin, known.rows, known.digest, known.read)
+            return f"unchanged since {known.read[:10]}, {results_text(known.rows, place.kind)} not read again"
+        pulled = read()
+        if not isinstance(pulled.table, Spilled):
+            papq.write_table(pulled.table, path, compression="zstd")
+        if pulled.documents is not None:
+            papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
+        self.note(place, pulled.origin, pulled.count, pulled.digest)
+        is_here = pulled.elsewhere is None
+        if before and is_here and known_inputs.limit_of(self.evaluation) and self.content_now(place) == before:
+            facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(bundles.moment_of(self.folder))}
+            about = {"places": before.places, "is_remarked": bool(pulled.remarks)}
+            known_inputs.prepare(self.pulled, before, known_inputs.known_of(path, **facts, **about), path)
+        return None
+
+    def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
+        """Notes an input for the bundle.  read: when, where that was in an earlier run."""
+        self._inputs[place.key] = dict(encode(Input(place.name, place.kind, place.version, origin, rows, digest, read)))
+
+    def content_now(self, place: Place) -> content.Content | None:
+        """The content of a source now; None where only its answer tells it, which says, too, what is wrong with it."""
+        if not place.is_remembered:
+            return None
+        try:
+            return content.content_of(place.source, place.layout, self.evaluation.directory, __version__)
+        except SilentError:
+            raise
+        except (InputError, OSError):
+            return None
+
+    def has(self, key: str) -> bool:
+        return key in self._places
+
+    def get(self, key: str) -> Pulled | None:
+        if key not in self._places:
+            return None
+        place = self._places[key]
+        if key == JUDGED_BY_FUNCTION:
+            source: Any = Judging(place.source)
+        else:
+            source = source_of(place.source, self.evaluation.directory)
+        layout = place.layout
+        if place.kind == "judgments":  # of the columns that are looked for, those that were found
+            layout = layout_in(papq.read_schema(self.path(key)).names)
+        return Pulled(read_kept(self.path(key), layout), layout, source)
+
+    def inputs(self) -> Inputs:
+        """What is known of every input, for the bundle: in the order of kinds, and of each kind in that of reading."""
+        return sorted(self._inputs.values(), key=lambda row: KINDS.index(row["kind"]))
+
+    # ---- rankings
+
+    def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
+        """As they were pulled: whole, or reduced where they can be."""
+        about = None if whole else self.result_about()
+        found = {}
+        for at, system in enumerate(self.evaluation.systems):
+            pulled = self.whole_ranking(at, memory)
+            found[system.name] = pulled() if about is None else self.reduced(at, pulled, about, memory, force)
+        return found
+
+    def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
+        key = ranking_key(at)
+        source = source_of(self.evaluation.systems[at].source, self.evaluation.directory)
+        documents = self.documents_of(key)
+        return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents)
+
+    def ranking_rows(self, key: str, memory: Memory | None) -> Any:
+        """The rows, which stay in their file where memory is limited and they are many."""
+        path = self.path(key)
+        if memory is not None and memory.limit is not None and papq.read_metadata(path).num_rows > FEW:
+            return Spilled(path, memory)
+        return read_kept(path, RANKING)
+
+    def reduced(
+        self, at: int, read: Callable[[], Pulled], about: list[Any], memory: Memory | None, force: bool
+    ) -> Pulled:
+        """A ranking as far as it is looked at, where it can be reduced; known from an earlier run, or made now."""
+        key = digest_of([content.digest_of_file(self.path(ranking_key(at))), *about])
+        reduced = None if force else known_inputs.take_result(self.evaluation, key)
+        if reduced is None:
+            pulled, judgments = read(), self.judgments()
+            assert judgments is not None
+            reduced = reduce_pulled(pulled, judgments, self.evaluation.metric_list, len(self.evaluation.systems))
+            if reduced is None:
+                return pulled
+            if known_inputs.limit_of(self.evaluation):
+                known_inputs.prepare_result(self.pulled, key, reduced)
+        source = source_of(self.evaluation.systems[at].source, self.evaluation.directory)
+        rows = partial(self.ranking_rows, ranking_key(at), memory)
+        return ReducedPull(reduced, RANKING, source, rows, self.documents_of(ranking_key(at)))
+
+    def result_about(self) -> list[Any]:
+        """What a reduced ranking depends on beside its rows: judgments, metrics, the sample's size and the program."""
+        evaluation = self.evaluation
+        places = range(len(evaluation.judgment_sources))
+        judgments: Any = [content.digest_of_file(self.path(judgments_key(at))) for at in places]
+        judgments += [content.digest_of_file(self.path(JUDGED_BY_FUNCTION))] if evaluation.judge else []
+        judgments = [*judgments, evaluation.judgments_precedence, evaluation.combine]
+        metrics = [metric.hash for metric in evaluation.metric_list]
+        return [judgments, metrics, sample_size(len(evaluation.systems)), __version__, RESULT]
+
+    def documents_path(self, key: str) -> Path:
+        return self.pulled / f"documents_{key}.parquet"
+
+    def documents_of(self, key: str) -> pa.Table | None:
+        """Titles and addresses that came along with a ranking."""
+        path = self.documents_path(key)
+        return papq.read_table(path, schema=DOCUMENT.schema) if path.exists() else None
+
+    # ---- results
+
+    def write_scores(self, engine: Engine) -> None:
+        write_query_scores(engine, self.folder / bundles.SCORES)
+
+    def find_same(self, evaluation: Evaluation, moment: datetime) -> Path | None:
+        found = find_same(evaluation, self.inputs(), moment)
+        if found is not None:
+            note_reuse(evaluation, found, moment)
+        return found
+
+    def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
+        moment = bundles.moment_of(self.folder)
+        return since_last(engine, evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
+
+    def keep(
+        self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
+    ) -> Path:
+        self.remember(evaluation)
+        return bundles.keep(self.folder, evaluation, outcome, self.inputs(), extremes, since)
+
+    def remember(self, evaluation: Evaluation) -> None:
+        """Lets later runs know what was read; one that cannot be told reads it again."""
+        if problem := known_inputs.enter(evaluation, self.pulled):
+            print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
+
+    def draw_page(self, bundle: Path) -> None:
+        from ndcg_ab.report.bundle_files import render
+
+        render(bundle)
+
+    def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
+        """The bundle, and before it those that are still pending, in their order."""
+        from ndcg_ab.tracking import tracker
+
+        found, new = tracker().publish_pending(evaluation, bundle, budget)
+        return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
+
+
+def results_text(rows: int, kind: str) -> str:
+    word = "result" if kind == "ranking" else "judgment"
+    return f"{rows:,} {word}{'s' * (rows != 1)}"
+
+
+def read_kept(path: Path, layout: Layout) -> pa.Table:
+    """The table in the types of its layout, with what its source noticed."""
+    remarks = papq.read_schema(path).metadata
+    return papq.read_table(path, schema=layout.schema).replace_schema_metadata(remarks)

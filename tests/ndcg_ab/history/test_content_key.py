@@ -1,0 +1,98 @@
+"""Whether an evaluation is the same as an earlier one follows from every field that can change its result."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, create_model
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.history.database import NAMES_OF_INPUTS, configuration_key, content_key
+from tests.small_evaluation import small
+
+# Said here a second time: a field that is put among them by mistake is noticed.
+OPERATIONAL = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
+OPTIONS = {
+    "queries": "queries.tsv",
+    "slices": {"by": ["language"]},
+    "gate": {"not_worse": {"rr": 0.1}},
+    "secondary_metrics": ["rr"],
+    "guardrails": {"recall@5": 0.1},
+    "findings": {"unjudged_query": "note"},
+}
+RANKED = ("judgments", "judgments", "cheap judgments", "ranking", "ranking", "queries", "intended")
+GIVEN = ("scores", "scores", "queries", "intended")
+
+
+def changed(value: Any) -> Any:
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case list():
+            return [*value, "another"]
+        case dict():
+            return {**value, "another": 1}
+        case None:
+            return 1
+        case _:
+            return f"{value}-another"
+
+
+def changes_of(model: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[str, BaseModel]]:
+    """Every field of a model and of the models in it, with the model in which it has another value."""
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            for shown, inner in changes_of(value, (*path, name)):
+                yield shown, model.model_copy(update={name: inner})
+        else:
+            yield ".".join([*path, name]), model.model_copy(update={name: changed(value)})
+
+
+@pytest.fixture
+def evaluation(tmp_path: Path) -> Evaluation:
+    return small(tmp_path, **OPTIONS)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_every_field_counts_or_is_operational(evaluation: Evaluation) -> None:
+    before = configuration_key(evaluation)
+    seen = set()
+    for path, other in changes_of(evaluation):
+        top = path.partition(".")[0]
+        if top in NAMES_OF_INPUTS or top == "systems":
+            continue
+        seen.add(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert (configuration_key(other) != before) == (top not in OPERATIONAL), path  # type: ignore[arg-type]
+    assert {"combine", "judgments_precedence", "statistics.seed", "gate.judged", "slices.by", "output"} <= seen
+
+
+def test_names_and_versions_of_systems_count(evaluation: Evaluation) -> None:
+    keys = {configuration_key(evaluation)}
+    for change in ({"name": "other"}, {"version": "2"}):
+        systems = [evaluation.systems[0], evaluation.systems[1].model_copy(update=change)]
+        keys.add(configuration_key(evaluation.model_copy(update={"systems": systems})))
+    assert len(keys) == 3
+
+
+def test_a_field_that_is_added_counts(evaluation: Evaluation) -> None:
+    wider: Any = create_model("Wider", __base__=Evaluation, depth_of_pool=(int, 10))
+    content = evaluation.model_dump()
+    keys = {configuration_key(wider.model_validate({**content, **more})) for more in ({}, {"depth_of_pool": 20})}
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("kinds", [RANKED, GIVEN])
+def test_the_content_of_every_input_counts(kinds: tuple[str, ...], evaluation: Evaluation) -> None:
+    inputs = [{"kind": kind, "name": f"{kind} {at}", "digest": f"{at}"} for at, kind in enumerate(kinds)]
+    keys = {content_key(evaluation, inputs)}
+    for at in range(len(inputs)):
+        keys.add(content_key(evaluation, [*inputs[:at], inputs[at] | {"digest": "another"}, *inputs[at + 1 :]]))
+    assert len(keys) == len(inputs) + 1

@@ -1,0 +1,205 @@
+"""In memory and kept in a folder an evaluation comes to the same, byte by byte: every kind of input, every option.
+
+The stages are the same; what one store forgets, or hands on differently, is seen here.
+"""
+
+import csv
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model import Evaluation
+from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.pipeline import evaluate
+from ndcg_ab.report.page.data import about_files
+from ndcg_ab.runs.run import perform
+from ndcg_ab.sources import registry
+from tests.small_evaluation import calling, no_tracker, plain_page
+
+QUERIES = [f"q{number:02}" for number in range(12)]
+ORDERS = {"old": "cbaz", "new": "abcy", "third": "bacx"}
+KEPT = {"PUBLISH": no_tracker, "DRAW_PAGE": plain_page}
+MODULE = """
+def rank(queries, **arguments):
+    return {query_id: [("a", 3.0), ("b", 2.0), ("z", 1.0)] for query_id in queries}
+
+
+def grade(query, document):
+    return {"a": 2, "b": 1, "y": 1}.get(document.doc_id)
+"""
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """A ranking: every fifth query as the baseline has it."""
+    return [
+        {"query_id": query, "doc_id": doc, "score": float(9 - rank), "rank": rank}
+        for place, query in enumerate(QUERIES)
+        for rank, doc in enumerate(ORDERS[name if place % 5 else "old"], 1)
+    ]
+
+
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0], delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rankings and judgments in every format."""
+    found = tmp_path_factory.mktemp("inputs")
+    for name in ORDERS:
+        rows = rows_of(name)
+        text = "".join(f"{r['query_id']} Q0 {r['doc_id']} {r['rank']} {r['score']} {name}\n" for r in rows)
+        (found / f"{name}.run").write_text(text)
+    write_table(found / "new.csv", rows_of("new"))
+    papq.write_table(pa.Table.from_pylist(rows_of("third")), found / "third.parquet")
+    (found / "third.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of("third")))
+    grades = [(query, doc, grade) for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0), ("z", 1))]
+    (found / "j.qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in grades[:-4]))
+    named = [
+        {
+            "query_id": query,
+            "doc_id": doc,
+            "grade": grade + (who == "bob" and doc == "c"),
+            "judge": who,
+            "source": source,
+        }
+        for query, doc, grade in grades
+        for who, source in (("ann", "new" if doc == "a" else "old"), ("bob", "new" if doc == "a" else "old"))
+    ]
+    write_table(found / "judges.csv", named)
+    more = [{"query_id": query, "doc_id": "y", "grade": 1} for query in QUERIES[::2]]
+    write_table(found / "more.csv", [*more, {"query_id": "q00", "doc_id": "c", "grade": 2}])
+    cheap = [{"query_id": q, "doc_id": d, "grade": g} for q, d, g in [*grades, *((f"p{n}", "a", 1) for n in range(4))]]
+    write_table(found / "cheap.csv", cheap)
+    queries = [
+        {
+            "query_id": query,
+            "text": f"text {query}",
+            "weight": 1 + place % 3,
+            "kind": "xy"[place % 2],
+            "cluster": place // 2,
+        }
+        for place, query in enumerate(QUERIES)
+    ]
+    write_table(found / "queries.tsv", queries)
+    (found / "intended.txt").write_text("\n".join(QUERIES[3:9]) + "\n")
+    values = [
+        {"system_id": system, "query_id": query, "metric": metric, "value": (place * step % 7) / 7}
+        for place, query in enumerate(QUERIES)
+        for system, step in (("old", 3), ("new", 5))
+        for metric in ("ctr", "ndcg@10")
+    ]
+    write_table(found / "scores.csv", values)
+    (found / "own_engine.py").write_text(MODULE)
+    with sqlite3.connect(found / "rankings.db") as past:
+        past.execute("create table new (query_id text, doc_id text, score real)")
+        past.executemany(
+            "insert into new values (?, ?, ?)", [(r["query_id"], r["doc_id"], r["score"]) for r in rows_of("new")]
+        )
+    past.close()
+    return found
+
+
+FILES = {"judgments": "j.qrels", "systems": [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}]}
+CASES: dict[str, dict[str, Any]] = {
+    "files of every format, read as far as needed": {
+        "systems": [
+            *FILES["systems"],
+            {"name": "csv", "file": "new.csv", "version": "7"},
+            {"name": "parquet", "file": "third.parquet"},
+            {"name": "jsonl", "file": "third.jsonl"},
+        ],
+        "metrics": ["ndcg@3", "rr", "ap"],
+    },
+    "queries, weights, clusters, slices, what was intended": {
+        "queries": "queries.tsv",
+        "intended": "intended.txt",
+        "slices": {"by": ["kind"], "smallest": 6},
+        "metrics": ["ndcg@3"],
+        "secondary_metrics": ["rr"],
+        "guardrails": {"recall@3": 0.1},
+        "findings": {"unjudged_query": "warning"},
+        "gate": {"no_regression": True, "guardrails": True, "judged": 0.9, "slice_regression": 0.5, "unanswered": 0},
+        "statistics": {"resamples": 200, "smallest_effect": 0.01, "interval": "bca", "exploratory": "max-t"},
+    },
+    "other statistics": {
+        "queries": "queries.tsv",
+        "baseline": "new",
+        "statistics": {
+            "resamples": 150,
+            "seed": 7,
+            "alpha": 0.1,
+            "weighted": False,
+            "clustered": False,
+            "all_pairs": True,
+            "resampling": "bootstrap",
+            "bounds": False,
+        },
+    },
+    "a preview of clusters by prefix": {"statistics": {"preview": True, "cluster_prefix": "q", "bounds": True}},
+    "several judges, more judgments, sources among the systems": {
+        "judgments": "judges.csv",
+        "more_judgments": ["more.csv"],
+        "judgments_precedence": "together",
+        "combine": "median",
+    },
+    "cheap judgments": {"cheap_judgments": "cheap.csv", "metrics": ["ndcg@3"]},
+    "functions rank and judge": {
+        "queries": "queries.tsv",
+        "systems": [FILES["systems"][0], {"name": "new", "python": "own_engine:rank"}],
+        "more_judgments": [{"python": "own_engine:grade"}],
+    },
+    "a database": {
+        "systems": [
+            FILES["systems"][0],
+            {"name": "new", "database": "sqlite:///rankings.db", "query": "select * from new"},
+        ],
+    },
+    "scores of another tool": {"judgments": None, "systems": [], "scores": ["scores.csv"], "metrics": ["ctr"]},
+    "limited memory": {"resources": {"memory_limit": "2GB", "threads": 1}, "metrics": ["ndcg@3", "recall"]},
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    yield
+
+
+def configured(case: str, folder: Path, output: Path) -> Evaluation:
+    content = {"name": "both", "directory": folder, "output": output, "statistics": {"resamples": 100}, **FILES}
+    content |= CASES[case]
+    return Evaluation.model_validate({key: value for key, value in content.items() if value not in (None, [])})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_both_stores_come_to_the_same(case: str, folder: Path, tmp_path: Path) -> None:
+    evaluation = configured(case, folder, tmp_path / "out")
+    with opened(evaluation) as engine:
+        in_memory, store = evaluate(evaluation, engine, whole=False)
+        inputs = about_files(evaluation, store.inputs())["inputs"]
+    kept = read_bundle(perform(evaluation, calling(**KEPT)).bundle)
+    assert kept.outcome.to_json() == in_memory.to_json()
+    told = ("name", "kind", "version", "rows", "digest")
+    assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]
+
+
+def test_every_kind_of_source_is_among_the_cases(folder: Path, tmp_path: Path) -> None:
+    """But those that need a server: search engines, whose tests are in tests/flows, and clusters."""
+    used = set()
+    for case in CASES:
+        evaluation = configured(case, folder, tmp_path)
+        places = [*evaluation.systems, *evaluation.judgment_places]
+        used |= {type(place.source).__name__ for place in places} | {type(each).__name__ for each in evaluation.scores}
+    elsewhere = {"HttpSource", "SparkSource"}
+    assert used - {"JudgeSource"} == {kind.__name__ for kind in registry.SOURCES} - elsewhere
