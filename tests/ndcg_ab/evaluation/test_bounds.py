@@ -165,7 +165,7 @@ def test_where_the_highest_grade_gains_nothing_there_is_nothing_to_gain() -> Non
 
 def test_every_completion_of_random_evaluations_lies_between() -> None:
     """`python -m tests.completing --count 5000` draws more."""
-    counted, found = completing.run(12, seed=3)
+    counted, found = completing.run(12, seed=8)
     assert found == []
     assert counted["exact"] and counted["systems"] and counted["verdicts"]
 
