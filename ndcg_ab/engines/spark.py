@@ -158,7 +158,7 @@ def session_of(cluster: Cluster) -> SparkSession:
 
 
 class Seen(NamedTuple):
-    """What is seen of a cluster that has not begun to work. is_starting: an executor was granted, and starts."""
+    """What is seen of a cluster that has not begun to work. is_starting: its process here, or an executor, starts."""
 
     is_starting: bool
     words: str
@@ -168,7 +168,7 @@ NOTHING_SEEN = Seen(False, "has it free workers?")
 
 
 class Wait:
-    """How long a cluster is waited for: its patience, and several times that as long as an executor is starting.
+    """How long a cluster is waited for: its patience, and several times that as long as something is starting.
 
     seen: at the last look. seconds: waited so far.
     """
@@ -204,8 +204,10 @@ def told_by_master(cluster: Cluster) -> Seen:
     """From the state on the master's web page, whose port is asked for; raises whatever may go wrong on the way."""
     context = SparkContext._active_spark_context
     place = urlsplit((cluster.master or "").partition(",")[0])
-    if context is None or place.scheme != "spark":
+    if place.scheme != "spark":
         return NOTHING_SEEN
+    if context is None:
+        return Seen(True, "Spark's own process on this machine is still starting")
     jvm: Any = context._jvm
     messages = "org.apache.spark.deploy.DeployMessages$"
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()

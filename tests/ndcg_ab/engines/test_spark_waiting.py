@@ -109,4 +109,4 @@ def test_a_real_master_is_asked_what_it_waits_for(tmp_path: Path) -> None:
             assert done.stdout.startswith(f"{master}: does not begin to work within "), done.stderr
             assert said in done.stdout
             seconds = float(done.stdout.partition(" within ")[2].partition(" s ")[0])
-            assert 20 * times <= seconds <= 20 * times + 30
+            assert 20 * times <= seconds <= 20 * spark.STARTING + 30
