@@ -67,7 +67,9 @@ def datafusion(tables: Tables, _: Path) -> Iterator[Run]:
     context = library("datafusion").SessionContext()
     for name, table in tables.items():
         context.register_record_batches(name, [table.to_batches()])
-    yield lambda query: rows_of(pa.Table.from_batches(context.sql(query).collect()))
+    yield lambda query: [
+        row for batch in context.sql(query).collect() for row in rows_of(pa.Table.from_batches([batch]))
+    ]
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ MOST_MEET = 0.5  # from this share on, another spelling is what was meant
 FIRST_QUERIES = 200  # enough to see whether ids meet at all
 EVERY_QUERY = 2**62
 SAMPLE = 5000  # ids of each side in which another spelling is looked for
+MOST_OWN = 100_000  # results that are looked at where a query has far more: the best ones
 # Nothing judged by chance: a system of this many results in this many queries is refused.
 LEAST_RESULTS, LEAST_QUERIES = 50, 5
 
@@ -116,13 +117,29 @@ def count_met(engine: Engine, queries: int) -> dict[str, Met]:
 
 
 def sampled(engine: Engine, system_id: str, ranking: Pulled, judgments: Pulled) -> tuple[Ids, Ids]:
-    """The document ids of the first queries in both tables, about `SAMPLE` of each side."""
+    """The document ids of the first queries in both tables, about `SAMPLE` of each side; of long answers the best."""
     own, judged = ranking.query_ids, judgments.query_ids
     each = max(ranking.count // len(own), judgments.count // len(judged), 1)
     chosen = sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)]
     columns = ("query_id", "doc_id")
-    returned = engine.read("ranking", columns, where={"query_id": chosen, "system_id": system_id})
+    where = {"query_id": chosen, "system_id": system_id}
+    returned = best_of(engine.pieces("ranking", (*columns, "order_score"), where=where))
     return by_query(returned, chosen), by_query(engine.read("judgment", columns, where={"query_id": chosen}), chosen)
+
+
+def best_of(pieces: Iterable[pa.Table]) -> pa.Table:
+    """All results, or the `MOST_OWN` best of more, which are never in memory together."""
+    best_first = [("order_score", "descending"), ("query_id", "ascending"), ("doc_id", "ascending")]
+    waiting: list[pa.Table] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += piece.num_rows
+        if count > 2 * MOST_OWN:
+            waiting = [pa.concat_tables(waiting).sort_by(best_first).slice(0, MOST_OWN).combine_chunks()]
+            count = MOST_OWN
+    found = pa.concat_tables(waiting)
+    return found if count <= MOST_OWN else found.sort_by(best_first).slice(0, MOST_OWN)
 
 
 def by_query(rows: pa.Table, chosen: Sequence[str]) -> Ids:

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.unmatched_ids import other_spelling
+from ndcg_ab.evaluation import unmatched_ids
+from ndcg_ab.evaluation.unmatched_ids import best_of, other_spelling
 from ndcg_ab.flows.cli.app import app
 
 RUNNER = CliRunner()
@@ -59,6 +60,18 @@ def test_document_ids_spelt_otherwise(case: str) -> None:
     assert message.startswith("systems['new']: system new: none of its 96 results in 12 judged queries is judged")
     assert f"the first is {spelling(DOCS[0])!r}, the first judged one {DOCS[0]!r}" in message
     assert message.count("\n") == 0
+
+
+def test_of_long_answers_the_best_results_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [(f"q{at % 3}", f"d{at}", float(at * 7 % 1000)) for at in range(1000)]
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], names=["query_id", "doc_id", "order_score"])
+    pieces = [table.slice(start, 9) for start in range(0, 1000, 9)]
+    assert best_of(pieces).num_rows == 1000
+    for most in (30, 600):
+        monkeypatch.setattr(unmatched_ids, "MOST_OWN", most)
+        assert sorted(best_of(pieces)["order_score"].to_pylist()) == [
+            float(score) for score in range(1000 - most, 1000)
+        ]
 
 
 def test_the_judgments_may_be_the_longer_ones() -> None:
