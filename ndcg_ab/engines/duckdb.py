@@ -171,7 +171,7 @@ class DuckDBEngine(Engine):
             self.connection.execute(f'drop {"view" if kind == "VIEW" else "table"} "{name}"')
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        if self.is_kept:
+        if self.is_kept or file.name in self.usual:
             self._clear(file.name)
         with naming(file, self.memory):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
@@ -245,7 +245,8 @@ class DuckDBEngine(Engine):
     # ---- what a database file remembers of what was made in it
 
     def _remember(self) -> None:
-        self._take(STATE, state_of(self.settings, self.made))
+        views = self.usual.keys() - self.made.keys()
+        self._take(STATE, state_of(self.settings, self.usual | self.made, views))
 
     def _tables(self) -> set[str]:
         """The tables of the database file, without its views."""

@@ -84,6 +84,19 @@ def test_a_kept_evaluation_is_read_and_not_written(made: Path) -> None:
     assert made.read_bytes() == content
 
 
+def test_whoever_writes_to_it_makes_tables_of_views(made: Path) -> None:
+    """As an engine does that is not told that the evaluation is finished."""
+    before = rows_of_all(made)
+    condense(made)
+    for _ in range(2):
+        with DuckDBEngine(made) as engine:
+            assert engine.count("system_summary") == len(before["system_summary"])
+    assert rows_of_all(made) == before
+    assert (kinds_of(made)["system_summary"], kinds_of(made)["extreme_difference"]) == ("BASE TABLE", "VIEW")
+    with DuckDBEngine(made, is_kept=True) as engine:
+        assert engine.count("extreme_difference") == len(before["extreme_difference"])
+
+
 def test_of_other_parameters_a_table_is_made_anew(made: Path) -> None:
     """And the file's own stays as it is, in the file."""
     condense(made)
