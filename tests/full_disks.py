@@ -1,8 +1,8 @@
 """Whole runs whose output is on a disk with so much room, and the next run with enough: `python -m tests.full_disks`.
 
 What must be so: one line on standard error, which says what, where, and that there is no room; exit code 2 and nothing
-half-made left, or 75 and a bundle that is safe; after the next run every bundle and every run of MLflow holds the files of one
-that nothing disturbed.  The disk is a tmpfs, which root may mount.
+half-made left, or 75 and a bundle that is safe; after the next run every bundle and every run of MLflow holds the files
+of one that nothing disturbed.  The disk is a tmpfs, which root may mount.
 """
 
 import argparse
