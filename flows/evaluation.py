@@ -61,7 +61,7 @@ from .temporary_server import TemporaryServer
 from .watch import WATCH, Watch, without_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
-LAST_WORD = 1.5  # seconds that it is given to hear that a run was stopped
+LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
 OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 
 

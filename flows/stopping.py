@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import NoReturn
 
-LONGEST = 4.0  # seconds that the clean-up may take
+LONGEST = 3.0  # seconds that the clean-up may take
 CHILDREN: "list[subprocess.Popen[bytes]]" = []  # processes that do not outlive this one
 SHOW_CURSOR = "\r\x1b[K\x1b[?25h"  # what a spinner leaves on a terminal goes, and the cursor comes back
 

@@ -26,7 +26,7 @@ def remove_empty(folders: Sequence[Path]) -> None:
             path.rmdir()
 
 
-def abandon(patience: float = 1.5) -> None:
+def abandon(patience: float = 1.0) -> None:
     """Removes what other threads of this process are working on, which is to end: no bundle is kept from now on.
 
     One that is being entered in the history is waited for; what takes longer is left for the next run to clear away.
