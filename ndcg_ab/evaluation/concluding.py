@@ -26,10 +26,6 @@ from ndcg_ab.evaluation.order_checks import check_order
 from ndcg_ab.evaluation.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
 from ndcg_ab.evaluation.sampling import sampling_of
 from ndcg_ab.evaluation.score_checks import check_coverage
-from ndcg_ab.evaluation.scoring import Read as Read
-from ndcg_ab.evaluation.scoring import load_and_check as load_and_check
-from ndcg_ab.evaluation.scoring import opened as opened
-from ndcg_ab.evaluation.scoring import score as score
 from ndcg_ab.evaluation.secret_checks import check_secrets
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.evaluation.unit_checks import check_units

@@ -251,19 +251,3 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
     )
     return [Finding("queries_unmatched", "warning", message, judged)]
-
-
-def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
-    """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
-    impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
-    for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
-        raise InputError(
-            f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
-            " choose another gain, or a table of gains"
-        )
-    for gain_rule, grade, _ in impossible:
-        names = [metric.name for metric in metrics if gain_rule in metric.name]
-        raise InputError(
-            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
-            f" max_grade names); add {number(grade)}:GAIN"
-        )

@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from ndcg_ab.evaluation.metric_tables import depth_of, looks_beyond
 from ndcg_ab.evaluation.parity import sample_queries
-from ndcg_ab.evaluation.unmatched_ids import FIRST_QUERIES
 from ndcg_ab.sources import Pulled, Wanted
 from ndcg_ab.sources.reduced import KNOWN_RANK, NotPlainError, Reduced, reduce_rows, starts_of
 from ndcg_ab.sources.spilled import Spilled, of_queries
 from ndcg_core.measures.metric import Metric
 
+FIRST_QUERIES = 200  # enough to see whether ids meet at all
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
 
 

@@ -18,9 +18,10 @@ from ndcg_ab.config.settings import Slices
 from ndcg_ab.config.sources import JudgmentSource
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
+from ndcg_ab.evaluation.checked_loading import load_and_check
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.evaluation.scoring import Read, load_and_check, opened, score
+from ndcg_ab.evaluation.scoring import Read, opened, score
 from ndcg_ab.sources import JUDGMENT, Pulled
 
 

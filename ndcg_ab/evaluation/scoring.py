@@ -1,4 +1,4 @@
-"""From what was read to scores in the tables of an engine: opened, loaded and checked, scored."""
+"""From what was read to scores in the tables of an engine: opened, scored."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +7,12 @@ from typing import NamedTuple
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.operation import Resources
 from ndcg_ab.engines import Engine, open_engine
-from ndcg_ab.evaluation.data_checks import check, refuse_missing_gains
-from ndcg_ab.evaluation.loading import load
+from ndcg_ab.errors import InputError
 from ndcg_ab.evaluation.measured_scores import add_measured, measured_elsewhere
-from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.unmatched_ids import WholeNeededError
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.cluster import cluster_of
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import number
 
 
 class Read(NamedTuple):
@@ -48,19 +46,6 @@ def opened(evaluation: Evaluation | None, path: Path | None = None, resources: R
     return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
 
 
-def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[Finding]:
-    """The tables, and the data check's findings; where these need more than reduced rankings hold, they are read."""
-    assert read.judgments is not None
-    rankings = read.rankings
-    load(engine, read.judgments, read.queries, rankings, evaluation)
-    try:
-        return check(engine, read.judgments, rankings, evaluation)
-    except WholeNeededError:
-        rankings = {name: each.whole() for name, each in rankings.items()}
-        load(engine, read.judgments, read.queries, rankings, evaluation)
-        return check(engine, read.judgments, rankings, evaluation)
-
-
 def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
     refuse_missing_gains(engine, metrics)
@@ -70,3 +55,19 @@ def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) 
     add_measured(engine, measured_elsewhere(metrics))
     engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
     engine.build("paired_difference", *["system_summary"] * summed_up)
+
+
+def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
+    """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
+    impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
+    for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
+        raise InputError(
+            f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
+            " choose another gain, or a table of gains"
+        )
+    for gain_rule, grade, _ in impossible:
+        names = [metric.name for metric in metrics if gain_rule in metric.name]
+        raise InputError(
+            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
+            f" max_grade names); add {number(grade)}:GAIN"
+        )

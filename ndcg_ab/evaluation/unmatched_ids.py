@@ -16,12 +16,12 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.evaluation.examples import MOST, examples_of
 from ndcg_ab.evaluation.outcome import Finding
 from ndcg_ab.evaluation.phrases import queries_text
+from ndcg_ab.evaluation.reducing import FIRST_QUERIES
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.sources import Pulled
 
 FEW_MEET = 0.1  # below this share of the documents that could be judged, another spelling is looked for
 MOST_MEET = 0.5  # from this share on, another spelling is what was meant
-FIRST_QUERIES = 200  # enough to see whether ids meet at all
 EVERY_QUERY = 2**62
 SAMPLE = 5000  # ids of each side in which another spelling is looked for
 MOST_OWN = 100_000  # results that are looked at where a query has far more: the best ones

@@ -7,12 +7,11 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.evaluation.cheap import cheap_findings, cheaply
 from ndcg_ab.evaluation.cluster_checks import check_clusters
 from ndcg_ab.evaluation.concluding import about_configuration
-from ndcg_ab.evaluation.data_checks import refuse_missing_gains
 from ndcg_ab.evaluation.intended import check_intended
 from ndcg_ab.evaluation.measured_scores import of_ours
 from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.evaluation.phrases import queries_text
-from ndcg_ab.evaluation.scoring import Read
+from ndcg_ab.evaluation.scoring import Read, refuse_missing_gains
 from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY

@@ -8,13 +8,14 @@ import dataclasses
 
 from ndcg_ab.evaluation import given_scores
 from ndcg_ab.evaluation.cheap import score_cheaply as score_by_cheap
+from ndcg_ab.evaluation.checked_loading import load_and_check
 from ndcg_ab.evaluation.concluding import conclude, extremes
 from ndcg_ab.evaluation.gates import check_gates
 from ndcg_ab.evaluation.judges import what_judges_say
 from ndcg_ab.evaluation.judging import about_judge
 from ndcg_ab.evaluation.left_out import leave_out, sources_among
 from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.evaluation.scoring import load_and_check, score
+from ndcg_ab.evaluation.scoring import score
 from ndcg_ab.evaluation.since_last import check_drops
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (

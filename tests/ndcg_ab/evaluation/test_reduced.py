@@ -13,10 +13,11 @@ import pytest
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.evaluation import examples, parity, reducing, unmatched_ids
+from ndcg_ab.evaluation.checked_loading import load_and_check
 from ndcg_ab.evaluation.concluding import conclude
 from ndcg_ab.evaluation.parity import verify
 from ndcg_ab.evaluation.reducing import reduce_pulled
-from ndcg_ab.evaluation.scoring import Read, load_and_check, score
+from ndcg_ab.evaluation.scoring import Read, score
 from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.sources import RANKING, Pulled, Queries
