@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.errors import InputError, in_short, words_of
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 WORDS = ("No space left", "quota exceeded", "disk is full")  # of the system, of DuckDB, of SQLite
@@ -25,7 +25,7 @@ def is_full(error: BaseException) -> bool:
 def says_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in FULL
-    return not isinstance(error, InputError) and any(words in str(error) for words in WORDS)
+    return not isinstance(error, InputError) and any(words in words_of(error) for words in WORDS)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -13,6 +13,7 @@ from ndcg_ab.files import unusable
 
 from .ending import complain
 
+MOST_OF_PATH = 80  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
 
@@ -25,7 +26,7 @@ class Command(TyperCommand):
         args = list(args)
         for given in args:
             if problem := unusable(given):
-                complain(f"{shown(given)}: {problem}")
+                complain(f"{shown(given[-MOST_OF_PATH:])}: {problem}")
                 raise typer.Exit(2)
         if said := slip(str(self.name), options, args):
             complain(said)

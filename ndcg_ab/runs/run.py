@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_ab.config.model import Evaluation
 from ndcg_ab.config.moment import at_moment
 from ndcg_ab.config.redaction import redacted
-from ndcg_ab.errors import InputError, TrackingError
+from ndcg_ab.errors import InputError, TrackingError, words_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import bundles
 from ndcg_ab.pipeline import Context, Say, run_stages
@@ -67,7 +67,9 @@ def finish(context: Context, call: Call = call_directly) -> Performed:
         run_stages(context, AFTERWARDS, call)
     except Exception as error:  # whatever the tracker does, the work is done
         told = no_room(error, context.bundle) if is_full(error) and not isinstance(error, TrackingError) else error
-        reason = str(told) if isinstance(told, TrackingError | InputError) else f"{type(error).__name__}: {error}"
+        reason = (
+            str(told) if isinstance(told, TrackingError | InputError) else f"{type(error).__name__}: {words_of(error)}"
+        )
         context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
         context.published["is_full"] = is_full(error)
         pending = redacted(reason)

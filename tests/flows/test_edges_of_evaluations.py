@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.sources import System
+from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, RefusedError
 from ndcg_ab.flows.cli.running import moment_of
 from ndcg_ab.report import bundle_files
@@ -57,7 +58,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("ndcg_ab.tracking.tracker", Other)
     monkeypatch.setattr(base, "unpublished", lambda evaluation: folders)
-    found = RunFolder.publish(None, None, folders[2])  # type: ignore[arg-type]
+    found = RunFolder.publish(None, None, folders[2], Budget(10.0))  # type: ignore[arg-type]
     assert asked == folders
     assert found["delivered"] == 1
     assert "MLflow does not take it: its key is too long" in capsys.readouterr().err
