@@ -72,7 +72,7 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
 
 def in_one_line(error: BaseException) -> str:
     """KeyError: 'title'"""
-    return on_one_line(f"{type(error).__name__}: {words_of(error)}", LONGEST)
+    return on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
 
 
 @contextlib.contextmanager

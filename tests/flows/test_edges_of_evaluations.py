@@ -50,6 +50,9 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
         def log(self, bundle: object) -> base.Published:
             raise NotImplementedError
 
+        def address(self, evaluation: object) -> str:
+            return "u"
+
         def publish(self, folder: Path, current: object = None, budget: object = None) -> base.Published:
             asked.append(folder)
             if folder == folders[0]:
