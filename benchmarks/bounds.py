@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ndcg_core.measures.bounds import difference_bounds
-from ndcg_core.measures.completions import Completions
-from ndcg_core.measures.many import is_walked
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.shown import Judged, Places
+from ndcg_core.measures.unjudged.bounds import difference_bounds
+from ndcg_core.measures.unjudged.completions import Completions
+from ndcg_core.measures.unjudged.many_completions import is_walked
+from ndcg_core.measures.unjudged.places import Judged, Places
 
 METRICS = ("ndcg", "rr", "accuracy", "err", "ap")
 QUERIES, CANDIDATES, SHOWN, POOL, JUDGED = 7_000, 10, 10, 40, 12

@@ -25,7 +25,7 @@ from make_rankings import make
 from timing import timed
 
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.files import read_file
+from ndcg_ab.sources.files.file import read_file
 
 THEIRS = "pytrec_eval-terrier"
 ENDINGS = {"trec": ".run", "gzip": ".run.gz", "parquet": ".parquet"}

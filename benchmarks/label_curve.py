@@ -34,10 +34,10 @@ from scipy.special import stdtr  # type: ignore[import-untyped]
 from simulate import Rng
 from simulate_labels import GRADES, SYSTEMS, World, folder, world
 
-from ndcg_ab.evaluation.grade_chances import Pool, fitted
-from ndcg_core.measures.next_label import moved_differences, root_mean_square
+from ndcg_ab.labels.grade_chances import Pool, fitted
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.shown import Judged, Places
+from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
+from ndcg_core.measures.unjudged.places import Judged, Places
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

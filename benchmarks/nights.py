@@ -21,7 +21,7 @@ NIGHT = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from ndcg_ab.config.file import read_config
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.pipeline import stages
 from ndcg_ab.runs.run import perform
 NOTHING = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}

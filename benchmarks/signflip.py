@@ -69,13 +69,13 @@ def scores(queries: int, comparisons: int) -> "tuple[FloatArray, FloatArray]":
 
 
 def by_sign_flip(baseline: "FloatArray", candidates: "FloatArray", flips: int) -> list[float]:
-    from ndcg_core.statistics.sign_flip import sign_flip
+    from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
 
     return list(sign_flip((candidates - baseline).T, resamples=flips).p_value)
 
 
 def by_compare_family(baseline: "FloatArray", candidates: "FloatArray", flips: int) -> list[float]:
-    from ndcg_core.statistics.comparison import Column, compare_family
+    from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 
     ids = tuple(f"q{number:06d}" for number in range(baseline.shape[1]))
     differences = candidates - baseline
@@ -123,7 +123,7 @@ def by_all_pairs(baseline: "FloatArray", candidates: "FloatArray", flips: int) -
     """All pairs of 50 systems on 5 metrics: `candidates` are their 250 columns."""
     from itertools import combinations
 
-    from ndcg_core.statistics.comparison import Column, compare_family
+    from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 
     ids = tuple(f"q{number:06d}" for number in range(baseline.shape[1]))
     columns = [

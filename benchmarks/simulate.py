@@ -23,9 +23,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.bootstrap import bca_interval
-from ndcg_core.statistics.comparison import Column, Comparison, compare_family
-from ndcg_core.statistics.estimates import (
+from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
+from ndcg_core.statistics.estimates.mean_difference import (
     equivalence_p_value,
     interval,
     minimal_detectable_effect,
@@ -33,8 +32,9 @@ from ndcg_core.statistics.estimates import (
     relative_weights,
     t_test,
 )
-from ndcg_core.statistics.multiplicity import benjamini_hochberg, holm
-from ndcg_core.statistics.sign_flip import sign_flip
+from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
+from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 
 FloatArray = NDArray[np.float64]
 Rng = np.random.Generator

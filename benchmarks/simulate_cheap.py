@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from simulate import Rng, Row, run, world
 
-from ndcg_core.statistics.estimates import interval, moments
-from ndcg_core.statistics.prediction_powered import FloatArray, Judged, estimate
-from ndcg_core.statistics.record import CheapCorrected
+from ndcg_core.statistics.estimates.mean_difference import interval, moments
+from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged, estimate
+from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 CORRECTED = (0.94, 0.96)
 NARROW = (0.0, 0.8)  # of a correlation of .7 and more, with many queries beside the careful ones

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from simulate import COVERAGE, POWER, TYPE_ONE, Rng, Row, run
 
-from ndcg_core.statistics.comparison import Column, Comparison, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 
 SHARED = 0.3
 """The part of the variance that the queries of one conversation have in common."""

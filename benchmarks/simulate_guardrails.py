@@ -17,10 +17,10 @@ from itertools import chain, combinations_with_replacement
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, run, world
 
-from ndcg_core.statistics.bounded import not_worse_p_value
-from ndcg_core.statistics.comparison import Column, check_guardrails, compare_family
-from ndcg_core.statistics.estimates import moments
-from ndcg_core.statistics.estimates import not_worse_p_value as t_p_value
+from ndcg_core.statistics.estimates.mean_difference import moments
+from ndcg_core.statistics.estimates.mean_difference import not_worse_p_value as t_p_value
+from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
+from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails, compare_family
 
 NO_MORE_THAN_ALPHA = (0.0, 0.055)
 SLICES = {"language": 6, "length": 4, "device": 3, "market": 5}

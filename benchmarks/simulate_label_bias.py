@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from simulate import Row, run
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading
-from ndcg_ab.evaluation.concluding import conclude
-from ndcg_ab.evaluation.labels import side_of
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.scoring import score
+from ndcg_ab.labels.judged_shares import side_of
+from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.scoring import score
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
 
 SYSTEMS = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")

@@ -24,15 +24,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from simulate import Rng, Row, run
 
-from ndcg_ab.evaluation.grade_chances import Pool, fitted
-from ndcg_ab.evaluation.likely import DRAWS
-from ndcg_core.measures.completions import Completions
+from ndcg_ab.labels.grade_chances import Pool, fitted
+from ndcg_ab.labels.imputed_interval import DRAWS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import discount, gain
-from ndcg_core.measures.shown import Judged, Places
-from ndcg_core.statistics.estimates import interval, moments
-from ndcg_core.statistics.imputation import combined
+from ndcg_core.measures.unjudged.completions import Completions
+from ndcg_core.measures.unjudged.places import Judged, Places
+from ndcg_core.statistics.estimates.imputation import combined
+from ndcg_core.statistics.estimates.mean_difference import interval, moments
 
 SYSTEMS = ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
 GRADES = (0.0, 1.0, 2.0, 3.0, 4.0)

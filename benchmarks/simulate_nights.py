@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, world
 
-from ndcg_core.statistics.comparison import Column, compare_family
 from ndcg_core.statistics.distributions import stdtr
-from ndcg_core.statistics.flips import DEFAULT_RESAMPLES
-from ndcg_core.statistics.over_time import Evidence, ledger, spent
-from ndcg_core.statistics.sign_flip import sign_flip_p_values
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES
+from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip_p_values
+from ndcg_core.statistics.over_time.monitor import Evidence, ledger, spent
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 NIGHTS, QUERIES = 365, 200
 BY_FLIPS = 3  # looks whose levels the default number of flips can show

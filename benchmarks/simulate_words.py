@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, in_processes, rejected, run
 
-from ndcg_core.statistics.bootstrap_max_t import bootstrap_max_t
-from ndcg_core.statistics.comparison import Column, Comparison, compare_family
-from ndcg_core.statistics.estimates import minimal_detectable_effect
+from ndcg_core.statistics.estimates.best_of_several import selections
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
+from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
 from ndcg_core.statistics.paired import by_query, moments_of
-from ndcg_core.statistics.sign_flip import sign_flip
-from ndcg_core.statistics.verdict import Verdict
-from ndcg_core.statistics.winner import selections
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 RESAMPLES = 1_000
 PILOT = 40

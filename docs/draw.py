@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.pipeline_graph import pipeline_page
+from ndcg_ab.report.terminal.pipeline_graph import pipeline_page
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -19,7 +19,7 @@ FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flo
 
 
 def package_of(module: str) -> str:
-    """The package that a module's box stands for: ``ndcg_ab.sources`` for ``ndcg_ab.sources.files``."""
+    """The package that a module's box stands for: ``ndcg_ab.sources`` for ``ndcg_ab.sources.files.file``."""
     parts = module.split(".")
     if parts[:2] == ["ndcg_ab", "flows"]:
         return "flows"

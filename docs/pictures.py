@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
 import ndcg_ab
-from ndcg_ab.report.terminal import print_outcome
+from ndcg_ab.report.terminal.screen import print_outcome
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"

@@ -37,23 +37,23 @@ from prefect.settings import (
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.moment import at_moment
-from ndcg_ab.config.plain_secrets import without_plain_secrets
-from ndcg_ab.config.redaction import censor_logs, discreet, redacted
-from ndcg_ab.config.secrets import remembered_address, without_password
+from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.lookup import remembered_address, without_password
+from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
+from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
 from ndcg_ab.full_disks import full_place
-from ndcg_ab.history.at_work import abandon
-from ndcg_ab.history.bundles import Bundle, Finished, read_bundle
+from ndcg_ab.history.bundles.at_work import abandon
+from ndcg_ab.history.bundles.bundle import Bundle, Finished, read_bundle
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.run import Call, announced, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH
-from ndcg_ab.report.decided import choices, decided, told
-from ndcg_ab.report.escaping import escaped
-from ndcg_ab.report.markdown import answer_note, comparison_table
-from ndcg_ab.report.since_last import since_items
+from ndcg_ab.report.comment.markdown import answer_note, comparison_table
+from ndcg_ab.report.sections.since_last import since_items
+from ndcg_ab.report.words.decision_summary import choices, decided, told
+from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.runs.run import Performed, finish, perform
 
 from .events import events_of

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.since_last import SinceLast
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.results.outcome import Outcome
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
 class Event(NamedTuple):

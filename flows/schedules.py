@@ -19,9 +19,9 @@ from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types.entrypoint import EntrypointType
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.plain_secrets import plain_secrets
-from ndcg_ab.config.secrets import without_password
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.lookup import without_password
+from ndcg_ab.config.secrets.plain_secrets import plain_secrets
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 

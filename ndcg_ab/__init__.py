@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ndcg_ab.api.planning import PowerResult, power
     from ndcg_ab.api.results import CompareResult
     from ndcg_ab.api.warehouse import sql_query
-    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.config.model.evaluation import Evaluation
     from ndcg_ab.errors import InputError, ParityError
-    from ndcg_ab.sources.asked_grades import Document, Query
+    from ndcg_ab.sources.judgments.function_grades import Document, Query
     from ndcg_core.measures.metric import Metric, MetricError
     from ndcg_core.measures.notation import parse
-    from ndcg_core.statistics.comparison import Comparison
-    from ndcg_core.statistics.verdict import Verdict
+    from ndcg_core.statistics.verdicts.comparison import Comparison
+    from ndcg_core.statistics.verdicts.verdict import Verdict
 
 __all__ = [
     "CompareResult",
@@ -63,13 +63,13 @@ _PUBLIC = {
     "ndcg_ab.api.planning": ("PowerResult", "power"),
     "ndcg_ab.api.results": ("CompareResult",),
     "ndcg_ab.api.warehouse": ("sql_query",),
-    "ndcg_ab.config.model": ("Evaluation",),
+    "ndcg_ab.config.model.evaluation": ("Evaluation",),
     "ndcg_ab.errors": ("InputError", "ParityError"),
-    "ndcg_ab.sources.asked_grades": ("Document", "Query"),
+    "ndcg_ab.sources.judgments.function_grades": ("Document", "Query"),
     "ndcg_core.measures.metric": ("Metric", "MetricError"),
     "ndcg_core.measures.notation": ("parse",),
-    "ndcg_core.statistics.comparison": ("Comparison",),
-    "ndcg_core.statistics.verdict": ("Verdict",),
+    "ndcg_core.statistics.verdicts.comparison": ("Comparison",),
+    "ndcg_core.statistics.verdicts.verdict": ("Verdict",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 

@@ -85,7 +85,7 @@ _reach: Callable[[], int] = int  # none
 def hide_with(hide: Callable[[str], str], reach: Callable[[], int]) -> None:
     """Names what takes secrets out of texts, and how many characters it may have to see of one to know it.
 
-    `ndcg_ab.config.redaction`, which knows them, does so when it is imported: errors know nobody.
+    `ndcg_ab.config.secrets.redaction`, which knows them, does so when it is imported: errors know nobody.
     """
     global _hide, _reach
     _hide, _reach = hide, reach

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ndcg_core.measures.given import NEGATED, GivenMetric
+from ndcg_core.measures.external_metric import NEGATED, GivenMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ndcg_core.measures.registry import DISCOUNTS, GAINS, IDEALS, MEASURES
     from ndcg_core.measures.score import Result, score_query
     from ndcg_core.measures.ties import TieBounds, tie_bounds
-    from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
-    from ndcg_core.statistics.descriptive import Carrier, Descriptive
-    from ndcg_core.statistics.power import Detectable, power_curve, queries_needed
-    from ndcg_core.statistics.verdict import Obstacle, Size, Verdict
+    from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
+    from ndcg_core.statistics.estimates.power import Detectable, power_curve, queries_needed
+    from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
+    from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
 
 __all__ = [
     "DISCOUNTS",

@@ -20,20 +20,20 @@ from unittest import mock
 
 import numpy as np
 
+from ndcg_ab.comparing.families import families, paired_columns, whole_families
+from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.evaluation import loading
-from ndcg_ab.evaluation.bounds import with_bounds
-from ndcg_ab.evaluation.concluding import summaries
-from ndcg_ab.evaluation.families import families, paired_columns, whole_families
-from ndcg_ab.evaluation.outcome import SystemSummary
-from ndcg_ab.evaluation.sampling import Sampling
-from ndcg_ab.evaluation.scoring import score
+from ndcg_ab.labels.bounds import with_bounds
+from ndcg_ab.pipeline.conclude import summaries
+from ndcg_ab.results.outcome import SystemSummary
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.scoring import score
 from ndcg_ab.sources import Queries
-from ndcg_core.measures import walk_bounds
-from ndcg_core.measures.bounds import why_unbounded
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, arrange, score_query
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.measures.unjudged import walk_bounds
+from ndcg_core.measures.unjudged.bounds import why_unbounded
+from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, pulled_judgments, pulled_ranking
 from tests.strategies import any_metric
 

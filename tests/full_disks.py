@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.history import bundles, known_inputs
+from ndcg_ab.history import input_cache as known_inputs
+from ndcg_ab.history.bundles import bundle as bundles
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import runs, small
 from tests.stops import PROGRESS

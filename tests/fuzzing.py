@@ -22,13 +22,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as papq
 
-from ndcg_ab.config.file import read_config
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout
-from ndcg_ab.sources.files import read_file, read_if_clean
-from ndcg_ab.sources.guessing import guess
-from ndcg_ab.sources.records import read_rows
-from ndcg_ab.sources.schema import query_layout
+from ndcg_ab.sources.files.file import read_file, read_if_clean
+from ndcg_ab.sources.files.guessing import guess
+from ndcg_ab.sources.files.records import read_rows
+from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
 
 LONGEST_MESSAGE = 3000  # characters, beside the path

@@ -22,14 +22,18 @@ from typer.testing import CliRunner
 
 from flows.cli import ending
 from flows.cli.app import app
-from ndcg_ab.config import redaction
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.values import filled
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.variables import filled
+from ndcg_ab.config.secrets import redaction
 from ndcg_ab.engines import duckdb
 from ndcg_ab.errors import InputError, in_short, on_one_line, shortened, shown
-from ndcg_ab.report import grid
-from ndcg_ab.sources import RANKING, drivers, http_answers, modules, stores
-from ndcg_ab.sources.files import read_file
+from ndcg_ab.report.terminal import grid
+from ndcg_ab.sources import RANKING
+from ndcg_ab.sources.databases import drivers
+from ndcg_ab.sources.files import stores
+from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.functions import modules
+from ndcg_ab.sources.http import answers as http_answers
 from tests.places import DATA
 
 PART = 6  # letters of a key that show it

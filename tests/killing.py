@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import ndcg_ab.tracking
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.history import bundles, database, known_inputs
-from ndcg_ab.history.timeline import read_timeline
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import database
+from ndcg_ab.history import input_cache as known_inputs
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
-from ndcg_ab.sources.content import digest_of_file
+from ndcg_ab.sources.files.content import digest_of_file
 from ndcg_ab.tracking.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
 from tests.stops import TIMES, stops

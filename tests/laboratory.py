@@ -7,16 +7,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
-from ndcg_ab.evaluation import loading
-from ndcg_ab.evaluation.concluding import conclude
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.evaluation.scoring import score
+from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.parity import verify
+from ndcg_ab.scoring.scoring import score
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse

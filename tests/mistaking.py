@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from ndcg_ab.config.keys import inner_types
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.loading.keys import inner_types
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.flows.cli.app import app
 from tests.places import DATA
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.history import bundles, database, known_inputs
+from ndcg_ab.history import database
+from ndcg_ab.history import input_cache as known_inputs
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
 from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files

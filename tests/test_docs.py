@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab import evaluate
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.keys import EXTENDS
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.plain_secrets import plain_secrets
-from ndcg_ab.config.secret_shapes import secrets_in
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.keys import EXTENDS
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.plain_secrets import plain_secrets
+from ndcg_ab.config.secrets.secret_shapes import secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.beginning import write_example
 from tests.places import ROOT
@@ -132,7 +132,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def keys(model: type, found: set[str]) -> set[str]:
-    from ndcg_ab.config.keys import inner_types
+    from ndcg_ab.config.loading.keys import inner_types
 
     for name, field in model.model_fields.items():
         found.add(name)
@@ -194,5 +194,7 @@ def test_drawings_are_current() -> None:
 
 def test_every_sql_file_is_in_the_drawing() -> None:
     page = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
-    for path in (ROOT / "sql").glob("*.sql"):
-        assert f"[`{path.name}`](../sql/{path.name})" in page
+    paths = list((ROOT / "sql").rglob("*.sql"))
+    assert paths
+    for path in paths:
+        assert f"[`{path.name}`](../sql/{path.parent.name}/{path.name})" in page

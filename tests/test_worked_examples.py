@@ -10,7 +10,7 @@ import pytest
 from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 from tests.laboratory import both_of_each, in_order
 from tests.places import ROOT
 

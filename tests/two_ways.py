@@ -17,15 +17,19 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.checks import unmatched_ids
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import parity, reducing, unmatched_ids
 from ndcg_ab.pipeline import evaluate
-from ndcg_ab.sources import RANKING, files, plain
+from ndcg_ab.scoring import parity
+from ndcg_ab.scoring import top_places as reducing
+from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.base import remarks_of
-from ndcg_ab.sources.files import read_file
-from ndcg_ab.sources.reduced import Wanted
+from ndcg_ab.sources.fast_reader import choice as plain
+from ndcg_ab.sources.files import file as files
+from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.tables.top_places import Wanted
 from tests.fuzzing import VALUES, mutated
 
 QUERIES = 7

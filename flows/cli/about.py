@@ -15,7 +15,7 @@ def findings(
 ) -> None:
     """List what the data check can find, or explain a finding: what it means, what to do."""
     with user_errors():
-        from ndcg_ab.report.finding_entries import print_codes, print_entry
+        from ndcg_ab.report.terminal.finding_entries import print_codes, print_entry
 
         if not code:
             show(print_codes)
@@ -28,7 +28,7 @@ def findings(
 def pipeline() -> None:
     """Print the pipeline as Markdown: every SQL file, what it reads and what it holds, drawn with Mermaid."""
     with user_errors():
-        from ndcg_ab.report.pipeline_graph import pipeline_page
+        from ndcg_ab.report.terminal.pipeline_graph import pipeline_page
 
         print(pipeline_page(), end="")
 

@@ -138,11 +138,11 @@ def compare(
         spare_imports()
         if report:
             needs("ndcg-ab compare --report", *PAGE)
-        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.room import Room
-        from ndcg_ab.evaluation.concluding import extremes, query_scores, write_query_scores
-        from ndcg_ab.evaluation.scoring import opened
+        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.config.options.resource_options import Room
         from ndcg_ab.pipeline import evaluate
+        from ndcg_ab.pipeline.conclude import extremes, query_scores, write_query_scores
+        from ndcg_ab.scoring.scoring import opened
 
         refuse_nothing_given(judgments, system, scores)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
@@ -179,7 +179,7 @@ def compare(
             with Progress(quiet) as say:
                 outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
             if markdown:
-                from ndcg_ab.report.comment import QUERIES, comment
+                from ndcg_ab.report.comment.comment import QUERIES, comment
 
                 written = comment(outcome, extremes(engine, QUERIES))
             if report_path:
@@ -199,7 +199,7 @@ def compare(
         if markdown:
             write_or_print(lambda: written, markdown_path, to_standard_output=markdown == "-")
         if not quiet and "-" not in (json, markdown):
-            from ndcg_ab.report.terminal import print_outcome
+            from ndcg_ab.report.terminal.screen import print_outcome
 
             show(print_outcome, outcome, details=details, explain=explain)
         end_where_a_gate_failed(outcome)
@@ -226,9 +226,9 @@ def explain(
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
         from ndcg_ab.engines import open_engine
-        from ndcg_ab.report.explained import print_explained
+        from ndcg_ab.report.terminal.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
         files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
@@ -268,9 +268,9 @@ def sensitivity(
         spare_imports()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
-        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.room import Room
-        from ndcg_ab.evaluation.scoring import opened
+        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.config.options.resource_options import Room
+        from ndcg_ab.scoring.scoring import opened
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
             DISCOUNTS,
@@ -302,7 +302,7 @@ def sensitivity(
             draw_sensitivity(found, drawing)
         write_or_print(lambda: sensitivity_json(found), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.sensitivity_tables import print_sensitivity
+            from ndcg_ab.report.terminal.sensitivity_tables import print_sensitivity
 
             show(print_sensitivity, found)
 

@@ -22,7 +22,7 @@ from .streams import unguarded
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ndcg_ab.evaluation.outcome import Outcome
+    from ndcg_ab.results.outcome import Outcome
 
 NOT_A_TERMINAL = 200  # columns for output that goes to a file or a pipe, where COLUMNS does not say
 

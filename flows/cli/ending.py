@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndcg_ab import __version__
-from ndcg_ab.config.redaction import redacted
+from ndcg_ab.config.secrets.redaction import redacted
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.full_disks import is_full, no_room

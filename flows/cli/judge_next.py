@@ -36,9 +36,9 @@ from .running import moment_of
 from .spared import spare_imports
 
 if TYPE_CHECKING:
-    from ndcg_ab.config.from_options import Files
-    from ndcg_ab.config.model import Evaluation
-    from ndcg_ab.config.room import Room
+    from ndcg_ab.config.model.evaluation import Evaluation
+    from ndcg_ab.config.options.from_options import Files
+    from ndcg_ab.config.options.resource_options import Room
 
 MOST = 50
 
@@ -88,9 +88,9 @@ def judge_next(
             needs("ndcg-ab judge-next --sheet", *PAGE)
         if count < 1:
             raise InputError(f"-n {count}: must be at least 1")
-        from ndcg_ab.config.from_options import Files
-        from ndcg_ab.config.room import Room
-        from ndcg_ab.config.written import parse_metrics
+        from ndcg_ab.config.options.from_options import Files
+        from ndcg_ab.config.options.option_parsing import parse_metrics
+        from ndcg_ab.config.options.resource_options import Room
 
         room = Room(threads, memory_limit, spill)
         files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns)
@@ -107,8 +107,8 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.evaluation.scoring import opened
-        from ndcg_ab.report.next_labels import as_csv, as_json_lines, sentences
+        from ndcg_ab.report.terminal.next_labels import as_csv, as_json_lines, sentences
+        from ndcg_ab.scoring.scoring import opened
         from ndcg_ab.studies import judge_next as study
 
         alone = study.on_one_metric(evaluation, chosen)
@@ -159,9 +159,9 @@ def refuse_files(
 
 def of_config(config: Path, settings: list[str] | None, at: str | None, room: "Room") -> "Evaluation":
     from ndcg_ab.config.environment import prepare
-    from ndcg_ab.config.file import read_config
-    from ndcg_ab.config.moment import at_moment
-    from ndcg_ab.config.room import with_room
+    from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.config.loading.templates import at_moment
+    from ndcg_ab.config.options.resource_options import with_room
 
     evaluation = with_room(read_config(config, settings or ()), room)
     prepare(evaluation)
@@ -178,7 +178,7 @@ def of_files(
     documents: str | None,
     of_configurations: tuple[str | None, list[str] | None],
 ) -> "Evaluation":
-    from ndcg_ab.config.from_options import Plan, evaluation_of
+    from ndcg_ab.config.options.from_options import Plan, evaluation_of
 
     for option, value in zip(("--at", "--set"), of_configurations, strict=True):
         if value:

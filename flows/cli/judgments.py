@@ -70,8 +70,8 @@ def judgments(
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.room import Room
+        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.config.options.resource_options import Room
         from ndcg_ab.studies.judgments import compare_judgments
 
         of_systems: dict[str, object] = {"--baseline": baseline, "--metric": metric, "--queries": queries}
@@ -100,7 +100,7 @@ def judgments(
             compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=bool(system))
         write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.judgments import print_judgments
+            from ndcg_ab.report.terminal.judgments import print_judgments
 
             show(print_judgments, compared)
 

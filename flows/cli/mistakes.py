@@ -95,7 +95,7 @@ def is_read(text: str, *, is_whole: bool) -> bool:
 
 def number_meant(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
     """The option with the number that was meant: for ``1%``, ``10k``, ``10,000``, and for ``5,10`` the option twice."""
-    from ndcg_ab.config.hints import is_number, plain_number
+    from ndcg_ab.config.loading.hints import is_number, plain_number
 
     if is_whole and re.fullmatch(r"\d{1,3}([,_' ]\d{3})+", text):
         return f"{option} {re.sub('[^0-9]', '', text)}"

@@ -10,7 +10,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 
 if TYPE_CHECKING:
-    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.config.model.evaluation import Evaluation
 
 
 def inputs_of(evaluation: "Evaluation") -> list[Path]:

@@ -81,7 +81,7 @@ def power(
             draw_power(plans, asked, drawing)
         write_or_print(lambda: power_json(plans, asked), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
-            from ndcg_ab.report.power_tables import print_plans
+            from ndcg_ab.report.terminal.power_tables import print_plans
 
             show(print_plans, plans, asked)
 

@@ -39,7 +39,7 @@ from .options import (
 from .outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
-    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.config.model.evaluation import Evaluation
 
 
 def check(
@@ -65,13 +65,13 @@ def check(
     What each finding means and what to do: ndcg-ab findings, or docs/findings.md.
     """
     with user_errors():
-        from ndcg_ab.config.file import read_config
-        from ndcg_ab.config.moment import at_moment
-        from ndcg_ab.config.room import Room, resources_of, with_room
-        from ndcg_ab.config.written import parse_metrics, parse_severities, parse_system
-        from ndcg_ab.evaluation.scoring import opened
+        from ndcg_ab.config.loading.file import read_config
+        from ndcg_ab.config.loading.templates import at_moment
+        from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities, parse_system
+        from ndcg_ab.config.options.resource_options import Room, resources_of, with_room
         from ndcg_ab.pipeline import check_only
-        from ndcg_ab.report.tables import print_findings
+        from ndcg_ab.report.terminal.tables import print_findings
+        from ndcg_ab.scoring.scoring import opened
         from ndcg_ab.studies.checking import check_files, is_configuration
 
         systems = dict(map(parse_system, system or ()))
@@ -109,7 +109,7 @@ def check(
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
     """InputError for what a run would end with when all is computed: where its results cannot be kept or logged."""
     from ndcg_ab.config.environment import prepare, tracking_uri
-    from ndcg_ab.history.bundles import refuse_output
+    from ndcg_ab.history.bundles.bundle import refuse_output
 
     prepare(evaluation)
     tracking_uri(evaluation)
@@ -132,8 +132,8 @@ def run(
     """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
     with user_errors():
         needs("ndcg-ab run", *TRACKING)
-        from ndcg_ab.config.file import read_config
-        from ndcg_ab.config.room import Room, with_room
+        from ndcg_ab.config.loading.file import read_config
+        from ndcg_ab.config.options.resource_options import Room, with_room
 
         evaluation = with_room(read_config(config, settings or ()), Room(None, memory_limit, spill))
         moment = moment_of(at)
@@ -146,7 +146,7 @@ def run(
 
             finished = run_evaluation(evaluation, say, force=force, at=moment)
         if not quiet:
-            from ndcg_ab.report.terminal import print_run
+            from ndcg_ab.report.terminal.screen import print_run
 
             show(print_run, finished, details=details, explain=explain)
             place = shlex.quote(str(config))
@@ -155,7 +155,7 @@ def run(
                 line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
                 tell(line)
         if finished.reused:  # its findings are those of the configuration that it was made with
-            from ndcg_ab.evaluation.secret_checks import check_secrets
+            from ndcg_ab.checks.secret_checks import check_secrets
 
             for finding in check_secrets(evaluation):
                 complain(f"{finding.message} [{finding.code}]")
@@ -205,9 +205,9 @@ def history(
     with user_errors():
         if picture:
             needs("ndcg-ab history --picture", *PICTURE)
-        from ndcg_ab.config.file import read_config
-        from ndcg_ab.history.timeline import query_json, read_query, read_timeline, timeline_json
-        from ndcg_ab.report.timeline import print_query_values, print_timeline
+        from ndcg_ab.config.loading.file import read_config
+        from ndcg_ab.history.timeline.timeline import query_json, read_query, read_timeline, timeline_json
+        from ndcg_ab.report.terminal.timeline import print_query_values, print_timeline
 
         evaluation = read_config(config, settings or ())
         json_path = json_file(json, inputs_of(evaluation))
@@ -273,8 +273,8 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
         return [path], None
     from ndcg_ab.config.environment import prepare
-    from ndcg_ab.config.file import read_config
-    from ndcg_ab.history.bundles import unpublished
+    from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.history.bundles.bundle import unpublished
 
     evaluation = read_config(path, settings)
     prepare(evaluation)

@@ -12,7 +12,7 @@ from .console import tell, user_errors
 from .options import Settings
 
 if TYPE_CHECKING:
-    from ndcg_ab.config.model import Evaluation
+    from ndcg_ab.config.model.evaluation import Evaluation
 
 ConfigFiles = Annotated[list[Path], typer.Argument(metavar="CONFIG…", help="Configuration files (YAML).")]
 
@@ -47,7 +47,7 @@ def deploy(
 def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
     from ndcg_ab.config.environment import prepare
-    from ndcg_ab.config.file import read_config
+    from ndcg_ab.config.loading.file import read_config
 
     evaluations = [read_config(config, settings) for config in configs]
     names = [evaluation.name for evaluation in evaluations]

@@ -83,6 +83,6 @@ def spare_plugins() -> None:
         return
     os.environ[NO_PLUGINS] = "__all__"
     try:
-        import ndcg_ab.config.model  # noqa: F401
+        import ndcg_ab.config.model.evaluation  # noqa: F401
     finally:
         del os.environ[NO_PLUGINS]

@@ -43,11 +43,11 @@ def init(
 ) -> None:
     """Write a first configuration from the files that there are, after reading and checking them."""
     with user_errors():
-        from ndcg_ab.config.written import parse_system
+        from ndcg_ab.config.options.option_parsing import parse_system
         from ndcg_ab.engines import open_engine
         from ndcg_ab.files import write_text
         from ndcg_ab.pipeline import check_only
-        from ndcg_ab.report.tables import print_findings
+        from ndcg_ab.report.terminal.tables import print_findings
         from ndcg_ab.studies.beginning import SCHEMA_FILE, WEIGHTED, beginning_of, configuration, name_for, read
 
         systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
@@ -107,7 +107,13 @@ def metrics(
     """List the measures, their choices and the presets of other tools; or explain metrics, choice by choice."""
     with user_errors():
         from ndcg_ab.other_measures import ours
-        from ndcg_ab.report.metric_lists import as_json, lists_content, lists_text, metric_text, metrics_content
+        from ndcg_ab.report.terminal.metric_lists import (
+            as_json,
+            lists_content,
+            lists_text,
+            metric_text,
+            metrics_content,
+        )
 
         path = json_file(json, ())
         found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
@@ -126,7 +132,7 @@ def schema(
     """Print the JSON Schema of a configuration, with which editors complete and explain its keys."""
     with user_errors():
         path = json_file(json, ())
-        from ndcg_ab.config.schema import schema_text
+        from ndcg_ab.config.loading.schema import schema_text
 
         write_or_print(schema_text, path, to_standard_output=path is None)
 

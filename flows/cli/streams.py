@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-from ndcg_ab.config.redaction import without_known
+from ndcg_ab.config.secrets.redaction import without_known
 from ndcg_ab.visible import visible_but_colours
 
 PLAIN = {  # one character for one, so that columns stay where they are

@@ -44,7 +44,7 @@ def sql(
     """Print a metric as one query for your own database, with its definition in a comment."""
     with user_errors():
         from ndcg_ab.api.warehouse import tables_of
-        from ndcg_ab.config.written import parse_columns
+        from ndcg_ab.config.options.option_parsing import parse_columns
         from ndcg_ab.other_measures import ours
         from ndcg_ab.warehouse.query import query_for
 

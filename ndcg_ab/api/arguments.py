@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.api.data import place_of
-from ndcg_ab.config.from_options import evaluation_from
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import Given
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import Given
+from ndcg_ab.config.options.from_options import evaluation_from
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.tables import is_table, kind_of, unboxed
+from ndcg_ab.sources.tables.in_memory import is_table, kind_of, unboxed
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with

@@ -9,18 +9,18 @@ from typing import Any, Literal
 from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data, JudgeFunction
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.from_options import checked
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.moment import at_moment
-from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileFormat
+from ndcg_ab.config.options.from_options import checked
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.concluding import query_scores
-from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
+from ndcg_ab.pipeline.conclude import query_scores
 from ndcg_ab.report.page.data import about_files, gather
+from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.schema import shown
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.metric import Metric
 
 Progress = Callable[[str], object]

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from ndcg_ab.config.connections import ADDRESS
-from ndcg_ab.config.sources import FileSource, Given
+from ndcg_ab.config.model.connections import ADDRESS
+from ndcg_ab.config.model.sources import FileSource, Given
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables import is_table, kind_of
+from ndcg_ab.sources.tables.in_memory import is_table, kind_of
 
 
 class ArrowTable(Protocol):

@@ -7,12 +7,12 @@ from typing import Literal
 from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data, place_of
 from ndcg_ab.api.options import as_arguments
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.schema import JUDGMENT, read_value
-from ndcg_ab.sources.tables import unboxed
+from ndcg_ab.sources.tables.in_memory import unboxed
+from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import Explained, explain_query
 from ndcg_core.measures.metric import Metric
 

@@ -10,12 +10,12 @@ from typing import Any
 from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.options import as_arguments
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.moment import at_moment
-from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.scoring import opened
-from ndcg_ab.sources.schema import shown
+from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies import judge_next as study
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
@@ -36,13 +36,13 @@ class JudgeNextResult:
 
     def to_csv(self) -> str:
         """What `ndcg-ab judge-next --csv` writes."""
-        from ndcg_ab.report.next_labels import as_csv
+        from ndcg_ab.report.terminal.next_labels import as_csv
 
         return as_csv(self.rows)
 
     def to_jsonl(self) -> str:
         """What `ndcg-ab judge-next --jsonl` writes."""
-        from ndcg_ab.report.next_labels import as_json_lines
+        from ndcg_ab.report.terminal.next_labels import as_json_lines
 
         return as_json_lines(self.rows)
 
@@ -56,7 +56,7 @@ class JudgeNextResult:
         return f"<JudgeNextResult: {len(self.rows)} of {self.unjudged}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.next_labels import sentences
+        from ndcg_ab.report.terminal.next_labels import sentences
 
         return "\n".join(sentences(self._found))
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from ndcg_ab.api.arguments import evaluation_of, refuse_for_data
 from ndcg_ab.api.data import Data, place_of
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileFormat
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.errors import InputError
 from ndcg_ab.studies import judgments as study
 from ndcg_core.measures.metric import Metric

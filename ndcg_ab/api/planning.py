@@ -12,9 +12,9 @@ from ndcg_ab.api.data import Data, place_of, source_of
 from ndcg_ab.api.options import as_arguments
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.scores import SCORE
-from ndcg_ab.sources.tables import read_given, unboxed
+from ndcg_ab.sources.external_scores import SCORE
+from ndcg_ab.sources.tables.in_memory import read_given, unboxed
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
 from ndcg_ab.studies.query_scores import Scores, scores_of
 from ndcg_core.measures.metric import Metric

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from ndcg_ab.errors import PAGE, InputError, needs
-from ndcg_ab.evaluation import codec
-from ndcg_ab.evaluation.change_records import Changes
-from ndcg_ab.evaluation.decisions import Decision
-from ndcg_ab.evaluation.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_ab.report.page.data import PageData, paired_rows
-from ndcg_core.measures.given import canonical
+from ndcg_ab.results import codec
+from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.decisions import Decision
+from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
+from ndcg_core.measures.external_metric import canonical
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
     import pandas
@@ -124,7 +124,7 @@ class CompareResult:
 
         Raises InputError for a candidate that is not compared.
         """
-        from ndcg_ab.report.plain_words import as_markdown, words_of
+        from ndcg_ab.report.words.explanations import as_markdown, words_of
 
         return as_markdown(words_of(self._outcome, self.comparison(candidate).candidate))
 

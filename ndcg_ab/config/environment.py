@@ -5,9 +5,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.operation import fault_of_server, fault_of_tracker
-from ndcg_ab.config.secrets import (
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import fault_of_server, fault_of_tracker
+from ndcg_ab.config.secrets.lookup import (
     parted_address,
     remember_environment,
     remembered,

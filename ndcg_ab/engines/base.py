@@ -257,7 +257,7 @@ class Engine(ABC):
         known = {**self.settings, **self.usual.get(file.name, {}), **given}
         for name in file.params:
             if name not in known:
-                raise SqlError(f"sql/{file.path.name}: its parameter {name} is not given")
+                raise SqlError(f"{file.shown}: its parameter {name} is not given")
         return {name: known[name] for name in file.params}
 
     def _is_fresh(self, file: SqlFile, given: Parameters) -> bool:

@@ -332,7 +332,7 @@ def naming(file: SqlFile | None, memory: Memory) -> Iterator[None]:
             raise memory.no_room(first_line(error)) from error
         if file is None:
             raise
-        raise SqlError(f"sql/{file.path.name}: {type(error).__name__}: {error}") from error
+        raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error
 
 
 def as_texts(table: pa.Table) -> pa.Table:

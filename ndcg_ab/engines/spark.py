@@ -376,5 +376,5 @@ def naming(file: SqlFile | None) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # of Spark, of its gateway to Java, of the network
-        where = f"sql/{file.path.name}: " if file else ""
+        where = f"{file.shown}: " if file else ""
         raise SqlError(f"{where}{type(error).__name__}: {in_short(error)}") from error

@@ -1,6 +1,7 @@
 """The SQL files: what each makes, what it reads, and in which order a target needs them.
 
-A file in `sql/` is one select; its name gives its number and its table (``310_graded_doc.sql``).  Tables named
+A file below `sql/` is one select; its name gives its number and its table (``310_graded_doc.sql``), and the first digit
+of the number its folder (``3_grade``).  Tables named
 ``pulled_…`` come from outside.  Numbers from 900 on read the history; all others are the pipeline.
 """
 
@@ -28,6 +29,11 @@ class SqlFile:
     reads: tuple[str, ...]
     params: tuple[str, ...]
     kind: str = "table"
+
+    @property
+    def shown(self) -> str:
+        """``sql/3_grade/310_graded_doc.sql``, for messages."""
+        return f"sql/{self.path.parent.name}/{self.path.name}"
 
 
 def sql_directory() -> Path:
@@ -62,7 +68,7 @@ def read_sql_file(path: Path) -> SqlFile:
 @functools.cache
 def sql_files() -> dict[str, SqlFile]:
     """Name -> file, in the order of their numbers."""
-    found = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]*_*.sql")))
+    found = (read_sql_file(path) for path in sorted(sql_directory().glob("[0-9]_*/[0-9]*_*.sql")))
     return {file.name: file for file in found}
 
 

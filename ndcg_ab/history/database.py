@@ -18,17 +18,17 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab import __version__
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.comparing.since_last import Moved, SinceLast
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.change_records import Changes
-from ndcg_ab.evaluation.codec import conclusion_of, decode, table
-from ndcg_ab.evaluation.decisions import Decision
-from ndcg_ab.evaluation.outcome import Finding, GateResult, Input, Outcome, SystemSummary
-from ndcg_ab.evaluation.since_last import Moved, SinceLast
-from ndcg_ab.history.trouble import trouble
+from ndcg_ab.history.bundles.storage_errors import trouble
+from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.codec import conclusion_of, decode, table
+from ndcg_ab.results.decisions import Decision
+from ndcg_ab.results.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_ab.temporary import temporary_folder
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open

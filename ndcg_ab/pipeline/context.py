@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Budget
-from ndcg_ab.evaluation.judge_records import Judges
-from ndcg_ab.evaluation.outcome import Finding, LeftOut, Outcome
-from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.pipeline.store import Store
+from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.outcome import Finding, LeftOut, Outcome
 
 Say = Callable[[str], None]
 PUBLISHING = 180.0  # seconds that all publishing of a run may take, however often it is tried

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_ab.evaluation import given_scores
-from ndcg_ab.evaluation.cheap import refuse_uncovered
-from ndcg_ab.evaluation.judging import judged_by
+from ndcg_ab.labels.function_judge import judged_by
+from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import (
     CHEAP,
@@ -17,11 +16,12 @@ from ndcg_ab.pipeline.store import (
     ranking_key,
     scores_key,
 )
+from ndcg_ab.scoring import external_scores
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
-from ndcg_ab.sources.judgments import judgments_layout, named_judgments, pull_judged
+from ndcg_ab.sources.external_scores import PULLED as SCORES
+from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judged
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
 from ndcg_ab.sources.queries import layout_of
-from ndcg_ab.sources.scores import PULLED as SCORES
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
@@ -134,4 +134,4 @@ def named_scores(context: Context) -> list[str]:
 
 def settle(context: Context, _: str) -> None:
     """The systems and metrics that the scores name."""
-    context.evaluation = given_scores.settled_by(context.evaluation, context.store.scores())
+    context.evaluation = external_scores.settled_by(context.evaluation, context.store.scores())

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Sequence
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.checks.cluster_checks import check_clusters
+from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.comparing.intended import check_intended
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.evaluation.cheap import cheap_findings, cheaply
-from ndcg_ab.evaluation.cluster_checks import check_clusters
-from ndcg_ab.evaluation.concluding import about_configuration
-from ndcg_ab.evaluation.intended import check_intended
-from ndcg_ab.evaluation.measured_scores import of_ours
-from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.phrases import queries_text
-from ndcg_ab.evaluation.scoring import Read, refuse_missing_gains
-from ndcg_ab.evaluation.severities import refuse_errors, settled
+from ndcg_ab.labels.proxy_judgments import cheap_findings, cheaply
+from ndcg_ab.pipeline.conclude import about_configuration
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY
 from ndcg_ab.pipeline.store import MemoryStore
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.scoring import Read, refuse_missing_gains
 
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
 

@@ -6,17 +6,14 @@ stage is a task, without it a function call.
 
 import dataclasses
 
-from ndcg_ab.evaluation import given_scores
-from ndcg_ab.evaluation.cheap import score_cheaply as score_by_cheap
-from ndcg_ab.evaluation.checked_loading import load_and_check
-from ndcg_ab.evaluation.concluding import conclude, extremes
-from ndcg_ab.evaluation.gates import check_gates
-from ndcg_ab.evaluation.judges import what_judges_say
-from ndcg_ab.evaluation.judging import about_judge
-from ndcg_ab.evaluation.left_out import leave_out, sources_among
-from ndcg_ab.evaluation.parity import verify
-from ndcg_ab.evaluation.scoring import score
-from ndcg_ab.evaluation.since_last import check_drops
+from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.comparing.gates import check_gates
+from ndcg_ab.comparing.since_last import check_drops
+from ndcg_ab.labels.function_judge import about_judge
+from ndcg_ab.labels.judges import what_judges_say
+from ndcg_ab.labels.left_out import leave_out, sources_among
+from ndcg_ab.labels.proxy_judgments import score_cheaply as score_by_cheap
+from ndcg_ab.pipeline.conclude import conclude, extremes
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
     judge_with_function,
@@ -28,7 +25,10 @@ from ndcg_ab.pipeline.pulls import (
     pull_scores,
     settle,
 )
-from ndcg_ab.sources.judgments import named_judgments
+from ndcg_ab.scoring import external_scores
+from ndcg_ab.scoring.parity import verify
+from ndcg_ab.scoring.scoring import score
+from ndcg_ab.sources.judgments.gathering import named_judgments
 
 # ---- scores
 
@@ -43,7 +43,7 @@ def check_data(context: Context, _: str) -> None:
     evaluation, store = context.evaluation, context.store
     with store.engine() as engine:
         if evaluation.scores:
-            found = given_scores.load_scores(engine, evaluation, store.scores(), store.queries())
+            found = external_scores.load_scores(engine, evaluation, store.scores(), store.queries())
             if store.keeps:
                 store.write_scores(engine)
         else:

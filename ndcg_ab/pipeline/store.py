@@ -8,17 +8,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.reducing import holds_enough, wanted_of
-from ndcg_ab.evaluation.scoring import Read
-from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.memory import Memory
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.scoring.top_places import holds_enough, wanted_of
 from ndcg_ab.sources import Layout, Pulled, Queries, Wanted
-from ndcg_ab.sources.judgments import completed
-from ndcg_ab.sources.spilled import Keep, keep_in
+from ndcg_ab.sources.judgments.gathering import completed
+from ndcg_ab.sources.tables.on_disk import Keep, keep_in
 
 JUDGED_BY_FUNCTION = "judged"
 CHEAP, QUERIES, INTENDED = "cheap_judgments", "queries", "intended"

@@ -5,10 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ndcg_ab.evaluation.decisions import Choice, Decision
-from ndcg_ab.evaluation.outcome import Finding, Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
-from ndcg_ab.report.text import (
+from ndcg_ab.report.words.text import (
     bounds_note,
     cheap_note,
     clustered_text,
@@ -18,9 +15,12 @@ from ndcg_ab.report.text import (
     percent,
     weighted_text,
 )
-from ndcg_core.measures.given import metric_named
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.results.wording import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
+from ndcg_core.measures.external_metric import metric_named
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 HARDLY = "hardly any of {} results is judged"
 HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly about what nobody judged

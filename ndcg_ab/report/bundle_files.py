@@ -13,8 +13,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles import TABLES, Bundle, read_bundle, read_content
-from ndcg_ab.history.over_nights import OverNights, over_nights
+from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_content
+from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.report.page.figures import save_figure, static_figures
 from ndcg_ab.report.page.render import write_page

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.files import write_text
 from ndcg_ab.report.page.block import LINK
 from ndcg_ab.report.page.render import TEMPLATES, digest, environment
+from ndcg_ab.results.wording import signed
 from ndcg_ab.studies.to_judge import ToJudge
 
 KEYS = 10  # digits

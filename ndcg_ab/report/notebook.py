@@ -11,14 +11,14 @@ from html import escape
 
 from rich.console import Console
 
-from ndcg_ab.evaluation.decisions import Choice
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.report.explained import print_explained
-from ndcg_ab.report.judgments import print_judgments
 from ndcg_ab.report.page.render import environment, words_of
-from ndcg_ab.report.power_tables import print_plans
-from ndcg_ab.report.tables import dim
-from ndcg_ab.report.terminal import footing, print_answer, print_gates
+from ndcg_ab.report.terminal.explained import print_explained
+from ndcg_ab.report.terminal.judgments import print_judgments
+from ndcg_ab.report.terminal.power_tables import print_plans
+from ndcg_ab.report.terminal.screen import footing, print_answer, print_gates
+from ndcg_ab.report.terminal.tables import dim
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.studies.explain import Explained
 from ndcg_ab.studies.judgments import ComparedJudgments
 from ndcg_ab.studies.power import Asked, Plan

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ndcg_ab.files import replacing
-from ndcg_ab.history.timeline import QueryValue, Timeline
-from ndcg_ab.report.sensitivity_tables import COLOURS, MARKS, SHORT
+from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
+from ndcg_ab.report.terminal.sensitivity_tables import COLOURS, MARKS, SHORT
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.studies.sensitivity import Sensitivity, axes, kind, matrix
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 SHAPES = {
     Verdict.REGRESSED: ("v", "#b2182b"),

@@ -17,31 +17,33 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab import __version__
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.evaluation.codec import encode
-from ndcg_ab.evaluation.concluding import write_query_scores
-from ndcg_ab.evaluation.judging import Judging
-from ndcg_ab.evaluation.outcome import Input, Outcome
-from ndcg_ab.evaluation.parity import sample_size
-from ndcg_ab.evaluation.reducing import reduce_pulled
-from ndcg_ab.evaluation.scoring import opened
-from ndcg_ab.evaluation.since_last import SinceLast
 from ndcg_ab.files import write_text
-from ndcg_ab.history import bundles, known_inputs
+from ndcg_ab.history import input_cache
+from ndcg_ab.history.attribution.last_night import since_last
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.reuse import find_same, note_reuse
 from ndcg_ab.history.database import digest_of
-from ndcg_ab.history.last_night import since_last
-from ndcg_ab.history.repetitions import find_same, note_reuse
+from ndcg_ab.labels.function_judge import Judging
 from ndcg_ab.memory import Memory
 from ndcg_ab.pipeline import Place, Store
+from ndcg_ab.pipeline.conclude import write_query_scores
 from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_key
-from ndcg_ab.sources import RANKING, Layout, Pulled, content, source_of
+from ndcg_ab.results.codec import encode
+from ndcg_ab.results.outcome import Input, Outcome
+from ndcg_ab.scoring.parity import sample_size
+from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.top_places import reduce_pulled
+from ndcg_ab.sources import RANKING, Layout, Pulled, source_of
 from ndcg_ab.sources.base import ReducedPull
-from ndcg_ab.sources.judgments import layout_in
-from ndcg_ab.sources.schema import DOCUMENT
-from ndcg_ab.sources.spilled import FEW, Keep, Spilled
+from ndcg_ab.sources.files import content
+from ndcg_ab.sources.judgments.gathering import layout_in
+from ndcg_ab.sources.tables.on_disk import FEW, Keep, Spilled
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
 RESULT = 1  # to be raised with every change of how rankings are reduced
@@ -98,7 +100,7 @@ class RunFolder(Store):
         before = self.content_now(place)
         path = self.path(place.key)
         self._places[place.key] = place
-        if before and not force and (known := known_inputs.take(self.evaluation, before, path)):
+        if before and not force and (known := input_cache.take(self.evaluation, before, path)):
             origin = source_of(place.source, self.evaluation.directory).origin
             self.note(place, origin, known.rows, known.digest, known.read)
             return f"unchanged since {known.read[:10]}, {results_text(known.rows, place.kind)} not read again"
@@ -109,10 +111,10 @@ class RunFolder(Store):
             papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
         self.note(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
-        if before and is_here and known_inputs.limit_of(self.evaluation) and self.content_now(place) == before:
+        if before and is_here and input_cache.limit_of(self.evaluation) and self.content_now(place) == before:
             facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(bundles.moment_of(self.folder))}
             about = {"places": before.places, "is_remarked": bool(pulled.remarks)}
-            known_inputs.prepare(self.pulled, before, known_inputs.known_of(path, **facts, **about), path)
+            input_cache.prepare(self.pulled, before, input_cache.known_of(path, **facts, **about), path)
         return None
 
     def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
@@ -179,15 +181,15 @@ class RunFolder(Store):
     ) -> Pulled:
         """A ranking as far as it is looked at, where it can be reduced; known from an earlier run, or made now."""
         key = digest_of([content.digest_of_file(self.path(ranking_key(at))), *about])
-        reduced = None if force else known_inputs.take_result(self.evaluation, key)
+        reduced = None if force else input_cache.take_result(self.evaluation, key)
         if reduced is None:
             pulled, judgments = read(), self.judgments()
             assert judgments is not None
             reduced = reduce_pulled(pulled, judgments, self.evaluation.metric_list, len(self.evaluation.systems))
             if reduced is None:
                 return pulled
-            if known_inputs.limit_of(self.evaluation):
-                known_inputs.prepare_result(self.pulled, key, reduced)
+            if input_cache.limit_of(self.evaluation):
+                input_cache.prepare_result(self.pulled, key, reduced)
         source = source_of(self.evaluation.systems[at].source, self.evaluation.directory)
         rows = partial(self.ranking_rows, ranking_key(at), memory)
         return ReducedPull(reduced, RANKING, source, rows, self.documents_of(ranking_key(at)))
@@ -233,7 +235,7 @@ class RunFolder(Store):
 
     def remember(self, evaluation: Evaluation) -> None:
         """Lets later runs know what was read; one that cannot be told reads it again."""
-        if problem := known_inputs.enter(evaluation, self.pulled):
+        if problem := input_cache.enter(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
 
     def draw_page(self, bundle: Path) -> None:

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.moment import at_moment
-from ndcg_ab.config.redaction import redacted
+from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.redaction import redacted
 from ndcg_ab.errors import InputError, TrackingError, words_of
 from ndcg_ab.full_disks import is_full, no_room
-from ndcg_ab.history import bundles
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Say, run_stages
 from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.pipeline.stages import AFTERWARDS, UNTIL_KEPT

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.engines.elsewhere import Elsewhere
-from ndcg_ab.sources.digests import content_of
-from ndcg_ab.sources.reduced import Reduced, Wanted
-from ndcg_ab.sources.schema import Layout
-from ndcg_ab.sources.spilled import Keep, distinct, null_count
+from ndcg_ab.sources.tables.digests import content_of
+from ndcg_ab.sources.tables.on_disk import Keep, distinct, null_count
+from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.top_places import Reduced, Wanted
 
 REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
 
@@ -97,7 +97,7 @@ class Source(ABC):
     """A place that judgments, queries or rankings come from; every kind has a module and a line in `registry`.
 
     origin: the place in messages: a path, module:function, an argument's name.
-    What describes it in a configuration (`ndcg_ab.config.model`) says whether it needs the queries.
+    What describes it in a configuration (`ndcg_ab.config.model.evaluation`) says whether it needs the queries.
     """
 
     origin: str

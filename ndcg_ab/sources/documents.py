@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource, Given
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource, Given
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.columns import shaped, typed
-from ndcg_ab.sources.files import (
+from ndcg_ab.sources.files.file import (
     UNCLEAR,
     convert_options,
     format_of,
@@ -27,12 +26,13 @@ from ndcg_ab.sources.files import (
     open_delimited,
     refuse_no_file,
 )
-from ndcg_ab.sources.parts import parts_of, spoken_of
-from ndcg_ab.sources.records import open_parquet, records
-from ndcg_ab.sources.schema import DOCUMENT, read_value, shown
-from ndcg_ab.sources.streams import BLOCK, Objects, handed
-from ndcg_ab.sources.tables import arrow_table, placed_rows, unboxed
-from ndcg_ab.sources.unpacking import open_bytes
+from ndcg_ab.sources.files.parts import parts_of, spoken_of
+from ndcg_ab.sources.files.records import open_parquet, records
+from ndcg_ab.sources.files.streams import BLOCK, Objects, handed
+from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.tables.columns import shaped, typed
+from ndcg_ab.sources.tables.in_memory import arrow_table, placed_rows, unboxed
+from ndcg_ab.sources.tables.schema import DOCUMENT, read_value, shown
 
 Batches = Iterator[pa.Table]
 Placed = Iterable[tuple[str, Mapping[str, Any]]]  # where a record stands, and the record

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.http import HttpSource
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource, JudgeSource, Source
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.http import HttpSource
+from ndcg_ab.config.model.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, shown
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
-from ndcg_ab.sources.schema import Field, Layout, query_layout
+from ndcg_ab.sources.tables.schema import Field, Layout, query_layout
 
 TEXT_SCHEMA = pa.schema(
     [("query_id", pa.string()), ("text", pa.string()), ("weight", pa.float64()), ("cluster", pa.string())]

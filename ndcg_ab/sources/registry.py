@@ -4,49 +4,49 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.http import HttpSource
-from ndcg_ab.config.scores import ScoresSource
-from ndcg_ab.config.sources import DatabaseSource, FileSource, PythonSource, SparkSource
-from ndcg_ab.config.sources import Source as Described
+from ndcg_ab.config.model.external_scores import ScoresSource
+from ndcg_ab.config.model.http import HttpSource
+from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource, SparkSource
+from ndcg_ab.config.model.sources import Source as Described
 from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
-from ndcg_ab.sources.reduced import Wanted
-from ndcg_ab.sources.schema import Layout
-from ndcg_ab.sources.spilled import Keep, Spilled
+from ndcg_ab.sources.tables.on_disk import Keep, Spilled
+from ndcg_ab.sources.tables.schema import Layout
+from ndcg_ab.sources.tables.top_places import Wanted
 
 
 def file_or_table(described: FileSource, directory: Path) -> Source:
-    from ndcg_ab.sources.files import File
-    from ndcg_ab.sources.tables import InMemory
+    from ndcg_ab.sources.files.file import File
+    from ndcg_ab.sources.tables.in_memory import InMemory
 
     return File(described, directory) if described.given is None else InMemory(described.given, described.columns)
 
 
 def function(described: PythonSource, directory: Path) -> Source:
-    from ndcg_ab.sources.python import Function
+    from ndcg_ab.sources.functions.function import Function
 
     return Function(described, directory)
 
 
 def scores(described: ScoresSource, directory: Path) -> Source:
-    from ndcg_ab.sources.scores import Scores
+    from ndcg_ab.sources.external_scores import Scores
 
     return Scores(described, directory)
 
 
 def database(described: DatabaseSource, directory: Path) -> Source:
-    from ndcg_ab.sources.databases import DatabaseQuery
+    from ndcg_ab.sources.databases.query import DatabaseQuery
 
     return DatabaseQuery(described, directory)
 
 
 def search_engine(described: HttpSource, directory: Path) -> Source:
-    from ndcg_ab.sources.http import SearchEngine
+    from ndcg_ab.sources.http.search_engine import SearchEngine
 
     return SearchEngine(described, directory)
 
 
 def table_on_spark(described: SparkSource, directory: Path) -> Source:
-    from ndcg_ab.sources.cluster import ClusterTable
+    from ndcg_ab.sources.spark_tables import ClusterTable
 
     return ClusterTable(described, directory)
 

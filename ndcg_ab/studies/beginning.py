@@ -11,14 +11,14 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from ndcg_ab.config.file import problems
-from ndcg_ab.config.model import NAME, Evaluation
-from ndcg_ab.config.moment import at_moment, stem_of
-from ndcg_ab.config.values import with_variables
-from ndcg_ab.config.yaml_files import Loader
+from ndcg_ab.config.loading.file import problems
+from ndcg_ab.config.loading.templates import at_moment, stem_of
+from ndcg_ab.config.loading.variables import with_variables
+from ndcg_ab.config.loading.yaml_files import Loader
+from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
-from ndcg_ab.sources.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
+from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
 
 SCHEMA_FILE = "ndcg-ab.schema.json"
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"

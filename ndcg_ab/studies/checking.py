@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.from_options import checked
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.checks.unjudged_checks import check_rankings_alone
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.options.from_options import checked
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.unjudged_checks import check_rankings_alone
 from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
-from ndcg_ab.sources.guessing import Guess, guess
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.sources.files.guessing import Guess, guess
 from ndcg_ab.studies.beginning import beginning_of
 
 CONFIGURATIONS = (".yaml", ".yml")

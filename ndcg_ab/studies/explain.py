@@ -5,14 +5,14 @@ from difflib import get_close_matches
 
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.checks.data_checks import check
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import loading
-from ndcg_ab.evaluation.data_checks import check
-from ndcg_ab.evaluation.measured_scores import measured_elsewhere
-from ndcg_ab.evaluation.parity import agree
-from ndcg_ab.evaluation.scoring import score
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.other_tools import measured_elsewhere
+from ndcg_ab.scoring.parity import agree
+from ndcg_ab.scoring.scoring import score
 from ndcg_ab.sources import RANKING, pull, pull_judgments, pull_queries
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result

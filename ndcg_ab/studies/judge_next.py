@@ -1,7 +1,7 @@
 """`ndcg-ab judge-next`: which unjudged documents are to be judged first, so that a comparison is settled soonest.
 
-Each is worth by how much its grade is expected to move the difference (`ndcg_core.measures.next_label`), under the
-chances of `ndcg_ab.evaluation.grade_chances`; docs/judging.md says how well that does.
+Each is worth by how much its grade is expected to move the difference (`next_label`), under the
+chances of `ndcg_ab.labels.grade_chances`; docs/judging.md says how well that does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,24 +12,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.comparing.families import families, paired_columns
+from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, shown
-from ndcg_ab.evaluation.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
-from ndcg_ab.evaluation.families import families, paired_columns
-from ndcg_ab.evaluation.grade_chances import Pool, fitted, pool_of, why_no_model
-from ndcg_ab.evaluation.likely import numbered
-from ndcg_ab.evaluation.measured_scores import of_ours
-from ndcg_ab.evaluation.sampling import Sampling, sampling_of
+from ndcg_ab.labels.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
+from ndcg_ab.labels.grade_chances import Pool, fitted, pool_of, why_no_model
+from ndcg_ab.labels.imputed_interval import numbered
 from ndcg_ab.pipeline import Say, score_systems
+from ndcg_ab.scoring.other_tools import of_ours
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.studies.to_judge import ToJudge
-from ndcg_core.measures.bounds import why_unbounded
-from ndcg_core.measures.completions import Completions
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.next_label import moved_differences, root_mean_square
-from ndcg_core.measures.shown import Judged, Places
-from ndcg_core.statistics.comparison import Column, Comparison
+from ndcg_core.measures.unjudged.bounds import why_unbounded
+from ndcg_core.measures.unjudged.completions import Completions
+from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
+from ndcg_core.measures.unjudged.places import Judged, Places
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

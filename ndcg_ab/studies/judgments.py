@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.codec import SCHEMA, encode
-from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.scoring import opened
 from ndcg_ab.pipeline import Say, evaluate
+from ndcg_ab.results.codec import SCHEMA, encode
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.sources import JUDGMENT, Pulled, pull
-from ndcg_core.statistics.agreement import alpha_of, cohen_kappa
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.estimates.agreement import alpha_of, cohen_kappa
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
 DECIMALS = 9  # means that agree to so many are equal

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ndcg_ab.config.sources import FileSource
-from ndcg_ab.config.units import NamedDifference
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, by_prefix
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.phrases import signed
-from ndcg_ab.evaluation.sampling import PLAIN, Sampling, by_prefix
+from ndcg_ab.results.wording import signed
+from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
-from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.scores import LARGEST
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.given import GivenMetric, canonical
+from ndcg_core.measures.external_metric import GivenMetric, canonical
 from ndcg_core.measures.ranges import value_range
-from ndcg_core.statistics.estimates import effective_number, moments
-from ndcg_core.statistics.flips import TIE_TOLERANCE
-from ndcg_core.statistics.power import MOST, Detectable, power_curve, queries_needed
+from ndcg_core.statistics.estimates.mean_difference import effective_number, moments
+from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
 EFFECTS = (0.005, 0.01, 0.02)
 QUERIES = (50, 100, 200, 500, 1000, 2000, 5000)

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
-from ndcg_ab.sources.files import format_of, read_file, refuse_no_file
-from ndcg_ab.sources.schema import shown
-from ndcg_ab.sources.scores import LARGEST, SCORE
-from ndcg_core.measures.given import canonical
+from ndcg_ab.sources.external_scores import LARGEST, SCORE
+from ndcg_ab.sources.files.file import format_of, read_file, refuse_no_file
+from ndcg_ab.sources.tables.schema import shown
+from ndcg_core.measures.external_metric import canonical
 
 
 class Scores(NamedTuple):

@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.checks.order_checks import check_order
+from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.comparing.families import compare_apart, paired_columns
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.evaluation.codec import encode
-from ndcg_ab.evaluation.families import compare_apart, paired_columns
-from ndcg_ab.evaluation.order_checks import check_order
-from ndcg_ab.evaluation.outcome import Finding
-from ndcg_ab.evaluation.severities import refuse_errors, settled
 from ndcg_ab.pipeline import Say, score_systems
+from ndcg_ab.results.codec import encode
+from ndcg_ab.results.outcome import Finding
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 GAINS = ("linear", "exponential", "binary")
 DISCOUNTS = ("log2", "jarvelin_kekalainen", "reciprocal", "none")

@@ -10,15 +10,15 @@ from ndcg_ab.api.arguments import as_key
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.hints import closest
+from ndcg_ab.config.loading.hints import closest
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.phrases import GATE, GUARDRAILS, PRIMARY, queries_text, signed
-from ndcg_ab.sources.schema import shown
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
+from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.visible import visible
-from ndcg_core.measures.given import canonical
+from ndcg_core.measures.external_metric import canonical
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 LARGE = "large_difference"  # the finding about a margin that next to nothing fails
 LOST = 10  # queries that a failure names

@@ -20,10 +20,10 @@ from ndcg_ab.api.arguments import evaluation_of
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.sources import System
+from ndcg_ab.config.model.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull
-from ndcg_ab.sources.files import read_file
+from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, held, refuse_unknown
 from ndcg_core.measures.metric import Metric
 

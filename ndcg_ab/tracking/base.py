@@ -6,15 +6,15 @@ import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.operation import Tracking
-from ndcg_ab.config.secrets import without_password
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import Tracking
+from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.deadlines import Budget, OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
-from ndcg_ab.history.bundles import TABLES, Bundle, mark_published, read_bundle, unpublished
-from ndcg_ab.history.locks import alone
+from ndcg_ab.history.bundles.bundle import TABLES, Bundle, mark_published, read_bundle, unpublished
+from ndcg_ab.history.bundles.locks import alone
 from ndcg_ab.report.bundle_files import render
 from ndcg_ab.visible import visible
 

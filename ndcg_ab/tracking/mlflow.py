@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.redaction import discreet, redacted
-from ndcg_ab.config.secrets import without_password
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.lookup import without_password
+from ndcg_ab.config.secrets.redaction import discreet, redacted
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
-from ndcg_ab.evaluation.outcome import Outcome
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
-from ndcg_ab.history.bundles import BUNDLE, SCORES, Bundle
+from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
-from ndcg_ab.report.decided import run_name
-from ndcg_ab.report.markdown import comparison_table
+from ndcg_ab.report.comment.markdown import comparison_table
+from ndcg_ab.report.words.decision_summary import run_name
+from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.tracking.base import Published, Tracker
 from ndcg_ab.tracking.mlflow_names import folder_name, metric_name, model_name

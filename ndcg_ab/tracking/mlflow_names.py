@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from ndcg_core.measures.given import GivenMetric, metric_named, ours_of
+from ndcg_core.measures.external_metric import GivenMetric, metric_named, ours_of
 from ndcg_core.measures.metric import Metric
 
 LONGEST_KEY = 250

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
-from ndcg_ab.history.locks import try_lock
+from ndcg_ab.history.bundles.locks import try_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
 SQLITE = "sqlite:///"

@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from ndcg_ab.evaluation.codec import encode
-from ndcg_ab.evaluation.outcome import Outcome, SystemSummary
-from ndcg_ab.evaluation.phrases import PRIMARY, signed
-from ndcg_ab.history.bundles import Bundle
+from ndcg_ab.history.bundles.bundle import Bundle
 from ndcg_ab.report.answer import mark
-from ndcg_ab.report.markdown import decision_text, note, system_note
-from ndcg_ab.report.since_last import since_items
-from ndcg_ab.report.text import plain, rows_of
+from ndcg_ab.report.comment.markdown import decision_text, note, system_note
+from ndcg_ab.report.sections.since_last import since_items
+from ndcg_ab.report.words.text import plain, rows_of
+from ndcg_ab.results.codec import encode
+from ndcg_ab.results.outcome import Outcome, SystemSummary
+from ndcg_ab.results.wording import PRIMARY, signed
 from ndcg_ab.tracking.mlflow_names import judged_name, key, metric_name, tag_names
-from ndcg_core.measures.given import metric_named
+from ndcg_core.measures.external_metric import metric_named
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.attribution import CAUSES
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 LONGEST_NOTE = 5000  # characters: what older servers take of a tag; newer ones take 8000
 MORE = "\n\n… and more: report.html among the artifacts has everything."

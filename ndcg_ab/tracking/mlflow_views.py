@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import PRIMARY
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.tracking.mlflow_names import metric_name
 
 TAG = "mlflow.sharedViewState."

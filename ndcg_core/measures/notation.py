@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_core.measures.elsewhere import SHORT, in_our_words
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
+from ndcg_core.measures.metric_aliases import SHORT, in_our_words
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.measures.writing import unknown
 

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from ndcg_core.measures.elsewhere import our_name
-from ndcg_core.measures.given import GivenMetric, ours_of
+from ndcg_core.measures.external_metric import GivenMetric, ours_of
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.metric_aliases import our_name
 from ndcg_core.measures.registry import GAINS
 from ndcg_core.measures.score import discount, highest_gain
 

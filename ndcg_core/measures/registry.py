@@ -1,7 +1,7 @@
 """Every measure, gain, discount and ideal: one entry each, with what sets it apart from the others.
 
 Nothing else in Python asks for one of them by its name: what has to be decided is decided by a trait of the entry. A
-new one is an entry here with its function, its SQL (`sql/320_gain.sql`, `360_walk_sum.sql`, `410_discount.sql`,
+new one is an entry here with its function, its SQL (`sql/3_grade/320_gain.sql`, `360_walk_sum.sql`, `410_discount.sql`,
 `480_query_ideal.sql`, `490_query_score.sql`) and its tests. Definitions with examples: docs/definitions.md.
 """
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.estimates import (
+from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
     Moments,
     cluster_means,
@@ -16,7 +16,7 @@ from ndcg_core.statistics.estimates import (
     moments,
     relative_weights,
 )
-from ndcg_core.statistics.flips import TIE_TOLERANCE, settle_ties
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
 
 LEAST_OTHERS = 1e-9  # of the heaviest query's weight: with less the variance of the mean would be a rounding error
 FloatArray = NDArray[np.float64]

@@ -12,13 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.environment import prepare
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, ParityError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.temporary_server import TemporaryServer
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import stages
 from tests import servers
 from tests.places import DATA, ROOT

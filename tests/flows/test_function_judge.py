@@ -14,16 +14,16 @@ import jsonschema
 import pytest
 
 import ndcg_ab
-from ndcg_ab.config.file import read_config
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.schema import json_schema
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.schema import json_schema
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.made_once import cache_folder
 from ndcg_ab.pipeline import Stage
-from ndcg_ab.report.escaping import escaped
-from ndcg_ab.report.markdown import finding_items
-from ndcg_ab.report.text import function_note
+from ndcg_ab.report.comment.markdown import finding_items
+from ndcg_ab.report.words.escaping import escaped
+from ndcg_ab.report.words.text import function_note
 from ndcg_ab.runs.run import Performed, perform
 from tests.places import ROOT
 from tests.small_evaluation import calling, no_tracker, plain_page
@@ -114,7 +114,7 @@ def test_a_file_s_grade_always_counts(precedence: Any) -> None:
 
 
 def test_at_most_200_of_the_files_grades_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ndcg_ab.evaluation.judging.SAMPLED", 7)
+    monkeypatch.setattr("ndcg_ab.labels.function_judge.SAMPLED", 7)
     people = {query: {"a": 2, "b": 1, "c": 1, "d": 1} for query in QUERIES}
     first = compared(people, more_judgments=[known])
     drawn = {(query.query_id, document.doc_id) for query, document in ASKED}
@@ -280,8 +280,8 @@ def test_workers_are_threads(tmp_path: Path) -> None:
         meeting.wait()
         return 1
 
-    from ndcg_ab.config.sources import Given, JudgeSource
-    from ndcg_ab.sources.asked_grades import AskedFunction
+    from ndcg_ab.config.model.sources import Given, JudgeSource
+    from ndcg_ab.sources.judgments.function_grades import AskedFunction
 
     source = JudgeSource(python="tests:together", workers=4)
     source.hold(Given("judgments", together))

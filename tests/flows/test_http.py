@@ -7,17 +7,17 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab import evaluate
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import FileSource
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import SilentError
-from ndcg_ab.history import bundles
-from ndcg_ab.history.bundles import read_content
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources.documents import Documents, over
-from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small
 

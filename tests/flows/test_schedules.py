@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.environment import prepare
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.sources import PythonSource
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
 from tests.places import ROOT
@@ -113,7 +113,7 @@ def test_what_is_deployed() -> None:
 
 def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dates, patterns and secrets as they are written; other variables have the values of now."""
-    from ndcg_ab.config.file import read_config
+    from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.flows.schedules import deployment
 
     monkeypatch.setenv("RUNS", "runs")
@@ -131,7 +131,7 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
 
 
 def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> None:
-    from ndcg_ab.config.file import read_config
+    from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.flows.schedules import deployment
 
     path = tmp_path / "c.yaml"
@@ -169,7 +169,7 @@ def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -
     """The parameters as Prefect fills them in, against the configuration; and what `deploy` makes of it."""
     from prefect.utilities.templating import apply_values
 
-    from ndcg_ab.config.file import read_config
+    from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.flows.schedules import deployment
 
     monkeypatch.setenv("PWD", str(ROOT))
@@ -267,7 +267,7 @@ def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
     """What the configuration takes, Prefect takes: whatever Prefect refuses is said before it is deployed."""
     import random
 
-    from ndcg_ab.config.cron import FIELDS, fault_of
+    from ndcg_ab.config.model.cron import FIELDS, fault_of
     from ndcg_ab.flows.schedules import next_time
 
     chance = random.Random(2)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.environment import prepare
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import OverdueError, within
 from ndcg_ab.errors import InputError
-from ndcg_ab.history import bundles
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files

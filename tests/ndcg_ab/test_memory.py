@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab import memory
-from ndcg_ab.config.room import Room, resources_of
+from ndcg_ab.config.options.resource_options import Room, resources_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import LEAST, Memory, bytes_of

@@ -5,9 +5,9 @@ import sys
 import ir_measures
 import pytest
 
-from ndcg_ab.evaluation.codec import decode, encode
 from ndcg_ab.other_measures import NAMES, OF_SUBTOPICS, Answered, named, recognised, values
-from ndcg_core.measures.given import GivenMetric
+from ndcg_ab.results.codec import decode, encode
+from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES

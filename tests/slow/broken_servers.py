@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 
 
 @contextlib.contextmanager

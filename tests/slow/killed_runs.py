@@ -18,8 +18,9 @@ import pyarrow.dataset  # noqa: F401
 from mlflow.store.tracking import sqlalchemy_store  # noqa: F401
 from sqlalchemy.orm import configure_mappers
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.history import bundles, database
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import STAGES, Stage, stages
 from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.report import bundle_files

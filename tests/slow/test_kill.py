@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.history import locks
-from ndcg_ab.history.reused import REUSED
+from ndcg_ab.history.bundles import locks
+from ndcg_ab.history.bundles.reused import REUSED
 from tests.places import ROOT
 from tests.slow.killed_runs import BEFORE_PUBLISHING, PLACES
 from tests.stores import with_store

@@ -15,9 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.environment import DEFAULTS, prepare
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
-from ndcg_ab.history import bundles, database
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Stage, context, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run

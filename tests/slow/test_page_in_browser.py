@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.page.data import PageData
 from ndcg_ab.report.page.render import rendered, write_page
-from ndcg_ab.report.text import plain
-from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_ab.report.words.text import plain
+from ndcg_ab.results.wording import signed
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
 from tests.ndcg_ab.report.test_page import (
     ABOUT,

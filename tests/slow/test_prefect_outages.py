@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.environment import prepare
-from ndcg_ab.history import bundles
+from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import pytest
 
-from ndcg_ab.history.locks import PUBLISHING
+from ndcg_ab.history.bundles.locks import PUBLISHING
 from tests.places import ROOT
 from tests.slow.broken_servers import configuration, hanging
 from tests.small_evaluation import small

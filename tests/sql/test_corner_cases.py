@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_ab.checks.data_checks import check
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation import loading
-from ndcg_ab.evaluation.data_checks import check
-from ndcg_ab.evaluation.scoring import score
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.scoring import score
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse

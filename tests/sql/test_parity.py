@@ -3,7 +3,7 @@
 import pytest
 
 from ndcg_ab.errors import ParityError
-from ndcg_ab.evaluation.parity import SAMPLE, sample_queries, sample_size
+from ndcg_ab.scoring.parity import SAMPLE, sample_queries, sample_size
 from tests.laboratory import in_order, outcome_of, plant
 
 JUDGMENTS = {"q1": {"a": 3, "b": 1}, "q2": {"a": 0, "c": 2}}

@@ -12,7 +12,7 @@ from ndcg_ab.engines.sql_files import HISTORY, header, history_files, needed, pi
 from ndcg_ab.history.database import RECORDS
 from tests.places import ROOT
 
-FILES = sorted(sql_directory().glob("*.sql"))
+FILES = sorted(sql_directory().glob("*/*.sql"))
 # Functions that other engines lack, or that mean something else there (log is base 10 here, natural elsewhere).
 UNPORTABLE = r"\blog\s*\(|//|\blist_|\bmacro\b|^\s*from .*\n\s*select|\bhash\s*\(|sum\([^)]*order by"
 
@@ -33,6 +33,7 @@ def ctes(path: Path) -> set[str]:
 class TestFile:
     def test_its_number_and_name(self, path: Path) -> None:
         assert re.fullmatch(r"\d\d0_[a-z_]+\.sql", path.name), "numbers in steps of ten"
+        assert path.parent.name.startswith(f"{path.name[0]}_"), "the first digit is the folder's"
         table = path.stem.partition("_")[2]
         first, second = path.read_text(encoding="utf-8").splitlines()[:2]
         assert first.startswith(f"-- {table}: "), "line 1 names the table and says what it is"
@@ -102,10 +103,10 @@ def test_no_select_stands_in_python() -> None:
     """SQL text belongs into the files; the engine itself makes tables of them and reads tables by name.
 
     What Vespa is asked (`http_presets.py`) is its own language, and `mlflow_store.py` looks into MLflow's own tables.
-    `known_grades.py` keeps a cache in SQLite, and no results.
+    `grade_cache.py` keeps a cache in SQLite, and no results.
     In `warehouse` SQL is the result, not the way to one: every query is another, for another database.
     """
-    elsewhere = ("http_presets.py", "mlflow_store.py", "known_grades.py")
+    elsewhere = ("http_presets.py", "mlflow_store.py", "grade_cache.py")
     for path in (ROOT / "ndcg_ab").rglob("*.py"):
         if path.parent.name not in ("engines", "warehouse") and path.name not in elsewhere:
             assert not re.search(r"[\"'](select|with|insert|delete|update|create|alter) ", path.read_text()), path
@@ -113,3 +114,7 @@ def test_no_select_stands_in_python() -> None:
 
 def test_it_notices_a_select_in_python() -> None:
     assert re.search(r"[\"'](select|with|insert|delete|update|create|alter) ", 'rows("select * from query")')
+
+
+def test_every_file_is_looked_at() -> None:
+    assert len(FILES) == len(sql_files()) == len(list(sql_directory().rglob("*.sql"))) > 50

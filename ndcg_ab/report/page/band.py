@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndcg_ab.evaluation.decisions import Choice, Decision
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import GUARDRAILS
 from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
-from ndcg_ab.report.decided import grouped
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_ab.report.words.decision_summary import grouped
+from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import GUARDRAILS
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
 MOVED = {Verdict.IMPROVED: "improved", Verdict.REGRESSED: "regressed"}  # what colours a difference

@@ -9,23 +9,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.config.scores import ScoresSource
-from ndcg_ab.config.sources import Place, System
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.external_scores import ScoresSource
+from ndcg_ab.config.model.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.scoring import Read
-from ndcg_ab.history.over_nights import OverNights
-from ndcg_ab.report.text import interval, likely_text, wins_ties_losses
+from ndcg_ab.history.timeline.repeated_tests import OverNights
+from ndcg_ab.report.words.text import interval, likely_text, wins_ties_losses
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring.scoring import Read
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents, over
-from ndcg_ab.sources.judgments import Several
-from ndcg_ab.sources.schema import DOCUMENT
-from ndcg_ab.sources.tables import kind_of
+from ndcg_ab.sources.judgments.gathering import Several
+from ndcg_ab.sources.tables.in_memory import kind_of
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
 MOST_MISSED = 10  # relevant documents of a query that a system does not show

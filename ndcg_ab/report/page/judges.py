@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.report.judges import agreement_text, by_comparison, interval_text, judges_line, named, noise_text
-from ndcg_ab.report.text import function_note
+from ndcg_ab.report.sections.judges import agreement_text, by_comparison, interval_text, judges_line, named, noise_text
+from ndcg_ab.report.words.text import function_note
+from ndcg_ab.results.outcome import Outcome
 
 
 def words_of_judges(outcome: Outcome) -> dict[str, Any]:

@@ -16,26 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from ndcg_ab.evaluation.codec import decode
-from ndcg_ab.evaluation.outcome import Outcome
-from ndcg_ab.evaluation.phrases import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
-from ndcg_ab.evaluation.since_last import SinceLast
+from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
-from ndcg_ab.report.changed import share
-from ndcg_ab.report.intended import intended_text
-from ndcg_ab.report.over_nights import nights_lines
 from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block, packed_text
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.page.judges import words_of_judges
-from ndcg_ab.report.plain_words import plain_words
-from ndcg_ab.report.since_last import behind_parts, since_told
-from ndcg_ab.report.text import (
+from ndcg_ab.report.sections.changes import share
+from ndcg_ab.report.sections.intended import intended_text
+from ndcg_ab.report.sections.repeated_tests import nights_lines
+from ndcg_ab.report.sections.since_last import behind_parts, since_told
+from ndcg_ab.report.words.explanations import plain_words
+from ndcg_ab.report.words.text import (
     between,
     bounds_note,
     bounds_text,
@@ -57,8 +54,11 @@ from ndcg_ab.report.text import (
     weighted_text,
     wins_ties_losses,
 )
+from ndcg_ab.results.codec import decode
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import MAIN, PAIRS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.comparison import Comparison
+from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -13,13 +13,13 @@ import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.run import announced, parts_left
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources import RANKING
-from ndcg_core.statistics.comparison import Column
-from ndcg_core.statistics.prediction_powered import correct
+from ndcg_core.statistics.estimates.prediction_powered import correct
+from ndcg_core.statistics.verdicts.comparison import Column
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 RUNNER = CliRunner()
@@ -223,7 +223,7 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
         "output": str(tmp_path / "out"),
     }
     assert json.loads(evaluate(configured).to_json())["comparisons"] == found["comparisons"]
-    evaluation = ndcg_ab.config.model.Evaluation.model_validate(configured)
+    evaluation = ndcg_ab.config.model.evaluation.Evaluation.model_validate(configured)
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
     counted: list[int] = []

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
-from ndcg_core.statistics.comparison import Column, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 
 RUNNER = CliRunner()
 TURNS = [f"{conversation}_{turn}" for conversation in range(101, 113) for turn in range(1, 6)]

@@ -12,9 +12,9 @@ import pyarrow.parquet as papq
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.report.text import percent, plain, probability
+from ndcg_ab.report.words.text import percent, plain, probability
+from ndcg_ab.results.wording import signed
 from ndcg_core.measures.notation import parse
 from tests.laboratory import plant
 from tests.places import ROOT

@@ -39,7 +39,7 @@ ERRORS: dict[str, tuple[BaseException, int, str]] = {
     "memory": (MemoryError("Unable to allocate 9 GiB"), 2, "memory ran out: Unable to allocate 9 GiB; give it more"),
     "memory of Arrow": (MemoryError("malloc of size 1 failed"), 2, "memory ran out: malloc of size 1 failed"),
     "parity": (ParityError("parity check: planted"), 70, "ndcg-ab: parity check: planted"),
-    "SQL": (SqlError("sql/110_x.sql: planted"), 70, "ndcg-ab: sql/110_x.sql: planted"),
+    "SQL": (SqlError("sql/1_check/110_x.sql: planted"), 70, "ndcg-ab: sql/1_check/110_x.sql: planted"),
     "ours": (ZeroDivisionError("division by zero"), 70, "please report it: ZeroDivisionError: division by zero (its"),
     "not of metrics": (ValueError("planted"), 70, "please report it: ValueError: planted (its traceback: "),
     "Ctrl-C": (KeyboardInterrupt(), 130, "ndcg-ab: stopped by SIGINT"),
@@ -69,7 +69,7 @@ def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: 
 
 
 def test_duckdb_s_memory_is_the_machine_s() -> None:
-    error = SqlError("sql/110_x.sql: OutOfMemoryException")
+    error = SqlError("sql/1_check/110_x.sql: OutOfMemoryException")
     assert not ending.is_memory_error(error)
     error.__cause__ = duckdb.OutOfMemoryException("1 MB")
     assert ending.is_memory_error(error)

@@ -135,7 +135,7 @@ def test_scores_that_zstd_packed(command: str, tmp_path: Path) -> None:
 
 
 def test_a_home_folder_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab.sources import parts
+    from ndcg_ab.sources.files import parts
 
     monkeypatch.setattr(parts, "MOST_PARTS", 20)
     for at in range(30):

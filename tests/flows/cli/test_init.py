@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ndcg_ab.config.file import read_config
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program
 from tests.places import ROOT
 

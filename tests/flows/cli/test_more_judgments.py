@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.api.comparing import evaluate
-from ndcg_ab.config.file import read_config
+from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline.run import announced
 from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page

@@ -18,7 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_core.statistics.estimates import moments
+from ndcg_core.statistics.estimates.mean_difference import moments
 from tests.places import ROOT
 from tests.references import Collection
 
@@ -240,7 +240,7 @@ def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
 
 
 def test_files_without_hashes_are_read_the_fast_way(scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ndcg_ab.sources.files.read_rows", None)
+    monkeypatch.setattr("ndcg_ab.sources.files.file.read_rows", None)
     assert len(plans("--scores", scores)) == 4
 
 

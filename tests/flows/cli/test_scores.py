@@ -11,11 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.phrases import MAIN
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.results.wording import MAIN
 from ndcg_ab.runs.run import perform
 from tests.places import ROOT, shared
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, unlogged

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.config import redaction
-from ndcg_ab.config.redaction import remembered
+from ndcg_ab.config.secrets import redaction
+from ndcg_ab.config.secrets.redaction import remembered
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.streams import prepare_streams
 

@@ -16,8 +16,8 @@ import yaml
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.config.from_options import OPTIONS
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.options.from_options import OPTIONS
 from ndcg_ab.flows.cli.app import app
 from tests.ndcg_ab.api import typed_program
 from tests.ndcg_ab.api.frames import (

@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.evaluation.codec import columns
 from ndcg_ab.flows.cli.app import app
+from ndcg_ab.results.codec import columns
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
 HOSTILE = "<script>alert('&')</script>"

@@ -8,15 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ndcg_ab.comparing import changes
 from ndcg_ab.engines import boundary
 from ndcg_ab.engines.base import Parameters
 from ndcg_ab.engines.boundary import CROSSING, LARGE, BoundaryEngine, far_files
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import SqlFile, pipeline_files
-from ndcg_ab.evaluation import bounds, changes, concluding
-from ndcg_ab.evaluation.concluding import query_scores
-from ndcg_ab.history.bundles import TABLES, read_bundle, read_content
+from ndcg_ab.history.bundles.bundle import TABLES, read_bundle, read_content
+from ndcg_ab.labels import bounds
+from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import evaluate, stages
+from ndcg_ab.pipeline.conclude import query_scores
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.run import perform
@@ -109,7 +111,7 @@ def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pyte
 def test_little_comes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of rankings the rows of the queries that are recomputed, and of those that the page shows."""
     monkeypatch.setattr(concluding, "SHOWN_QUERIES", 3)
-    monkeypatch.setattr("ndcg_ab.evaluation.parity.SAMPLE", 2)
+    monkeypatch.setattr("ndcg_ab.scoring.parity.SAMPLE", 2)
     cluster = Cluster()
     without = {"resamples": 100, "bounds": False}
     page = page_of(performed(tmp_path, monkeypatch, cluster, statistics=without))

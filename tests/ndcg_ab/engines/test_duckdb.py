@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, SqlError
 
 def test_an_error_in_a_sql_file_names_the_file() -> None:
     broken = replace(sql_files()["rank_rule"], text="select nonsense from nowhere")
-    said = r"sql/080_rank_rule\.sql: .*nowhere"
+    said = r"sql/0_load/080_rank_rule\.sql: .*nowhere"
     with DuckDBEngine(files={"rank_rule": broken}) as tables, pytest.raises(SqlError, match=said):
         tables.build("rank_rule")
     asked = replace(broken, kind="query")
@@ -26,7 +26,7 @@ def test_an_error_in_a_sql_file_names_the_file() -> None:
 
 
 def test_a_missing_parameter_is_an_error() -> None:
-    with DuckDBEngine() as tables, pytest.raises(SqlError, match=r"sql/040_system\.sql: .*baseline"):
+    with DuckDBEngine() as tables, pytest.raises(SqlError, match=r"sql/0_load/040_system\.sql: .*baseline"):
         tables.put("pulled_system", pa.table({"system_id": ["old"], "place": [0]}))
         tables.build("system")
 

@@ -18,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.scoring import opened
-from ndcg_ab.history.bundles import SCORES, TABLES, read_bundle, read_content
+from ndcg_ab.history.bundles.bundle import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
 from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.runs.run import perform
+from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.temporary import clear_abandoned
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
@@ -343,7 +343,7 @@ import time
 from pathlib import Path
 
 from ndcg_ab.engines.spark import SparkEngine
-from ndcg_ab.evaluation.scoring import opened
+from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.pipeline import check_only
 from tests.small_evaluation import small
 

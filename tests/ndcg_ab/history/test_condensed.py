@@ -11,9 +11,9 @@ import pytest
 from ndcg_ab.engines import duckdb as engine_module
 from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.concluding import extremes
-from ndcg_ab.history.bundles import TABLES, read_bundle
+from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
+from ndcg_ab.pipeline.conclude import extremes
 from ndcg_ab.report import bundle_files
 from tests.small_evaluation import plain_page, small, unlogged
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, create_model
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.database import NAMES_OF_INPUTS, configuration_key, content_key
 from tests.small_evaluation import small
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.history import bundles, database
-from ndcg_ab.history.timeline import read_timeline, timeline_json
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report.bundle_files import PAGE, write_report
-from ndcg_core.statistics.verdict import Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
 from tests.places import ROOT
 from tests.small_evaluation import changed_run, rows_of, small, unlogged
 

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model import Evaluation
-from ndcg_ab.evaluation.scoring import opened
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.page.data import about_files
 from ndcg_ab.runs.run import perform
+from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.sources import registry
 from tests.small_evaluation import calling, no_tracker, plain_page
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.evaluation.outcome import Finding, Outcome
 from ndcg_ab.report.answer import banners, doubted, ordered_decisions
-from ndcg_ab.report.comment import comment
-from ndcg_ab.report.decided import choices, decided
-from ndcg_ab.report.markdown import answer_note
+from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.comment.markdown import answer_note
 from ndcg_ab.report.page import render
-from ndcg_ab.report.plain_words import plain_words
+from ndcg_ab.report.words.decision_summary import choices, decided
+from ndcg_ab.report.words.explanations import plain_words
+from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
-from tests.ndcg_ab.report.test_terminal import printed
+from tests.ndcg_ab.report.terminal.test_screen import printed
 
 QUERIES = [f"q{number:02d}" for number in range(12)]
 JUDGMENTS = {query: {"a": 2, "b": 1} for query in QUERIES}

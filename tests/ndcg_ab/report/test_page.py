@@ -17,13 +17,11 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.config.model import Evaluation
+from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
-from ndcg_ab.evaluation.outcome import Finding, Outcome
-from ndcg_ab.evaluation.phrases import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.history.bundles import read_bundle
+from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import mark
@@ -34,13 +32,15 @@ from ndcg_ab.report.page.charts.style import PAGE, Words
 from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.report.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.report.words.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.runs.run import Performed
 from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
-from ndcg_core.statistics.record import Labels
-from ndcg_core.statistics.verdict import Verdict
+from ndcg_core.statistics.verdicts.record import Labels
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import ROOT
 from tests.small_evaluation import DATA, plain_page, small, unlogged
 

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.sources import FileSource, Given
+from ndcg_ab.config.model.sources import FileSource, Given
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.documents import Documents
-from ndcg_ab.sources.schema import DOCUMENT
+from ndcg_ab.sources.tables.schema import DOCUMENT
 
 ROWS: list[dict[str, Any]] = [
     {"doc_id": "a", "title": "First, with a comma", "url": "https://example.org/a"},

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.evaluation.change_records import Changes
-from ndcg_ab.evaluation.outcome import GateResult
-from ndcg_ab.history.bundles import Bundle, read_bundle
-from ndcg_ab.history.reused import add_reused
+from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
+from ndcg_ab.history.bundles.reused import add_reused
+from ndcg_ab.results.change_records import Changes
+from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.tracking import mlflow_values as values
 from ndcg_ab.tracking.mlflow_views import EVERY, LATEST, TREND, view_id, views
-from tests.ndcg_ab.report.test_decided import FAILED, outcome
+from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"

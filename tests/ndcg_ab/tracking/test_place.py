@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.operation import Tracking
+from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles import Bundle, read_bundle
+from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
 from ndcg_ab.tracking.base import place_of
 from tests.places import ROOT
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ndcg_core.measures.given import GivenMetric
+from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.ranges import Range, value_range
 from ndcg_core.measures.registry import MEASURES

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.comparison import Column, Comparison, check_guardrails, compare_family
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 
 Numbers = Sequence[float] | NDArray[np.float64]
 

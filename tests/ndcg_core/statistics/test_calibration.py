@@ -10,11 +10,14 @@ import simulate_labels
 from scipy.special import ndtri
 
 from benchmarks import simulate
-from ndcg_ab.evaluation import grade_chances
+from ndcg_ab.labels import grade_chances
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics import bounded, estimates, grade_model, prediction_powered, procedures
-from ndcg_core.statistics.record import CheapCorrected
+from ndcg_core.statistics.estimates import grade_model, prediction_powered
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
+from ndcg_core.statistics.hypothesis_tests import procedures
+from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import simulate_words
-from ndcg_core.statistics import comparison
+from ndcg_core.statistics.verdicts import comparison
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.evaluation.phrases import signed
 from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, candidates_of, number_tip
 from ndcg_ab.report.page.data import PageData, Rows, slice_rows
+from ndcg_ab.results.wording import signed
 
 if TYPE_CHECKING:
     from ndcg_ab.report.page.charts.style import Figure

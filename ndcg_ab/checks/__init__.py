@@ -1,0 +1,1 @@
+"""Findings: what the data check notices, one module for each group."""

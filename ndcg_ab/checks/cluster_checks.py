@@ -1,0 +1,63 @@
+"""Queries that look as if they belonged together, though nobody says so: turns of a conversation, variants of one."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from statistics import median
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import shown
+from ndcg_ab.results.outcome import Finding
+
+NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
+FEWEST_GROUPS = 5  # with fewer the beginnings of ids name collections: dl19-1, dl19-2, …, dl20-1, …
+MOST_OF_ALL = 0.8  # of the queries stand in groups
+LARGEST_USUAL = 50  # queries of a usual group
+REPEATED = 0.05  # of the queries repeat the text of another
+
+
+def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """Warns where the queries look clustered and are compared as if each stood for itself."""
+    rows = engine.rows("query", ("query_id", "text", "cluster", "is_judged"), order="query_id")
+    settings = evaluation.statistics
+    if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
+        return []
+    judged = [row for row in rows if row[3]]
+    told = by_id([row[0] for row in judged]) or by_text([row[:2] for row in judged if row[1]])
+    if told is None:
+        return []
+    message, count = told
+    question = "are they independent? If not, the verdicts are too sure"
+    return [Finding("looks_clustered", "warning", f"{message}: {question}", count)]
+
+
+def by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
+    """What the ids show, and how many of them do."""
+    parts = [(found[1], found[2]) for query_id in query_ids if (found := NUMBERED.fullmatch(query_id))]
+    groups = Counter(parts)
+    sizes = [size for size in groups.values() if size > 1]
+    if len(sizes) < FEWEST_GROUPS or sum(sizes) < MOST_OF_ALL * len(query_ids) or median(sizes) > LARGEST_USUAL:
+        return None
+    start, mark = next(part for part in parts if groups[part] > 1)
+    examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
+    told = f"the ids of {sum(sizes)} of {len(query_ids)} queries come in {len(sizes)} groups"
+    return f"{told} (such as {', '.join(map(shown, examples[:2]))}; --cluster-prefix {mark} makes them clusters)", sum(
+        sizes
+    )
+
+
+def by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+    """The same of texts that agree but for case and space."""
+    groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
+    repeated = {text for text, size in groups.items() if size > 1}
+    same = [(query_id, text) for query_id, text in texts if " ".join(text.split()).casefold() in repeated]
+    if len(same) < max(2, REPEATED * len(texts)):
+        return None
+    (first, text), *others = same
+    key = " ".join(text.split()).casefold()
+    second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
+    told = f"{len(same)} of {len(texts)} queries have the text of another one"
+    return f"{told} (such as {shown(first)} and {shown(second)}; --cluster COLUMN of the queries names clusters)", len(
+        same
+    )

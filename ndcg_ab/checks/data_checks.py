@@ -1,0 +1,253 @@
+"""Findings about the judgments and about what scores cannot be made from, as sentences."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.checks.near_ids import check_documents_alike, check_queries_alike
+from ndcg_ab.checks.ranking_checks import Noticed, check_depths, check_rankings, noticed_of, remarked
+from ndcg_ab.checks.severities import refuse_errors
+from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine, InFiles
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.sources import Pulled
+from ndcg_ab.sources.tables.on_disk import file_of
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import number
+
+SENTENCES = {
+    "no_shared_query": "system {subject} answers none of the {count} judged {queries} (the first is {example!r},"
+    " the first of its own {own!r}): its query ids and those of the judgments must be the same",
+    "unanswered_query": "system {subject} returned nothing for {count} of the judged queries (such as {example!r}):"
+    " {unanswered}",
+    "unjudged_query": "system {subject} answers {count} {queries} that nobody judged (such as {example!r}):"
+    " {they_are} not scored",
+    "no_relevant_query": "{count} judged {queries} {have} no grade above 0 (such as {example!r}): {no_relevant}",
+    "negative_grade": "{count} {judgments} {have} a grade below 0 (such as in query {example!r}): {they_gain} nothing",
+    "fractional_grade": "{count} {judgments} {have} a grade with a fraction (such as document {document!r} of query"
+    " {example!r}), and grades = integer",
+    "repeated_judgment": "{count} {judgments} {stand} in the file more than once with the same grade (such as in query"
+    " {example!r}): each counts once",
+}
+OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
+
+
+def check(
+    engine: Engine,
+    judgments: Pulled,
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+    *,
+    one_query: bool = False,
+) -> list[Finding]:
+    """What is worth knowing before anything is scored; InputError on what makes scores meaningless.
+
+    Severities are the usual ones (`severities.settled` makes them those of the evaluation).
+    one_query: the rankings hold a single query, so that other queries are not missed.
+    """
+    metrics = evaluation.metric_list
+    refuse_contradictions(engine, judgments)
+    refuse_grades(engine, judgments, metrics)
+    refuse_missing_ranks(engine, rankings, metrics)
+    found = check_duplicates(engine, rankings, metrics)
+    if one_query:
+        return found
+    noticed = noticed_of(engine)
+    found += check_table(noticed, judgments, rankings, evaluation)
+    found += check_rankings(engine, noticed, rankings)
+    found += remarked("judgments", judgments)
+    unmatched = [finding for finding in found if finding.code == "no_shared_query"]
+    if not unmatched:
+        found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
+    found += left_out(found, metrics)
+    if any(finding.severity == "error" for finding in found):
+        refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+    found += check_depths(engine, metrics)
+    found += check_documents_alike(engine, metrics, judgments, rankings, found)
+    return [*found, *told_elsewhere(judgments, rankings)]
+
+
+def told_elsewhere(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says whose rows stay on a cluster, so that some checks are not made."""
+    staying = ["the judgments"] * bool(judgments.elsewhere)
+    staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
+    if not staying:
+        return []
+    message = f"{', '.join(staying)}: rows stay on the cluster, where their order (rising_score) is not looked at"
+    return [Finding("rows_elsewhere", CODES["rows_elsewhere"].severity, message, len(staying))]
+
+
+def check_table(
+    noticed: Mapping[tuple[str, str], Noticed],
+    judgments: Pulled,
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+) -> list[Finding]:
+    """Findings about the judgments, and about which queries were answered."""
+    found = []
+    wants_integers = evaluation.judgments is not None and evaluation.judgments.grades == "integer"
+    for (code, subject), row in noticed.items():
+        if code not in SENTENCES or (code == "fractional_grade" and not wants_integers):
+            continue
+        example, document = row.places[0]
+        pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
+        own = first_query(pulled)
+        words = numerus(row.count) | policies(evaluation.metric_list, row.count) | {"document": document}
+        message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
+        if code == "no_shared_query":
+            message += query_spelling(pulled.query_ids, judgments.query_ids)
+        system = None if code in OF_JUDGMENTS else subject
+        examples = examples_of(pulled, row.places)
+        found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
+    return found
+
+
+def first_query(pulled: Pulled) -> str:
+    return pulled.query_ids[0]
+
+
+def numerus(count: int) -> dict[str, str]:
+    """Nouns and verbs that agree with a count."""
+    plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "stand": "stands"}
+    plural |= {"they_are": "it is", "they_gain": "it gains"}
+    return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
+
+
+def policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
+    """What the metrics do with queries that nobody answered, or that have nothing to find, in words."""
+    they_are, each = numerus(count)["they_are"], "it" if count == 1 else "each"
+    unanswered = {metric.unanswered for metric in metrics}
+    scores = f"{each} scores 0" if "zero" in unanswered else f"{they_are} left out"
+    if len(unanswered) > 1:
+        scores += ", or is left out by metrics with unanswered = exclude"
+    no_relevant = {metric.no_relevant for metric in metrics}
+    words = {"exclude": f"{they_are} left out", "zero": f"{each} scores 0", "one": f"{each} scores 1"}
+    value = " or ".join(words[policy] for policy in words if policy in no_relevant) + ", for every system"
+    return {"unanswered": scores, "no_relevant": value + (", by the metric" if len(no_relevant) > 1 else "")}
+
+
+def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
+    """Says which metrics find nothing to count in queries that do have grades above 0."""
+    found = []
+    uncounted = engine.rows("uncounted_query", ("metric_id", "query_id"), order="query_id")
+    for metric in metrics:
+        queries = [query_id for metric_id, query_id in uncounted if metric_id == metric.hash]
+        if queries:
+            count = len(queries)
+            message = (
+                f"{metric.name}: {queries_text(count)} {numerus(count)['have']} grades above 0, but none that this"
+                f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
+            )
+            examples = tuple(f"query {query_id!r}" for query_id in queries[:MOST])
+            found.append(Finding("nothing_counted", "note", message, count, metric=metric.name, examples=examples))
+    return found
+
+
+def left_out(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
+    """Says so where a metric forgives what a system did not answer."""
+    names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
+    unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
+    if not names or not unanswered:
+        return []
+    message = (
+        f"{', '.join(names)} leaves out what a system did not answer, where others score 0: a system gains by not"
+        " answering what it is bad at; differences are taken over the queries that both answered"
+    )
+    return [Finding("unanswered_left_out", "warning", message, unanswered)]
+
+
+def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
+    columns = ("query_id", "doc_id", "lowest", "highest")
+    rows = engine.rows("contradicting_judgment", columns, order="query_id, doc_id")
+    for query_id, doc_id, lowest, highest in rows:
+        total = len(rows)
+        raise InputError(
+            f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
+            f" {number(lowest)} and {number(highest)}: a document has one grade ({total} such)"
+        )
+
+
+def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) -> None:
+    """Grades that a metric does not take: below 0, or above the highest that it names."""
+    strict = next((metric for metric in metrics if metric.negative == "error"), None)
+    capped = [metric for metric in metrics if metric.max_grade is not None]
+    limits: list[tuple[Metric, float, float, str, str]] = []
+    if strict:
+        limits.append((strict, 0.0, math.inf, "grade", "must not be below 0 (negative = error)"))
+    if capped:
+        lowest = min(capped, key=lambda metric: metric.max_grade or 0.0)
+        highest = lowest.max_grade or 0.0
+        rule = f"must not be above its max_grade = {number(highest)}"
+        limits.append((lowest, -math.inf, highest, "grade desc", rule))
+    for metric, least, most, worst_first, rule in limits:
+        order = f"{worst_first}, query_id, doc_id"
+        for query_id, doc_id, grade in engine.rows("refused_grade", order=order, lowest=least, highest=most):
+            where = judgments.place_of(query_id, doc_id)
+            raise InputError(f"{where}: grade = {number(grade)}: with the metric {metric.name} it {rule}")
+
+
+def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:
+    """ties = given orders by the rankings' own ranks: they must be there."""
+    for metric in metrics:
+        if metric.ties == "given":
+            for name, pulled in rankings.items():
+                if pulled.lacks("rank"):
+                    raise InputError(
+                        f"{pulled.origin}: system {name} gives no ranks, which the metric {metric.name} orders by;"
+                        " choose another rule for ties"
+                    )
+
+
+def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> list[Finding]:
+    """A document twice in one ranking would gain twice; it is looked up where a quick look cannot rule that out."""
+    found = []
+    for system_id, pulled in rankings.items():
+        if pulled.reduced:  # it was looked at
+            continue
+        columns = ("query_id", "doc_id")
+        if not pulled.elsewhere:
+            one = InFiles(dict(zip(columns, columns, strict=True)), [(file_of(pulled.table), {})])
+            engine.put_files("pulled_one_ranking", one, lasting=False)
+            if not engine.repeats("pulled_one_ranking", columns):
+                continue
+        rows = engine.rows("duplicate_document", (*columns, "copies"), order="query_id, doc_id", system_id=system_id)
+        for query_id, doc_id, copies in rows[:1]:
+            total = len(rows)
+            if all(metric.duplicates == "first" for metric in metrics):
+                message = (
+                    f"system {system_id} holds {total} documents more than once for one query (such as {doc_id!r} of"
+                    f" query {query_id!r}): the best placed of them counts (duplicates = first)"
+                )
+                examples = examples_of(pulled, [row[:2] for row in rows[:MOST]])
+                found.append(Finding("duplicate_document", "warning", message, total, system_id, examples=examples))
+                continue
+            raise InputError(
+                f"{pulled.place_of(query_id, doc_id)}: document {doc_id!r} stands {copies} times in the ranking of"
+                f" query {query_id!r} by system {system_id}: a ranking holds a document once ({total} such in it)"
+            )
+    if found:
+        engine.use("distinct_result", instead_of="pulled_ranking")
+    return found
+
+
+def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """Warns where the file of queries is used, and names none of the judged ones: the two spell their ids otherwise."""
+    if evaluation.queries is None:
+        return []
+    rows = engine.rows("query", ("query_id", "is_judged", "is_named", "weight"), order="query_id")
+    weighed = evaluation.statistics.weighted is not False and any(row[3] is not None for row in rows)
+    ids = [query_id for query_id, is_judged, *_ in rows if is_judged]
+    if not (evaluation.slices.by or weighed) or not ids or any(judged and named for _, judged, named, _ in rows):
+        return []
+    state = "scored" if evaluation.scores else "judged"
+    judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
+    message = (
+        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state} {numerus(judged)['queries']}"
+        f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
+        + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
+    )
+    return [Finding("queries_unmatched", "warning", message, judged)]

@@ -1,0 +1,258 @@
+"""How far a value depends on the order of equal scores, and on whether scores or ranks are believed."""
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ndcg_ab.checks.examples import MOST
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
+from ndcg_ab.scoring.tables_by_system import by_system, rows_of
+from ndcg_ab.scoring.without_collection import many_objects
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import Result, score_query, shared_ideal
+from ndcg_core.measures.ties import tie_bounds
+from ndcg_core.statistics.averages import mean, weighted_mean
+
+UNSEEN = 0.0001  # what ties must move a mean by to be told as a range
+WORTH_A_WARNING = 0.001  # how far ties may move a mean before it is more than a note
+BOUNDED = 200_000  # results that are ordered again and again to bound what ties can do
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judged:
+    """The judgments of the queries with ties, the highest grade of all, and what queries weigh (None: all alike)."""
+
+    grades: Mapping[str, Mapping[str, float]]
+    highest: float
+    weights: Mapping[str, float] | None
+    ideals: dict[tuple[str, str], float | None] = dataclasses.field(default_factory=dict)
+
+    def ideal(self, metric: Metric, query_id: str) -> float | None:
+        """What every system's ranking of the query is divided by; None where that depends on the ranking."""
+        key = (metric.hash, query_id)
+        if key not in self.ideals:
+            self.ideals[key] = shared_ideal(metric, self.grades[query_id], self.highest)
+        return self.ideals[key]
+
+    def mean(self, values: Mapping[str, float]) -> float:
+        """The mean over queries, weighted as the tables' means are; 0 of nothing."""
+        if self.weights is None:
+            return mean(list(values.values())) or 0.0
+        return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
+
+
+@many_objects()
+def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
+    """Findings about places decided by ties, and about ranks that disagree with the scores.
+
+    Each is about one metric, and what it says does not depend on the others. weights: of the queries, where the means
+    are weighted.
+    """
+    groups: dict[Look, list[Metric]] = defaultdict(list)
+    for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
+        if metric.ties != "given":
+            is_condensed = metric.unjudged == "condense"
+            look = Look(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            groups[look].append(metric)
+    found: dict[Look, list[Finding]] = {}
+    for rule in dict.fromkeys(look.rule for look in groups):
+        looks = [look for look in groups if look.rule == rule]
+        ranks = own_ranks(engine, looks)
+        found |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
+    places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
+    return sorted(
+        (finding for look in groups for finding in found[look]), key=lambda finding: places[finding.system or ""]
+    )
+
+
+class Look(NamedTuple):
+    """What metrics have in common that order results alike and look at the same places."""
+
+    rule: str
+    cutoff: int
+    is_condensed: bool
+    beyond: bool
+
+    @property
+    def reach(self) -> int:
+        """Judged documents may stand anywhere in the ranking that a condensed one is made from."""
+        return EVERYTHING - 1 if self.is_condensed else self.cutoff
+
+
+class OwnRanks(NamedTuple):
+    """The first places, by one rule of order, at which a ranking's own ranks are seen to show another order.
+
+    suspicious: (system, query) -> where its ranks are not seen to agree with its scores.  disagreeing: system -> query
+    -> where they show another score.
+    """
+
+    suspicious: Mapping[tuple[str, str], int]
+    disagreeing: Mapping[str, Mapping[str, int]]
+
+    def within(self, reach: int) -> bool:
+        """Whether ranks disagree down to a place."""
+        return any(place <= reach for queries in self.disagreeing.values() for place in queries.values())
+
+
+def own_ranks(engine: Engine, looks: Sequence[Look]) -> OwnRanks:
+    """Looked at once, as deep as any metric does: further down there is nothing that changes what stands above."""
+    reach = max(look.reach for look in looks)
+    engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
+    columns = ("system_id", "query_id", "first_rank")
+    suspicious = {(system, query): place for system, query, place in engine.each("suspicious_query", columns)}
+    disagreeing: dict[str, dict[str, int]] = defaultdict(dict)
+    if suspicious:  # else spares a look at every result
+        beyond = any(look.beyond for look in looks)
+        engine.build("contending_result", cutoff=EVERYTHING - 1 if beyond else max(look.cutoff for look in looks))
+        engine.build("disagreeing_query", cutoff=reach)
+        columns = ("system_id", "query_id", "first_place")
+        for system, query, place in engine.each("disagreeing_query", columns, order="query_id"):
+            disagreeing[system][query] = place
+    return OwnRanks(suspicious, disagreeing)
+
+
+def check_group(
+    engine: Engine, look: Look, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
+) -> list[Finding]:
+    """The findings of metrics that order results alike and look at the same places."""
+    engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
+    tied = by_system(engine, "tied_query", ("query_id", "places"))
+    disagree = ranks.within(look.reach)
+    if not tied and not disagree:
+        return []
+    if disagree:
+        engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
+    engine.build("sensitive_doc", everything=look.beyond)
+    too_many = engine.count("sensitive_doc") > BOUNDED
+    judged = judgments_of(engine, weights, with_grades=not too_many)
+    columns = ("query_id", "doc_id", "score", "rank_given")
+    sensitive = {} if too_many else by_system(engine, "sensitive_doc", columns)
+    values = [by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics]
+    found = []
+    for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
+        mine = tied_answers(rows_of(sensitive, system_id))
+        places = dict(rows_of(tied, system_id))
+        for metric, every in zip(metrics, values, strict=True):
+            known = dict(rows_of(every, system_id))
+            found += rank_finding(engine, metric, system_id, known, judged, ranks, look.reach)
+            if places:
+                found.append(tie_finding(metric, system_id, known, mine, judged, places))
+    return found
+
+
+def tied_answers(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Result]]:
+    """query_id -> a system's results where equal scores decide their order."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    for query_id, *row in rows:
+        found[query_id].append(Result(*row))
+    return found
+
+
+def judgments_of(engine: Engine, weights: Mapping[str, float] | None, *, with_grades: bool) -> _Judged:
+    """with_grades: those of the queries with ties are asked for, as they are where these are ordered again."""
+    grades: dict[str, dict[str, float]] = defaultdict(dict)
+    columns = ("query_id", "doc_id", "grade")
+    for query_id, doc_id, grade in engine.each("sensitive_judgment", columns) if with_grades else ():
+        grades[query_id][doc_id] = grade
+    return _Judged(grades, engine.rows("highest_grade")[0][0], weights)
+
+
+def rank_finding(
+    engine: Engine,
+    metric: Metric,
+    system_id: str,
+    known: Mapping[str, float],
+    judged: _Judged,
+    ranks: OwnRanks,
+    reach: int,
+) -> list[Finding]:
+    """Says where the ranks that came with the scores order the results in another way, down to the place `reach`.
+
+    Ordered by ranks is every query whose ranks are not seen to be those of its scores: where scores are tied or ranks
+    repeated, too, because the metric that the advice names orders all of them so.
+    """
+    queries = [
+        query
+        for query, place in ranks.disagreeing.get(system_id, {}).items()
+        if place <= reach and ranks.suspicious[system_id, query] <= reach
+    ]
+    if not queries:
+        return []
+    by_rank = dataclasses.replace(metric, ties="given")
+    moved = dict(known)
+    where = {"system_id": system_id}
+    for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
+        value = value_of(by_rank, grades, all_grades, judged.highest)
+        seen = (query for query in alike if query in known and ranks.suspicious[system_id, query] <= reach)
+        moved.update((query, value) for query in seen)
+    first = queries[:MOST]
+    here, there = judged.mean(known), judged.mean(moved)
+    message = (
+        f"system {system_id}: its rank column disagrees with its scores in {queries_text(len(queries))} (such as"
+        f" {first[0]!r}). Scores decide here: {metric.name} is {here:.4f}; by its ranks it would be {there:.4f}."
+        f" If the ranks are right, ask for {by_rank.name}"
+    )
+    examples = tuple(f"query {query!r}" for query in first)
+    row = (len(queries), system_id, metric.name, abs(there - here), examples)
+    return [Finding("rank_disagrees", "warning", message, *row)]
+
+
+def value_of(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
+    """The value where documents of these grades stand in this order (None: unjudged); judged: all of the query."""
+    results = [Result(str(place), rank_given=place) for place in range(len(grades))]
+    judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}
+    others = Counter(judged) - Counter(judgments.values())
+    judgments |= {f"not returned {place}": grade for place, grade in enumerate(others.elements())}
+    return score_query(by_rank, results, judgments, highest) or 0.0
+
+
+def tie_finding(
+    metric: Metric,
+    system_id: str,
+    known: Mapping[str, float],
+    answers: Mapping[str, Sequence[Result]],
+    judged: _Judged,
+    places: Mapping[str, int],
+) -> Finding:
+    """Says how many places equal scores decide, and between which values their order could move the mean.
+
+    places: how many of the places that the metric looks at ties hold in each query.
+    """
+    decided = sum(places.values())
+    where = (f"top-{metric.cutoff} " if metric.cutoff else "") + ("place" if decided == 1 else "places")
+    told = (
+        f"system {system_id}: equal scores decide {decided} {where} in {queries_text(len(places))} (such as"
+        f" {min(places)!r}), ordered here by ties = {metric.ties}"
+    )
+    examples = tuple(f"query {query!r}" for query in sorted(places)[:MOST])
+    if not answers or metric.has_own_ideal or not metric.traits.is_monotone:
+        return Finding("tied_places", "warning", told, decided, system_id, metric.name, examples=examples)
+    low, expected, high = mean_bounds(metric, known, answers, judged)
+    middle = "" if expected is None else f", expected {expected:.4f}"
+    message = (
+        f"{told}; over their orders {metric.name} lies between {low:.4f} and {high:.4f}{middle}"
+        f" (here {judged.mean(known):.4f})"
+    )
+    if high - low <= UNSEEN:
+        message = f"{told}; their order moves the mean of {metric.name} by less than {UNSEEN:g}"
+    severity = "warning" if high - low > WORTH_A_WARNING else "note"
+    return Finding("tied_places", severity, message, decided, system_id, metric.name, high - low, examples)
+
+
+def mean_bounds(
+    metric: Metric, known: Mapping[str, float], tied: Mapping[str, Sequence[Result]], judged: _Judged
+) -> tuple[float, float | None, float]:
+    """The lowest, the expected (of measures that are sums over places) and the highest mean over all orders."""
+    worst, expected, best = dict(known), dict(known), dict(known)
+    for query, results in tied.items():
+        if query in known:
+            ideal = judged.ideal(metric, query)
+            bounds = tie_bounds(metric, results, judged.grades[query], judged.highest, ideal)
+            worst[query], best[query] = bounds.worst, bounds.best
+            expected[query] = known[query] if bounds.expected is None else bounds.expected
+    middle = judged.mean(expected) if metric.traits.is_additive else None
+    return judged.mean(worst), middle, judged.mean(best)

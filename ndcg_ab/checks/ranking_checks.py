@@ -1,0 +1,336 @@
+"""Findings about rankings that need no judgments: their ranks and scores, how many queries, how deep, copies."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.checks.examples import MOST, examples_of
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.metric_tables import EVERYTHING
+from ndcg_ab.sources import RANKING, Pulled
+from ndcg_ab.sources.tables.digests import content_of
+from ndcg_ab.sources.tables.on_disk import Spilled, batches_of, first_text, null_count, of_queries
+from ndcg_core.measures.metric import Metric
+
+FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
+NEARLY_ALL = 0.9  # of the queries: from here on an order of rows was meant
+LEAST_RISING = 3  # results of a query, and queries, that are no chance
+OFTEN = 0.1  # of the queries: from here on lists that are shorter than another system's are no rare query's
+HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query's
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What the tables notice of one code and one subject: a system, or the judgments.
+
+    count: how many queries, results or judgments. queries: in how many queries. places: the first of them, (query_id,
+    doc_id), where the document is empty if it is about a query.
+    """
+
+    count: int
+    queries: int
+    places: list[tuple[str, str]]
+
+
+class Answering(NamedTuple):
+    """One system: how many queries it answers and how deep (of the judged ones), how many with more than one result."""
+
+    queries: int
+    depth: float
+    several: int
+    answered: int
+
+
+def noticed_of(engine: Engine) -> dict[tuple[str, str], Noticed]:
+    """(code, subject) -> what was noticed, in the order of the codes."""
+    found: dict[tuple[str, str], Noticed] = {}
+    columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
+    for code, subject, query_id, doc_id, count, queries in engine.rows(
+        "finding", columns, order="code, subject, place"
+    ):
+        found.setdefault((code, subject), Noticed(count, queries, [])).places.append((query_id, doc_id))
+    return found
+
+
+def answering(engine: Engine) -> dict[str, Answering]:
+    columns = ("system_id", "queries", "depth", "several", "answered")
+    return {name: Answering(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
+
+
+def check_rankings(
+    engine: Engine, noticed: Mapping[tuple[str, str], Noticed], rankings: Mapping[str, Pulled]
+) -> list[Finding]:
+    """Everything that can be told of rankings alone, but for depths, which a metric must look at."""
+    answers = answering(engine)
+    found: list[Finding] = []
+    for name, pulled in rankings.items():
+        found += remarked(name, pulled, name)
+        if name in answers:
+            found += check_ranks(name, pulled, noticed, answers[name])
+            found += check_constant(name, pulled, noticed, answers[name])
+            found += check_rising(name, pulled)
+    return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
+
+
+def remarked(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
+    """What the source noticed while it read."""
+    about = f"system {what}" if system else what
+    found = []
+    for remark in pulled.remarks:
+        message = f"{about}: {remark.told or REMARKS[remark.code].format(count=remark.count)}"
+        if remark.examples:
+            message += f" (such as {remark.examples[0]})"
+        severity = CODES[remark.code].severity
+        found.append(Finding(remark.code, severity, message, remark.count, system, examples=remark.examples))
+    return found
+
+
+REMARKS = {
+    "several_tags": "its file has {count} tags, where one system has one: it may hold several rankings",
+    "truncated_last_line": "its last line may be cut",
+    "repeated_judgment": "{count} of them repeat another of their file, with the same grade: each counts once",
+    "unread_rank": "{count} of its ranks cannot be read, and are not used",
+    "failed_query": "its place failed on {count} queries, which are missing: they are left out of the system's"
+    " comparisons",
+}
+
+
+def check_ranks(
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+) -> list[Finding]:
+    """Its own ranks: repeated, missing, or not counted from 1."""
+    found = []
+    if row := noticed.get(("repeated_rank", name)):
+        query_id = row.places[0][0]
+        if pulled.lacks("score"):
+            message = (
+                f"system {name} gives {row.count} result{'s' * (row.count != 1)} a rank that another result of the"
+                f" query has (such as in query {query_id!r}): {'it is' if row.count == 1 else 'they are'} ordered by"
+                " document id"
+            )
+        else:
+            message = (
+                f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
+                " the order, but two rankings may stand in one file"
+            )
+        found.append(finding_of("repeated_rank", message, row, name, pulled))
+    if row := noticed.get(("rank_gap", name)):
+        message = (
+            f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
+            " first result or between two: results may have been lost"
+        )
+        severity = "warning" if row.count >= HALF * answers.answered else "note"
+        found.append(finding_of("rank_gap", message, row, name, pulled, severity))
+    if row := noticed.get(("rank_below_one", name)):
+        below = row.count > row.queries
+        start = "below 0" if below else "at 0"
+        message = (
+            f"system {name}: ranks begin {start} in {queries_text(row.queries)} (such as {row.places[0][0]!r});"
+            " their order alone counts"
+        )
+        if not below and row.queries < answers.answered:
+            message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
+        severity = "warning" if below or row.queries < answers.answered else "note"
+        found.append(finding_of("rank_below_one", message, row, name, pulled, severity))
+    return found
+
+
+def check_constant(
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+) -> list[Finding]:
+    """Scores that are all the same order nothing."""
+    row = noticed.get(("constant_score", name))
+    if row is None:
+        return []
+    message = (
+        f"system {name}: all results have the same score in {row.count} of {queries_text(answers.several)} with"
+        f" several results (such as {row.places[0][0]!r}): scores do not order them"
+    )
+    severity = "warning" if row.count >= HALF * answers.several else "note"
+    return [finding_of("constant_score", message, row, name, pulled, severity)]
+
+
+def check_rising(name: str, pulled: Pulled) -> list[Finding]:
+    """Says so where the rows of nearly every query stand from the lowest score to the highest, without ranks."""
+    if pulled.reduced:  # no score of it rises
+        return []
+    if not pulled.lacks("rank") or pulled.lacks("score"):
+        return []
+    pairs, rising = neighbours(pulled.table)
+    several = [query_id for query_id, count in pairs.items() if count >= LEAST_RISING - 1]
+    risen = [query_id for query_id in several if rising[query_id] == pairs[query_id]]
+    if len(risen) < max(LEAST_RISING, NEARLY_ALL * len(several)):
+        return []
+    examples = examples_of(pulled, [(query_id, "") for query_id in risen[:MOST]])
+    message = (
+        f"system {name}: its rows stand from the lowest score to the highest in {queries_text(len(risen))}, and it has"
+        " no ranks: if lower scores are better (distances), negate them"
+    )
+    return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
+
+
+def neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
+    """Of each query how many of its rows follow one another, and in how many of these pairs the score rises.
+
+    In the order in which queries come.
+    """
+    pairs, rising = Counter[str](), Counter[str]()
+    before: pa.Table | None = None
+    for batch in batches_of(table, ["query_id", "score"]):
+        batch = batch.set_column(0, "query_id", batch["query_id"].cast(pa.dictionary(pa.int32(), pa.string())))
+        rows = batch if before is None else pa.concat_tables([before, batch])
+        before = rows.slice(rows.num_rows - 1)
+        ids = rows["query_id"].unify_dictionaries().combine_chunks()
+        queries, scores = ids.indices.to_numpy(), rows["score"].to_numpy()
+        same = queries[1:] == queries[:-1]
+        for counter, which in ((pairs, same), (rising, same & (scores[1:] > scores[:-1]))):
+            counts = np.bincount(queries[1:][which], minlength=len(ids.dictionary))
+            counter.update(dict(zip(ids.dictionary.to_pylist(), counts.tolist(), strict=True)))
+    return pairs, rising
+
+
+def finding_of(
+    code: str, message: str, row: Noticed, system: str, pulled: Pulled, severity: str | None = None
+) -> Finding:
+    examples = examples_of(pulled, row.places)
+    return Finding(code, severity or CODES[code].severity, message, row.count, system, examples=examples)
+
+
+def check_numbers(answers: Mapping[str, Answering], rankings: Iterable[str]) -> list[Finding]:
+    """Says which systems answer far fewer queries than another one."""
+    found = []
+    most = max(answers, key=lambda name: answers[name].queries, default="")
+    for name in rankings:
+        if name in answers and answers[name].queries < FAR_FEWER * answers[most].queries:
+            own, other = answers[name].queries, answers[most].queries
+            message = f"system {name} answers {queries_text(own)}, and {most} {other}: was its ranking cut?"
+            found.append(Finding("few_queries", "warning", message, other - own, name, value=own / other))
+    return found
+
+
+def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
+    """Says, of each metric, which systems return far fewer of the results that it looks at than another one.
+
+    Typically, by the median, or in a tenth of the queries that they answer.
+    """
+    answers = answering(engine)
+    found = []
+    for metric in metrics:
+        reach = metric.depth if metric.unjudged == "zero" else None
+        looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
+        deepest = max(looked_at, key=lambda name: looked_at[name], default="")
+        shorter = shorter_answers(engine, reach)
+        for (name,) in engine.rows("system", ("system_id",), order="place"):
+            if name not in answers:
+                continue
+            if looked_at[name] < FAR_FEWER * looked_at[deepest]:
+                own, other = answers[name].depth, answers[deepest].depth
+                message = (
+                    f"system {name} typically returns {own:g} result{'s' * (own != 1)} for a query, and {deepest}"
+                    f" {other:g}, where {metric.name} looks at {reach or 'all of them'}: it compares depths as well"
+                )
+                count = answers[name].queries
+                found.append(Finding("different_depths", "warning", message, count, name, metric.name, float(own)))
+                continue
+            queries, answered = shorter.get(name, []), answers[name].queries
+            if queries and len(queries) >= OFTEN * answered:
+                message = (
+                    f"system {name} returns far fewer results than another system in {len(queries)} of the"
+                    f" {queries_text(answered)} that it answers (such as {queries[0]!r}), where {metric.name} looks at"
+                    f" {reach or 'all of them'}: was its ranking cut there?"
+                )
+                examples = tuple(f"query {query!r}" for query in queries[:MOST])
+                row = (len(queries), name, metric.name, len(queries) / answered, examples)
+                found.append(Finding("different_depths", "warning", message, *row))
+    return found
+
+
+def shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
+    """system_id -> the queries for which it returns far fewer results than another system, within `reach`."""
+    engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
+    found: dict[str, list[str]] = {}
+    for system_id, query_id in engine.rows("shorter_answer", ("system_id", "query_id"), order="query_id"):
+        found.setdefault(system_id, []).append(query_id)
+    return found
+
+
+def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
+    """Says so where two systems have the same content: often one file was given under two names."""
+    found = []
+    counts = Counter(pulled.count for pulled in rankings.values())
+    several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
+    unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
+    looks = {name: look_of(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
+    for name, other in combinations(looks, 2):
+        pulled, copy = rankings[name], rankings[other]
+        if pulled.count == copy.count and looks[name] == looks[other] and is_same(pulled, copy):
+            message = (
+                f"systems {name} and {other} have the same ranking ({pulled.origin} and {copy.origin}):"
+                " every difference between them is 0"
+            )
+            found.append(Finding("same_ranking", "warning", message, pulled.count))
+    return found
+
+
+def look_of(pulled: Pulled, *, scored: bool) -> Hashable:
+    """What copies have in common, however they were read: the best results of the query with the lowest id.
+
+    scored: whether all rankings of as many rows have scores.
+    """
+    if pulled.elsewhere:
+        return pulled.digest
+    first = min(pulled.query_ids)
+    if not scored:
+        return first
+    rows = of_queries(pulled.at_hand, [first])
+    best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
+    return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
+
+
+def is_same(pulled: Pulled, other: Pulled) -> bool:
+    """Whether two rankings of as many rows are copies.
+
+    Of what stays on a cluster the digests tell; what is here is not compared with what is there. What is kept of a
+    reduced ranking depends on its rows alone, and not on their order.
+    """
+    if pulled.elsewhere or other.elsewhere:
+        return pulled.digest == other.digest
+    if pulled.reduced and other.reduced:
+        columns = ["query_id", "doc_id", "score"] + ["rank"] * (not (pulled.lacks("rank") or other.lacks("rank")))
+        if not same_rows(pulled.reduced.rows, other.reduced.rows, columns):
+            return False
+    return is_copy(pulled.table, other.table)
+
+
+def is_copy(table: Any, other: Any) -> bool:
+    """Whether two rankings hold the same documents with the same scores, or ranks without scores, in any order.
+
+    A look at one query spares nearly all pairs of tables the comparison of all.
+    """
+    if table.num_rows != other.num_rows:
+        return False
+    columns = ["query_id", "doc_id"] + ["score"] * (null_count(table, "score") == 0)
+    if not (null_count(table, "rank") or null_count(other, "rank")) or len(columns) == 2:
+        columns.append("rank")
+    chosen = [first_text(table, "query_id")]
+    first, second = (of_queries(each, chosen) for each in (table, other))
+    return same_rows(first, second, columns) and same_rows(table, other, columns)
+
+
+def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
+    kinds = pa.schema([RANKING.schema.field(name) for name in columns])
+    if isinstance(table, Spilled) or isinstance(other, Spilled):
+        first, second = (content_of(each, kinds, columns).digest() for each in (table, other))
+        return first == second
+    keys = [(name, "ascending") for name in columns]
+    first, second = (each.select(columns).cast(kinds).sort_by(keys) for each in (table, other))
+    return bool(first.equals(second))

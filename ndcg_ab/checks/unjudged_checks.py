@@ -1,0 +1,85 @@
+"""What can be said of rankings without judgments."""
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from ndcg_ab.checks.data_checks import check_duplicates, refuse_missing_ranks
+from ndcg_ab.checks.examples import MOST
+from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, noticed_of
+from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, rank_rule
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
+from ndcg_core.measures.metric import Metric
+
+NOT_CHECKED = (
+    "not checked, because there are no judgments: grades, whether ids meet, how much is judged, what ties can move"
+)
+
+
+def check_rankings_alone(
+    evaluation: Evaluation, engine: Engine, say: Callable[[str], None]
+) -> tuple[list[Finding], str]:
+    """Reads the rankings of an evaluation and checks them; its judgments are not looked at.
+
+    Every query stands for a judged one, so that the same tables are made as with judgments.
+    """
+    rankings = {}
+    for system in evaluation.systems:
+        say(f"pull {system.name}")
+        rankings[system.name] = pull(system.source, RANKING, evaluation.directory)
+    say("check the data")
+    loading.load(engine, standing_in(rankings), Queries(), rankings, evaluation)
+    metrics = evaluation.metric_list
+    refuse_missing_ranks(engine, rankings, metrics)
+    found = check_duplicates(engine, rankings, metrics)
+    found += check_rankings(engine, noticed_of(engine), rankings)
+    found += check_depths(engine, metrics)
+    for metric in metrics:
+        found += check_places(engine, metric)
+    refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
+    results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
+    return settled(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
+
+
+def standing_in(rankings: Mapping[str, Pulled]) -> Pulled:
+    """A table of judgments in which every query that a ranking answers has one, of no document."""
+    every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
+    first = next(iter(rankings.values()))
+    rows = {"query_id": every, "doc_id": [""] * len(every), "grade": [1.0] * len(every)}
+    return Pulled(pa.table(rows, schema=JUDGMENT.schema), JUDGMENT, first.source)
+
+
+def check_places(engine: Engine, metric: Metric) -> list[Finding]:
+    """Ties among the places that a metric looks at, and ranks that order them in another way."""
+    if metric.ties == "given":
+        return []
+    cutoff, rule = deepest_cutoff([metric]), rank_rule(metric)
+    if metric.unjudged == "condense":  # what stays in the ranking is not known
+        return []
+    engine.build("tied_query", cutoff=cutoff, rank_rule=rule)
+    engine.build("suspicious_query", cutoff=cutoff, rank_rule=rule)
+    engine.build("disagreeing_query", cutoff=cutoff)
+    columns = ("system_id", "query_id", "places")
+    where = f"top-{metric.cutoff} " if (metric.cutoff or EVERYTHING) < EVERYTHING else ""
+    found = []
+    for (name,) in engine.rows("system", ("system_id",), order="place"):
+        other, tied = (
+            [row[1:] for row in engine.rows(table, columns, where={"system_id": name}, order="query_id")]
+            for table in ("disagreeing_query", "tied_query")
+        )
+        for code, severity, rows, told in (
+            ("rank_disagrees", "warning", other, "its rank column disagrees with its scores, of which scores decide"),
+            ("tied_places", "note", tied, f"equal scores decide {sum(row[1] for row in tied)} {where}places"),
+        ):
+            if rows:
+                message = f"system {name}: {told}, in {queries_text(len(rows))} (such as {rows[0][0]!r})"
+                examples = tuple(f"query {query_id!r}" for query_id, _ in rows[:MOST])
+                count = len(rows) if code == "rank_disagrees" else sum(row[1] for row in rows)
+                found.append(Finding(code, severity, message, count, name, metric.name, examples=examples))
+    return found

@@ -1,0 +1,1 @@
+"""Pairs of systems: families, slices, changes, gates."""

@@ -1,0 +1,161 @@
+"""What a candidate changed in the first places of its rankings, whatever the metric makes of it (docs/changes.md)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.families import candidates
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import ParityError
+from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
+from ndcg_ab.scoring.parity import TOLERANCE, sample_queries
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.overlap import PERSISTENCE, overlap, rank_biased_overlap
+from ndcg_core.statistics.averages import mean, median
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
+
+PLACES = 10  # that are looked at where the first metric has no cutoff
+DEEPEST = 100  # places that are looked at at the most
+MOST_DOCUMENTS = 3_000_000  # queries x candidates x places: some seconds; of more it is left out
+LARGEST = 3  # queries that are told side by side, in either direction
+SIDE_BY_SIDE = 10  # places that they are told with
+
+
+def changes_of(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
+    """One record for each candidate.
+
+    None where there are no rankings, where another tool computes the first metric, and where it would take long.
+
+    Raises ParityError where a sample of the queries, computed again by the core, has another overlap.
+    """
+    metric = evaluation.metric_list[0]
+    if evaluation.scores or isinstance(metric, GivenMetric) or not candidates(evaluation):
+        return ()
+    depth = min(metric.cutoff or PLACES, DEEPEST)
+    if engine.count("paired_difference", {"metric_id": metric.hash}) * depth > MOST_DOCUMENTS:
+        return ()
+    engine.build("top_document", places=PLACES, deepest=DEEPEST)
+    engine.build("query_change", persistence=PERSISTENCE)
+    columns = ("candidate", "query_id", "difference", "baseline_places", "candidate_places", "shared", "in_place")
+    rows = engine.read("query_change", (*columns, "rbo"), order="query_id")
+    moved = moved_documents(engine)
+    names = candidates(evaluation)
+    check_sample(engine, rows, len(names) + 1)
+    found = [
+        changes(engine, rows.filter(pc.equal(rows["candidate"], name)), moved.get(name, ()), (name, evaluation, depth))
+        for name in names
+    ]
+    engine.release("top_document")
+    return tuple(found)
+
+
+def changes(
+    engine: Engine, rows: pa.Table, moved: Sequence[MovedDocuments], about: tuple[str, Evaluation, int]
+) -> Changes:
+    """One candidate's; rows: of `query_change`, by rising query_id. about: candidate, evaluation, depth."""
+    candidate, evaluation, depth = about
+    longest, shared = longest_of(rows), rows["shared"].to_numpy()
+    is_changed = longest != rows["in_place"].to_numpy()
+    overlaps = np.where(longest > 0, shared / np.maximum(longest, 1), 1.0).tolist()
+    differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
+    rbo = rows["rbo"].to_pylist()
+    return Changes(
+        candidate=candidate,
+        baseline=evaluation.baseline_name,
+        metric=evaluation.metric_list[0].name,
+        depth=depth,
+        queries=rows.num_rows,
+        changed=int(is_changed.sum()),
+        metric_changed=int((is_changed & differs).sum()),
+        overlap=mean(overlaps),
+        overlap_median=median(overlaps),
+        rbo=mean(rbo),
+        rbo_median=median(rbo),
+        entered=sum(each.entered for each in moved),
+        entered_relevant=sum(each.entered for each in moved if (each.grade or 0) > 0),
+        entered_unjudged=sum(each.entered for each in moved if each.grade is None),
+        left=sum(each.left for each in moved),
+        left_relevant=sum(each.left for each in moved if (each.grade or 0) > 0),
+        left_unjudged=sum(each.left for each in moved if each.grade is None),
+        grades=tuple(moved),
+        largest=tuple(largest_changes(engine, candidate, rows, overlaps)),
+    )
+
+
+def longest_of(rows: pa.Table) -> NDArray[np.int64]:
+    """The number of places of the longer of the two."""
+    sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
+    longest: NDArray[np.int64] = np.maximum(*sides)
+    return longest
+
+
+def moved_documents(engine: Engine) -> dict[str, list[MovedDocuments]]:
+    """Candidate -> how many documents of each grade came and went, the highest grade first, the unjudged ones last."""
+    found: dict[str, list[MovedDocuments]] = defaultdict(list)
+    for candidate, grade, entered, left in engine.rows("moved_document", ("candidate", "grade", "entered", "left_out")):
+        found[candidate].append(MovedDocuments(grade, entered, left))
+    for moved in found.values():
+        moved.sort(key=lambda each: (each.grade is None, -(each.grade or 0.0)))
+    return found
+
+
+def largest_changes(engine: Engine, candidate: str, rows: pa.Table, overlaps: Sequence[float]) -> list[ChangedQuery]:
+    """The queries that the candidate wins and loses most, with the first places of both; the wins first."""
+    query_ids, differences = rows["query_id"].to_pylist(), rows["difference"].to_pylist()
+    order = sorted(range(len(query_ids)), key=lambda at: (-abs(differences[at]), query_ids[at]))
+    wins = [at for at in order if differences[at] > TIE_TOLERANCE][:LARGEST]
+    losses = [at for at in order if differences[at] < -TIE_TOLERANCE][:LARGEST]
+    chosen = [*wins, *losses]
+    shown = {"candidate": candidate, "query_id": [query_ids[at] for at in chosen]}
+    sides: dict[tuple[str, bool], list[TopDocument]] = defaultdict(list)
+    columns = ("query_id", "doc_id", "baseline_rank", "candidate_rank", "grade")
+    for query_id, doc_id, before, after, grade in engine.rows("top_document", columns, where=shown) if chosen else ():
+        if before is not None and before <= SIDE_BY_SIDE:
+            sides[query_id, True].append(TopDocument(before, doc_id, grade, after))
+        if after is not None and after <= SIDE_BY_SIDE:
+            sides[query_id, False].append(TopDocument(after, doc_id, grade, before))
+    return [
+        ChangedQuery(
+            query_id=query_ids[at],
+            difference=differences[at],
+            overlap=overlaps[at],
+            rbo=rows["rbo"][at].as_py(),
+            baseline=tuple(sorted(sides[query_ids[at], True], key=lambda each: each.rank)),
+            candidate=tuple(sorted(sides[query_ids[at], False], key=lambda each: each.rank)),
+        )
+        for at in chosen
+    ]
+
+
+def check_sample(engine: Engine, rows: pa.Table, systems: int) -> None:
+    """Computes overlap and RBO of the sampled queries again, with the core; a difference stops the evaluation."""
+    sample = sample_queries(pc.unique(rows["query_id"]).to_pylist(), systems)
+    if not sample:
+        return
+    rankings: dict[tuple[str, str, bool], dict[int, str]] = defaultdict(dict)
+    columns = ("candidate", "query_id", "doc_id", "baseline_rank", "candidate_rank")
+    for candidate, query_id, doc_id, before, after in engine.each("top_document", columns, where={"query_id": sample}):
+        for rank, is_baseline in ((before, True), (after, False)):
+            if rank is not None:
+                rankings[candidate, query_id, is_baseline][rank] = doc_id
+    sampled = rows.filter(pc.is_in(rows["query_id"], value_set=pa.array(sample)))
+    for row in sampled.to_pylist():
+        key = (row["candidate"], row["query_id"])
+        before, after = ([doc for _, doc in sorted(rankings[*key, side].items())] for side in (True, False))
+        longest = max(row["baseline_places"], row["candidate_places"])
+        values = {
+            "overlap": (row["shared"] / longest if longest else 1.0, overlap(before, after)),
+            "rank-biased overlap": (row["rbo"], rank_biased_overlap(before, after)),
+        }
+        for name, (sql, core) in values.items():
+            if not abs(sql - core) <= TOLERANCE:
+                raise ParityError(
+                    f"parity check: query {row['query_id']!r}, system {row['candidate']}, {name}: SQL gives {sql!r},"
+                    f" the Python core {core!r} (more than {TOLERANCE} apart); nothing of this evaluation can be"
+                    " believed"
+                )

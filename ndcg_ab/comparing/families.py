@@ -1,0 +1,318 @@
+"""Which comparisons belong together: primary, secondary, guardrails, slices, all pairs (docs/statistics.md)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.sampling import PLAIN, Sampling
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError, shown
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import GATE, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
+from ndcg_core.statistics.verdicts.comparison import (
+    Column,
+    Comparison,
+    Procedure,
+    Resampling,
+    check_guardrails,
+    compare_families,
+)
+from ndcg_core.statistics.verdicts.verdict import Obstacle
+
+QueryIds = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one column, by rising query_id: ids, differences and the baseline's values."""
+
+    query_ids: QueryIds
+    differences: NDArray[np.float64]
+    baseline_values: NDArray[np.float64]
+
+
+NOTHING = Group((), np.array([]), np.array([]))
+
+
+def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
+    """Every comparison of the evaluation, the primary family first."""
+    columns = paired_columns(engine, evaluation, sampling)
+    if not columns:
+        return []
+    found = whole_families(columns, evaluation)
+    sliced = {by: slice_columns(engine, evaluation, sampling, by) for by in evaluation.slices.by}
+    for attribute, parts in sliced.items():
+        found += compare_columns(parts, evaluation, slices_by(attribute), exploratory=True)
+    if evaluation.gate is not None and evaluation.gate.slice_regression is not None:
+        found += compare_columns(list(chain.from_iterable(sliced.values())), evaluation, SLICE_GATE)
+    if evaluation.statistics.all_pairs and len(evaluation.systems) > 2:
+        found += compare_columns(pair_columns(engine, evaluation, sampling), evaluation, PAIRS, exploratory=True)
+    return found
+
+
+def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
+    primary = [column for column in columns if column.metric in evaluation.metrics]
+    secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
+    guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
+    found = compare_columns(primary, evaluation, PRIMARY)
+    found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
+    found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
+    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
+    return found
+
+
+def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
+    """The columns that the gate holds to a margin of its own."""
+    margins = evaluation.gate.not_worse if evaluation.gate else {}
+    found = [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
+    return guarded_columns(found, evaluation)
+
+
+def guarded_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
+    """The columns with what one query can lose, from the declared range of a metric or from that of its measure.
+
+    InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's.
+    """
+    found = []
+    for column in columns:
+        seen = float(np.abs(column.differences).max(initial=0.0)) - TIE_TOLERANCE
+        declared = evaluation.statistics.ranges.get(column.metric)
+        if declared is not None and seen > declared[1] - declared[0]:
+            raise InputError(
+                f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
+                f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
+            )
+        known = evaluation.range_of(column.metric, seen=seen)
+        found.append(replace(column, largest_loss=math.inf if known is None else known.width))
+    return found
+
+
+def slices_by(attribute: str) -> str:
+    """The name of a family of slices."""
+    return f"slices by {attribute}"
+
+
+def compare_columns(
+    columns: Sequence[Column],
+    evaluation: Evaluation,
+    family: str,
+    *,
+    exploratory: bool = False,
+    least_queries: int | None = None,
+) -> list[Comparison]:
+    """The columns as one family, with the evaluation's settings; least_queries: as of `compare_apart`."""
+    (found,) = compare_apart({family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries)
+    return found
+
+
+def compare_apart(
+    families: Mapping[str, Sequence[Column]],
+    evaluation: Evaluation,
+    *,
+    exploratory: bool = False,
+    resampling: Resampling | None = None,
+    least_queries: int | None = None,
+) -> list[list[Comparison]]:
+    """Every family by itself, with the evaluation's settings; resampling: in the place of the evaluation's.
+
+    least_queries: that are tested; by default of slices the number that the evaluation says.
+    """
+    settings = evaluation.statistics
+    procedure: Procedure = settings.exploratory if exploratory else "max-t"
+    columns = next(iter(families.values()), ())
+    return compare_families(
+        families,
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        workers=evaluation.resources.threads,
+        procedure="t-holm" if settings.preview else procedure,
+        exploratory=exploratory,
+        least_queries=least_queries or (evaluation.slices.smallest if columns and columns[0].attribute else 2),
+        interval_method=settings.interval,
+        resampling=resampling or settings.resampling,
+    )
+
+
+def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling = PLAIN) -> list[Column]:
+    """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
+    groups = grouped(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
+    return [
+        column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
+        for metric in evaluation.metric_list
+        for candidate in candidates(evaluation)
+    ]
+
+
+def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
+    """The same slice by slice, on the primary metrics; slices in the order of their values."""
+    rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
+    groups = grouped(rows, "metric_id", "slice", "candidate")
+    slices = sorted({part for _, part, _ in groups})
+    return [
+        column_of(
+            evaluation,
+            candidate,
+            metric.name,
+            groups.get((metric.hash, part, candidate), NOTHING),
+            sampling,
+            (attribute, part),
+        )
+        for metric in evaluation.primary_metrics
+        for part in slices
+        for candidate in candidates(evaluation)
+    ]
+
+
+def candidates(evaluation: Evaluation) -> list[str]:
+    return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
+
+
+def grouped(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
+    """Key -> the query ids, differences and baseline values of its rows; equal lists of ids are one object."""
+    codes = np.zeros(rows.num_rows, dtype=np.int64)
+    names: list[list[str]] = []
+    for key in keys:
+        encoded = rows[key].combine_chunks().dictionary_encode()
+        names.append(encoded.dictionary.to_pylist())
+        codes = codes * len(names[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
+    queries = rows["query_id"].combine_chunks().dictionary_encode()
+    query_codes, query_ids = queries.indices.to_numpy(zero_copy_only=False), queries.dictionary.to_pylist()
+    columns = [rows[name].to_numpy().astype(np.float64) for name in ("difference", "baseline_value")]
+    known: dict[bytes, QueryIds] = {}
+    found = {}
+    order = np.argsort(codes, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+        members = query_codes[places]
+        if (key := members.tobytes()) not in known:
+            known[key] = tuple(query_ids[code] for code in members.tolist())
+        found[key_of(int(codes[places[0]]), names)] = Group(known[key], *(values[places] for values in columns))
+    return found
+
+
+def key_of(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The values that a code of `grouped` stands for."""
+    found = []
+    for values in reversed(names):
+        code, place = divmod(code, len(values))
+        found.append(values[place])
+    return tuple(reversed(found))
+
+
+def column_of(
+    evaluation: Evaluation,
+    candidate: str,
+    metric: str,
+    group: Group,
+    sampling: Sampling,
+    part: tuple[str, str] | tuple[None, None] = (None, None),
+    baseline: str | None = None,
+) -> Column:
+    return Column(
+        baseline or evaluation.baseline_name,
+        candidate,
+        metric,
+        group.query_ids,
+        group.differences,
+        group.baseline_values,
+        sampling.weights_in_order(group.query_ids),
+        sampling.clusters_in_order(group.query_ids),
+        attribute=part[0],
+        slice=part[1],
+        smallest_effect=evaluation.smallest_effect(metric),
+    )
+
+
+def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:
+    """Every two systems on the primary metrics, over the queries that both are scored on.
+
+    The baseline comes first, then the systems in the order given; of two the earlier one is the baseline.
+    """
+    groups = system_groups(engine)
+    columns = []
+    for metric in evaluation.primary_metrics:
+        for first, second in combinations([evaluation.baseline_name, *candidates(evaluation)], 2):
+            earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
+            if earlier.query_ids != later.query_ids:
+                earlier, later = shared(earlier, later), shared(later, earlier)
+            values = earlier.differences
+            group = Group(earlier.query_ids, later.differences - values, values)
+            columns.append(column_of(evaluation, second, metric.name, group, sampling, baseline=first))
+    return columns
+
+
+def system_groups(engine: Engine) -> dict[tuple[str, ...], Group]:
+    """(metric's hash, system) -> its values, as `value_groups` has them."""
+    columns = ("system_id", "query_id", "metric_id", "value")
+    return value_groups(engine.read("query_score", columns, order="query_id"), "metric_id", "system_id")
+
+
+def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
+    """Key -> its values as the differences of a group, and as its baseline's values."""
+    rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
+    return grouped(rows, *keys)
+
+
+def shared(group: Group, other: Group) -> Group:
+    """The rows of a group whose queries another one has too."""
+    known = set(other.query_ids)
+    places = [place for place, query_id in enumerate(group.query_ids) if query_id in known]
+    query_ids = tuple(group.query_ids[place] for place in places)
+    return Group(query_ids, group.differences[places], group.baseline_values[places])
+
+
+def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Warns where a verdict and those of all tested slices contradict each other."""
+    found = []
+    overall = {(row.candidate, row.metric): row for row in comparisons if row.family == PRIMARY}
+    for attribute in dict.fromkeys(row.attribute for row in comparisons if row.attribute):
+        for (candidate, metric), whole in overall.items():
+            parts = [
+                row
+                for row in comparisons
+                if (row.attribute, row.candidate, row.metric) == (attribute, candidate, metric)
+                and row.family not in (SLICE_GATE, INTENDED)
+                and row.p_adjusted is not None
+            ]
+            if len(parts) > 1 and (problem := contradiction(whole, parts)):
+                message = (
+                    f"{candidate}, {metric}: {problem} (slices by {attribute}): look at the slices before deciding"
+                )
+                found.append(Finding("slices_disagree", "warning", message, len(parts)))
+    return found
+
+
+def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Warns of comparisons that are not tested, since one query has all the weight."""
+    heavy = [row for row in comparisons if row.obstacle is Obstacle.ONE_HEAVY_QUERY]
+    if not heavy:
+        return []
+    first, count = heavy[0], len(heavy)
+    where = f"{first.attribute} = {shown(first.slice)}, " if first.attribute else ""
+    message = (
+        f"{count} comparison{'s are' * (count > 1) or ' is'} not tested, since one query has all the weight there"
+        f" ({'such as ' * (count > 1)}{where}{first.candidate}, {first.metric})"
+    )
+    return [Finding("one_heavy_query", "warning", message, count)]
+
+
+def contradiction(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
+    """In words, how the whole and all of its parts disagree; None where they do not.
+
+    Weights, small slices that are not tested, and slices with opposite effects can each bring it about.
+    """
+    signs = {np.sign(row.difference or 0.0) for row in parts}
+    found = whole.conclusion
+    if found.is_detected and found.direction not in signs:
+        return f"{found} overall, but in none of the {len(parts)} tested slices does the difference point there"
+    if not found.is_detected and all(row.conclusion.is_detected for row in parts):
+        return f"nothing is detected overall, but a difference is in each of the {len(parts)} tested slices"
+    return None

@@ -1,0 +1,102 @@
+"""Gates: what must hold for an evaluation to pass, as the configuration declares it before the run."""
+
+from collections.abc import Iterator, Sequence
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.settings import Gate
+from ndcg_ab.results.decisions import GUARDRAILS_GATE, NO_REGRESSION, NOT_WORSE
+from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+
+def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, ...]:
+    """One result for every gate that the configuration names; nothing where it names none."""
+    return () if evaluation.gate is None else tuple(results(evaluation.gate, outcome))
+
+
+def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
+    if gate.no_regression:
+        worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
+        yield rows_result(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+    if gate.guardrails and any(row.family == GUARDRAILS for row in outcome.comparisons):
+        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS)
+    if gate.not_worse:
+        yield margin_gate(NOT_WORSE, outcome, GATE)
+    if gate.judged is not None:
+        primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
+            row.metric for row in outcome.systems
+        }
+        yield judged_gate(gate.judged, [row for row in outcome.systems if row.metric in primary])
+    if gate.slice_regression is not None:
+        limit = gate.slice_regression
+        worse = [
+            row
+            for row in outcome.comparisons
+            if row.family == SLICE_GATE
+            and row.conclusion is Verdict.REGRESSED
+            and row.difference is not None
+            and row.difference < -limit
+        ]
+        messages = [f"{row.attribute} {row.slice}: {described(row)}" for row in worse]
+        shown = f"no slice regressed by more than {limit:g}"
+        yield result("slice regression", messages, shown, [row.candidate for row in worse])
+    if gate.unanswered is not None:
+        counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
+        left = {name: count for name, count in counts if count > gate.unanswered}
+        most = f"at most {gate.unanswered} may be"
+        silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
+        shown = f"no system leaves more than {gate.unanswered} queries unanswered"
+        yield result("unanswered", silent, shown, list(left))
+
+
+def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
+    """Of each system the metric on which the fewest results are judged."""
+    few: dict[str, SystemSummary] = {}
+    for row in sorted(summaries, key=lambda row: row.judged or 0.0):
+        if row.judged is not None and row.judged < least:
+            few.setdefault(row.system_id, row)
+    needed = f"{100 * least:g} % must be"
+    messages = []
+    for name, row in few.items():
+        share = percent_below(row.judged or 0.0, least)
+        messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
+    return result("judged", messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
+
+
+def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
+    """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin.
+
+    A pair without any difference passes: it shows no loss, and what it does not rule out is said.
+    """
+    rows = [row for row in outcome.comparisons if row.family == family]
+    failed = [row for row in rows if row.conclusion.fails_margin]
+    same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
+    shown = "the one comparison is shown to be not worse than its margin"
+    if not rows:
+        shown = "there is no candidate to compare"
+    elif len(rows) > 1:
+        shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
+    if same:
+        shown = f"the one comparison is {same[0].verdict}"
+        if len(rows) > 1:
+            shown = (
+                f"all {len(rows)} comparisons are shown to be not worse than their margins, or identical ({len(same)})"
+            )
+    return rows_result(name, failed, shown)
+
+
+def described(row: Comparison) -> str:
+    difference = "" if row.difference is None else f" ({signed(row.difference)})"
+    return f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}{difference}"
+
+
+def rows_result(name: str, failed: Sequence[Comparison], passed: str) -> GateResult:
+    return result(name, [described(row) for row in failed], passed, [row.candidate for row in failed])
+
+
+def result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
+    """systems: whose failures they are, one for one."""
+    message = "; ".join(failures) if failures else passed
+    return GateResult(name, not failures, message, tuple(systems), tuple(failures))

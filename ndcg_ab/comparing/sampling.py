@@ -1,0 +1,87 @@
+"""How the queries were sampled: what each weighs, and which of them belong together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.wording import queries_text
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """weights: query_id -> weight > 0. clusters: query_id -> name of its cluster. None where there are none."""
+
+    weights: Mapping[str, float] | None = None
+    clusters: Mapping[str, str] | None = None
+
+    def weights_in_order(self, query_ids: Sequence[str]) -> NDArray[np.float64] | None:
+        return None if self.weights is None else np.array([self.weights[query_id] for query_id in query_ids])
+
+    def clusters_in_order(self, query_ids: Sequence[str]) -> tuple[str, ...] | None:
+        return None if self.clusters is None else tuple(self.clusters[query_id] for query_id in query_ids)
+
+
+PLAIN = Sampling()
+"""Every query counts alike and stands for itself."""
+
+
+def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
+    """query_id -> what it has before the last of a text; an id without it is its own cluster.
+
+    InputError where no id has it: every query would be its own cluster, and none asked about.
+    """
+    clusters = {query_id: query_id.rpartition(prefix)[0] or query_id for query_id in query_ids}
+    if clusters and not any(prefix in query_id for query_id in clusters):
+        raise InputError(
+            f"cluster_prefix = {prefix!r}: stands in no query id (such as {min(clusters)!r}): give the text before the"
+            " number of each, as _ in 106_1, or leave it out"
+        )
+    return clusters
+
+
+def sampling_of(engine: Engine, evaluation: Evaluation) -> Sampling:
+    """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
+    clusters = prefixed(engine, evaluation) or told_of(engine, evaluation, "cluster", "unclustered_query")
+    return Sampling(told_of(engine, evaluation, "weight", "unweighed_query"), clusters)
+
+
+def prefixed(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
+    """query_id -> cluster by its id, where the configuration says so."""
+    prefix = evaluation.statistics.cluster_prefix
+    if prefix is None:
+        return None
+    return by_prefix((query_id for (query_id,) in engine.rows("query", ("query_id",), order="query_id")), prefix)
+
+
+def told_of(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
+    """query_id -> its weight or cluster, where these are used; InputError where a scored query has none.
+
+    what: the column of the queries. without: the table of those that lack it.
+    """
+    key = f"{what}ed"
+    wanted = getattr(evaluation.statistics, key)
+    known = engine.rows("query", ("query_id", what, "is_judged"), order="query_id")
+    told = {query_id: value for query_id, value, _ in known if value is not None}
+    if wanted is False or (wanted is None and not told):
+        return None
+    if lacking := engine.rows(without, order="query_id"):
+        matched = any(judged and value is not None for _, value, judged in known)
+        problem = queries_without(evaluation, what, lacking, None if matched or not told else min(told))
+        raise InputError(f"{problem}, or set statistics.{key} to false (compare: --un{key}; in Python: {key}=False)")
+    return told
+
+
+def queries_without(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:
+    """own: the first query id of the file of queries, where none of the lacking ones is in it."""
+    count, state = len(lacking), "scored" if evaluation.scores else "judged"
+    ids = "" if own is None else f"; the first of the file's own is {own!r}"
+    return (
+        f"queries: {queries_text(count, state)} {'has' if count == 1 else 'have'} no {what}"
+        f" (such as {lacking[0][0]!r}{ids}): give every {state} query one"
+    )

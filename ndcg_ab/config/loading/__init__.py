@@ -1,0 +1,1 @@
+"""From a configuration file to the model: YAML, layers, variables, templates, and what is wrong with them."""

@@ -1,0 +1,104 @@
+"""Reads a configuration file, and says in one sentence each what is wrong with it: key, value, rule."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from ndcg_ab.config.loading.hints import value_hint
+from ndcg_ab.config.loading.keys import Place, dotted, known_keys, meant_key, near_keys
+from ndcg_ab.config.loading.layers import read_layers
+from ndcg_ab.config.loading.templates import check_dates, datable
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
+from ndcg_ab.errors import InputError, shortened, shown
+from ndcg_ab.files import resolved, unusable
+
+LONGEST_RULE = 1000  # characters; a rule may quote a value
+
+
+def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
+    """The evaluation that a YAML file describes; InputError names the key, the value and the rule.
+
+    settings: what `--set` changes in it, each as ``statistics.alpha=0.01``.
+    """
+    directory = resolved(path.parent)
+    if problem := unusable(str(directory)):
+        raise InputError(f"{path}: its folder {shown(str(directory))} {problem}")
+    layered = read_layers(path, settings)
+    try:
+        evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
+    except ValidationError as error:
+        found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in placed_problems(error)]
+        raise InputError("\n".join(found)) from None
+    for place, text in datable(evaluation):
+        check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted(place)}")
+    return evaluation
+
+
+RULES = {  # what pydantic calls it -> the rule in our words
+    "string_type": "must be text; put it in quotes",
+    "string_unicode": "must be text that UTF-8 can hold",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number of fewer digits",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a number, and finite",
+    "path_type": "must be a path",
+    "list_type": "must be a list",
+    "dict_type": "must hold keys and values",
+    "model_type": "must hold keys and values",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be above {gt}",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than": "must be below {lt}",
+    "less_than_equal": "must be {le} or less",
+    "tuple_type": "must be a list",
+    "too_short": "must have at least one entry",
+    "too_long": "must have no more than {max_length} entries",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must not be longer than {max_length} characters",
+}
+
+
+def problems(error: ValidationError) -> Iterator[str]:
+    """One sentence for each thing wrong, with the key's path, the value and the rule."""
+    return (sentence for _, sentence in placed_problems(error))
+
+
+def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
+    """The same, each with the place that it is about."""
+    misspelt = set()
+    for problem in error.errors():
+        if problem["type"] == "extra_forbidden":
+            misspelt |= {(*problem["loc"][:-1], name) for name in near_keys(problem["loc"])}
+    for problem in error.errors():
+        place = problem["loc"]
+        key = dotted(place)
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(known_keys(place[:-1]))
+            yield place, f"key {shown(key)} is unknown{meant_key(place)} (known here: {known})"
+        elif problem["type"] == "missing":
+            if place not in misspelt:
+                yield place, f"key {key!r} is missing: it must be given"
+        elif problem["type"] == "invalid_key":
+            yield place, f"key {shown(problem['input'])} is no text: put it in quotes"
+        else:
+            allowed = str(problem.get("ctx", {}).get("expected", ""))
+            rule = shortened(rule_of(problem), LONGEST_RULE)
+            rule += shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE)
+            value = "" if isinstance(problem["input"], dict | list) or not place else f" = {shown(problem['input'])}"
+            yield place, f"{shortened(key)}{value}: {rule}" if place else rule
+
+
+def rule_of(problem: ErrorDetails) -> str:
+    context = problem.get("ctx", {})
+    if problem["type"] == "string_pattern_mismatch":
+        return RULES_OF_PATTERNS[context["pattern"]]
+    message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return RULES[problem["type"]].format(**context) if problem["type"] in RULES else message

@@ -1,0 +1,264 @@
+"""A configuration from its layers: the files that it extends, the file itself, and what `--set` changes."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import yaml
+
+from ndcg_ab.config.loading.hints import similar_file
+from ndcg_ab.config.loading.keys import (
+    EXTENDS,
+    Place,
+    annotation_of,
+    dotted,
+    has_default,
+    inner_types,
+    is_model,
+    known_keys,
+    meant_key,
+    takes_text,
+)
+from ndcg_ab.config.loading.variables import with_variables
+from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
+from ndcg_ab.config.model.connections import ADDRESS
+from ndcg_ab.config.model.references import is_kept, is_reference
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import resolved
+
+SET = "--set"
+FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # keys whose file may be given alone
+
+
+@dataclasses.dataclass(frozen=True)
+class Layered:
+    """What several layers say together.
+
+    content: keys and values, without variables.  origins: place -> where that value stands: a file, or `--set`.
+    """
+
+    content: dict[Any, Any]
+    origins: dict[Place, str]
+
+    def origin_of(self, place: Place, otherwise: str) -> str:
+        """Where a value stands, or the mapping or list that it is a part of."""
+        for length in range(len(place), 0, -1):
+            if (found := self.origins.get(place[:length])) is not None:
+                return found
+        return otherwise
+
+    def on(self, below: "Layered") -> "Layered":
+        """Above another: mappings are merged, everything else is replaced, and null takes a key away."""
+        return Layered(merged(below.content, self.content), below.origins | self.origins)
+
+
+def read_layers(path: Path, settings: Sequence[str] = ()) -> Layered:
+    """The file on the files that it extends, and what `--set` changes in it."""
+    layered = read_layer(path, (), resolved(path.parent))
+    content, origins = layered.content, dict(layered.origins)
+    for text in settings:
+        origins[assign(content, text)] = SET
+    return Layered(without_nulls(content), origins)
+
+
+def without_nulls(content: Any, place: Place = ()) -> Any:
+    """Without the keys that are null and have a default, which they get."""
+    if isinstance(content, list):
+        return [without_nulls(value, (*place, at)) for at, value in enumerate(content)]
+    if not isinstance(content, dict):
+        return content
+    return {
+        key: without_nulls(value, (*place, key))
+        for key, value in content.items()
+        if value is not None or not has_default((*place, key))
+    }
+
+
+def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
+    """One file on those that it extends; relative paths in all of them start from `directory` then.
+
+    above: the files that led here.
+    """
+    if resolved(path) in map(resolved, above):
+        chain = " extends ".join(map(str, (*above, path)))
+        raise InputError(f"{above[0]}: {EXTENDS}: {chain}: a circle; take `{EXTENDS}` out of one of them")
+    if not path.is_file():
+        reason = f" ({above[-1]}: {EXTENDS})" if above else ""
+        raise InputError(f"{path}: there is no such configuration file{reason}{similar_file(path)}")
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
+    if "directory" in content:
+        raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
+    content = with_variables(content, str(path))
+    bases = bases_of(content.pop(EXTENDS, None), path)
+    if resolved(path.parent) != directory:
+        content = rebased(content, resolved(path.parent))
+    own = Layered(content, dict.fromkeys(leaves(content), str(path)))
+    if not bases:
+        return own
+    below = Layered({}, {})
+    for base in bases:
+        below = read_layer(path.parent / base.expanduser(), (*above, path), directory).on(below)
+    return own.on(below)
+
+
+def bases_of(value: Any, path: Path) -> list[Path]:
+    names = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"{path}: {EXTENDS} = {value!r}: must be the name of a file, or a list of names")
+    return [Path(name) for name in names]
+
+
+def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
+    found = dict(below)
+    for key, value in above.items():
+        under = found.get(key)
+        if key in FILES and isinstance(under, str):
+            under = {"file": under}
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
+            found[key] = merged(under, value)
+        else:
+            found[key] = value
+    return found
+
+
+def leaves(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
+    """The places of everything that is no mapping with something in it."""
+    for key, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, (*place, key))
+        else:
+            yield (*place, key)
+
+
+def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
+    """With the relative paths of a file that lies in another folder as absolute ones."""
+
+    def absolute(value: Any) -> Any:
+        is_relative = isinstance(value, str) and value and not value.startswith("~") and not ADDRESS.match(value)
+        return str(folder / value) if is_relative else value
+
+    found = dict(content)
+    for key in (*FILES, "more_judgments", "scores", "output"):
+        if isinstance(found.get(key), dict):
+            found[key] = found[key] | {name: absolute(found[key][name]) for name in ("file",) if name in found[key]}
+        elif key in found:
+            found[key] = absolute(found[key])
+    for key in ("more_judgments", "systems", "scores"):
+        if isinstance(found.get(key), list):
+            found[key] = [
+                each | {"file": absolute(each["file"])} if isinstance(each, dict) and "file" in each else each
+                for each in found[key]
+            ]
+    for key in ("more_judgments", "scores"):
+        if isinstance(found.get(key), list):
+            found[key] = [absolute(each) for each in found[key]]
+    return {key: with_whole_references(value, absolute, key) for key, value in found.items()}
+
+
+def with_whole_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
+    """With the paths of secrets' files absolute."""
+    if is_reference(content) and "file" in content and is_kept(key):
+        return {"file": absolute(content["file"])}
+    if isinstance(content, dict):
+        return {
+            part: with_whole_references(value, absolute, f"{key}.{part}".removeprefix("."))
+            for part, value in content.items()
+        }
+    if isinstance(content, list):
+        return [with_whole_references(value, absolute, f"{key}[{at}]") for at, value in enumerate(content)]
+    return content
+
+
+# ---- what --set changes
+
+
+def assign(content: dict[Any, Any], text: str) -> Place:
+    """Sets what ``statistics.alpha=0.01`` says, or takes away what ``gate=null`` names; the place of it."""
+    key, written = parted(text)
+    if key.partition(".")[0] == EXTENDS:
+        raise InputError(f"{SET} {text!r}: {EXTENDS} stands in a file only; name the file that extends another")
+    place, holder = found_place(content, key, text)
+    try:
+        value = yaml.load(written, Loader)
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{SET} {text!r}: {written!r} is not YAML: {getattr(error, 'problem', error)}") from None
+    if takes_text(place) and isinstance(value, int | float):
+        value = written
+    if value is None and isinstance(holder, dict) and annotation_of(place) is not Any:
+        holder.pop(place[-1], None)
+    else:
+        holder[place[-1]] = with_variables(value, SET, place)
+    return place
+
+
+def parted(text: str) -> tuple[str, str]:
+    """Key and value: what stands before and after the first `=` outside of parentheses."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "=" and depth == 0 and at > 0:
+            return text[:at].strip(), text[at + 1 :].strip()
+    raise InputError(f"{SET} {text!r}: must be KEY=VALUE, such as statistics.alpha=0.01")
+
+
+def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any]:
+    """The place that a dotted key names, and the mapping or list that holds it, made where it is not there yet."""
+    place: Place = ()
+    holder: Any = content
+    rest = key
+    while True:
+        part, rest = next_part(holder, place, rest, text)
+        if not rest:
+            return (*place, part), holder
+        inner = holder[part] if isinstance(part, int) else holder.get(part)
+        place = (*place, part)
+        kinds = list(inner_types(annotation_of(place)))
+        origins = {get_origin(kind) for kind in kinds}
+        if isinstance(inner, str) and place in {(key,) for key in FILES}:
+            inner = {"file": inner}
+        if inner is True and place == ("gate",):
+            inner = {}
+        if inner is None and list in origins and dict not in origins:
+            inner = []
+        if inner is None and any(is_mapping(kind) for kind in kinds):
+            inner = {}
+        if not isinstance(inner, dict | list):
+            raise InputError(f"{SET} {text!r}: key {dotted(place)!r} has no keys below it")
+        holder[part] = inner
+        holder = inner
+
+
+def is_mapping(kind: Any) -> bool:
+    return get_origin(kind) is dict or kind is Any or is_model(kind)
+
+
+def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | str, str]:
+    """The next part of a dotted key, and what is left of it: an entry of a list by its number or its name."""
+    first, _, others = rest.partition(".")
+    annotation = annotation_of(place)
+    if isinstance(holder, list):
+        names = [str(entry["name"]) for entry in holder if isinstance(entry, dict) and "name" in entry]
+        for name in sorted(names, key=len, reverse=True):
+            if rest == name or rest.startswith(f"{name}."):
+                at = next(at for at, entry in enumerate(holder) if isinstance(entry, dict) and entry["name"] == name)
+                return at, rest[len(name) + 1 :]
+        if first.isdecimal() and int(first) < len(holder):
+            return int(first), others
+        known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
+        near = get_close_matches(first, names, n=1, cutoff=0.6)
+        hint = "".join(f"; did you mean {name!r}?" for name in near)
+        raise InputError(f"{SET} {text!r}: {dotted(place)} has no entry {first!r}{hint} (entries: {known})")
+    values = [get_args(kind)[1] for kind in inner_types(annotation) if get_origin(kind) is dict]
+    if values and Any not in values:
+        return rest, ""  # the names of metrics and columns may hold points
+    if not values and annotation is not Any and first not in known_keys(place):
+        hint = meant_key((*place, first))
+        known = ", ".join(known_keys(place))
+        raise InputError(f"{SET} {text!r}: key {dotted((*place, first))!r} is unknown{hint} (known here: {known})")
+    return first, others

@@ -1,0 +1,139 @@
+"""The JSON Schema of a configuration file, made from the model: editors complete keys with it and explain them."""
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ndcg_ab.config.loading.keys import EXTENDS
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_core.measures.metric import COUNTS, NUMBERS, VALUES, Metric
+from ndcg_core.measures.notation import PRESETS
+from ndcg_core.measures.registry import MEASURES
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+VARIABLE = {"type": "string", "pattern": r"\$\{", "description": "A variable of the environment: ${NAME}."}
+TEXT = {"type": "string"}
+NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "[0-9]"}]}
+GROUPS = ("anyOf", "items", "additionalProperties")
+Schema = dict[str, Any]
+
+
+def json_schema() -> Schema:
+    """What a file may hold; it says less than `check`, and refuses nothing that `check` takes.
+
+    Beside what the model knows: `extends`, the short forms of files and metrics, variables, and null for the default.
+    """
+    made = Evaluation.model_json_schema()
+    keys, parts = made["properties"], made["$defs"]
+    del keys["directory"]
+    for key in keys.values():
+        named = [each["$ref"].rpartition("/")[2] for each in (key, *key.get("anyOf", ())) if "$ref" in each]
+        if named and "description" not in key:
+            key["description"] = parts[named[0]]["description"]
+    for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
+        keys[name]["anyOf"] = [TEXT, *keys[name]["anyOf"]]
+    for name in ("metrics", "secondary_metrics"):
+        keys[name]["items"] = {"anyOf": [TEXT, {"$ref": "#/$defs/Metric"}]}
+    for name in ("more_judgments", "scores"):
+        entry = keys[name].pop("items")
+        keys[name]["anyOf"] = [TEXT, entry, {"type": "array", "items": {"anyOf": [TEXT, entry]}}]
+        del keys[name]["type"]
+    not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
+    not_null["table"] = TEXT
+    places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
+    nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
+    parts["System"]["oneOf"] = [*places, nowhere]
+    for name in ("TableSource", "JudgmentSource", "System"):
+        kinds = parts[name]["properties"]["database"]["anyOf"]
+        kinds[:0] = [TEXT, *parts["Database"]["properties"]["uri"]["anyOf"][1:2]]
+    parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
+    extends = {
+        "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
+        "description": "Files whose keys hold where this one does not give them, each above those before it.",
+    }
+    needed = made["required"]
+    ranked = [*needed, "judgments", "systems"]
+    somewhere = {"items": {"anyOf": [{"required": [name]} for name in not_null]}}
+    ways = [
+        {"required": ranked},
+        {"required": [*needed, "scores"]},
+        {"required": [EXTENDS]},
+    ]
+    return {
+        "$schema": DIALECT,
+        "title": "ndcg-ab",
+        "description": "Configuration of an evaluation for ndcg-ab.",
+        "type": "object",
+        "properties": {
+            EXTENDS: extends,
+            **loosened({"type": "object", "properties": keys, "required": ranked})["properties"],
+        },
+        "additionalProperties": False,
+        "anyOf": ways,
+        "if": {"required": ["judgments"]},
+        "then": {"properties": {"systems": somewhere}},
+        "$defs": {**parts, "Variable": VARIABLE},
+    }
+
+
+def metric_schema() -> Schema:
+    """A metric as a mapping."""
+    keys: Schema = {
+        field.name: NUMBER if field.name in NUMBERS else one_of(VALUES.get(field.name, ()))
+        for field in dataclasses.fields(Metric)
+    }
+    whole = {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^0*[1-9][0-9]*$"}]}
+    keys |= dict.fromkeys(COUNTS, whole)
+    keys["measure"] = one_of(MEASURES) | {"description": "What is measured."}
+    keys["preset"] = one_of(PRESETS) | {"description": "The choices of another tool."}
+    tables = [{"type": "object", "additionalProperties": NUMBER}, {"type": "string", "pattern": r"^\{"}]
+    keys["gain"] = {"anyOf": [*keys["gain"]["anyOf"], *tables]}
+    return {"type": "object", "properties": keys, "additionalProperties": False, "description": "A metric."}
+
+
+def one_of(names: Iterable[str]) -> Schema:
+    """One of the names, which editors offer; in capitals, too."""
+    known = list(names)
+    letters = [
+        "".join(f"[{each.lower()}{each.upper()}]" if each.isalpha() else each for each in name) for name in known
+    ]
+    return {"anyOf": [{"enum": known}, {"type": "string", "pattern": f"^({'|'.join(letters)})$"}]}
+
+
+def loosened(schema: Schema) -> Schema:
+    """A schema that takes a variable where a text would be refused, and null where a key need not be given.
+
+    An entry of a mapping may be null, too: in a file with `extends` that takes it away.
+    """
+    found = {key: value for key, value in schema.items() if key != "title"}
+    if "properties" in found:
+        needed = found.get("required", ())
+        found["properties"] = {
+            key: loosened(value) if key in needed else or_else(loosened(value), {"type": "null"})
+            for key, value in found["properties"].items()
+        }
+    for group in GROUPS:
+        if isinstance(found.get(group), dict):
+            inner = loosened(found[group])
+            found[group] = or_else(inner, {"type": "null"}) if group == "additionalProperties" else inner
+        elif isinstance(found.get(group), list):
+            found[group] = [loosened(each) for each in found[group]]
+    is_free = found.get("type") == "string" and not {"enum", "pattern"} & found.keys()
+    if "$ref" not in found and "anyOf" not in found and not is_free and found.get("type") not in ("object", "null"):
+        return or_else(found, {"$ref": "#/$defs/Variable"})
+    return found
+
+
+def or_else(schema: Schema, other: Schema) -> Schema:
+    """A schema that takes something else, too; its description and default stay outside."""
+    about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
+    rule = {key: value for key, value in schema.items() if key not in about}
+    if not rule:
+        return schema
+    choices = rule["anyOf"] if set(rule) == {"anyOf"} else [rule]
+    return {**about, "anyOf": choices if other in choices else [*choices, other]}
+
+
+def schema_text() -> str:
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,76 @@
+"""Variables of the environment in a configuration: `${NAME}` and `${NAME:-value}`; `$${` is a plain `${`.
+
+They are looked up when the file is read.  Where an address or an argument may hold a password (`AT_USE`, and a `file`
+that is an address as it is written), the text is kept as it is written, and looked up when it is used: what is kept of
+an evaluation, or handed to Prefect, holds no secret.
+"""
+
+import os
+import re
+from typing import Any
+
+import yaml
+
+from ndcg_ab.config.loading.keys import Place, dotted, takes_text
+from ndcg_ab.config.loading.yaml_files import Loader
+from ndcg_ab.config.model.connections import ADDRESS
+from ndcg_ab.config.model.references import is_kept
+from ndcg_ab.errors import InputError, shown
+
+VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
+INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
+
+
+def filled(text: str, where: str) -> str:
+    """The text with the values of its variables.
+
+    A variable that is set and empty counts as not set.  Raises InputError for one that is not set and has no default.
+    """
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[0] == "$${":
+            return "${"
+        inner = INNER.fullmatch(found["inner"] or "")
+        if inner is None:
+            raise InputError(
+                f"{where}: {shown(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
+                " $${ stands for a plain ${"
+            )
+        name, default = inner["name"], inner["default"]
+        value = os.environ.get(name) or default
+        if value is None:
+            raise InputError(
+                f"{where}: ${{{name}}} is not set (and has no default): set the variable, or write ${{{name}:-value}}"
+            )
+        return value
+
+    return VARIABLE.sub(value_of, text)
+
+
+def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
+    """What a file holds at a place, with the values of its variables.
+
+    A value that is one variable and nothing else is what YAML makes of it where the key does not take text, and null
+    where it is empty.
+    """
+    if isinstance(content, dict):
+        return {key: with_variables(value, origin, (*place, key)) for key, value in content.items()}
+    if isinstance(content, list):
+        return [with_variables(value, origin, (*place, at)) for at, value in enumerate(content)]
+    if not isinstance(content, str):
+        return content
+    value = filled(content, f"{origin}: {dotted(place)}")
+    if is_kept(dotted(place)) or (place[-1] == "file" and ADDRESS.match(content)):
+        return content
+    whole = VARIABLE.fullmatch(content.strip())
+    if whole is None or whole["inner"] is None:
+        return value
+    return (value or None) if takes_text(place) else as_yaml(value)
+
+
+def as_yaml(text: str) -> Any:
+    """What YAML makes of a text; the text itself where it is no YAML."""
+    try:
+        return yaml.load(text, Loader)
+    except (yaml.YAMLError, ValueError):
+        return text

@@ -1,0 +1,126 @@
+"""Reads YAML: what is wrong is named by its line."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ndcg_ab.config.loading.hints import to_utf8
+from ndcg_ab.errors import SHOWN, InputError, in_short, shortened, shown
+
+LARGEST = 1 << 20  # bytes of a file
+DEEPEST = 50  # lists and mappings inside each other
+MOST_VALUES = 100_000  # with everything that an alias stands for written out
+WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError)  # of values that do not fit a tag
+
+
+class Loader(yaml.SafeLoader):
+    """YAML in which a key stands once and a date is text: `version: 2026-11-20` needs no quotes.
+
+    What would grow without end is refused: nesting, and aliases of aliases.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self.depth = 0
+        self.sizes: dict[int, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        mark = event.start_mark
+        anchor = event.anchor if isinstance(event, yaml.AliasEvent) else None
+        if anchor in self.anchors and id(self.anchors[anchor]) not in self.sizes:
+            raise yaml.MarkedYAMLError(problem=f"{shown(anchor)} stands for what it is a part of", problem_mark=mark)
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise yaml.MarkedYAMLError(
+                problem=f"more than {DEEPEST} lists and mappings inside each other", problem_mark=mark
+            )
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        if node is not None and self.size_of(node) > MOST_VALUES:
+            problem = f"more than {MOST_VALUES:,} values, with those that aliases stand for"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        return node
+
+    def size_of(self, node: yaml.Node) -> int:
+        """How many values a node holds when everything is written out; inner nodes are known already."""
+        if id(node) not in self.sizes:
+            inner = node.value if isinstance(node, yaml.CollectionNode) else []
+            if isinstance(node, yaml.MappingNode):
+                inner = [each for pair in node.value for each in pair]
+            self.sizes[id(node)] = 1 + sum(self.sizes[id(each)] for each in inner)
+        return self.sizes[id(node)]
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        try:
+            return super().construct_document(node)
+        except WRONG as error:
+            raise yaml.MarkedYAMLError(problem=f"a value does not fit its tag ({in_short(error)})") from None
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except WRONG:
+            kind = node.tag.rpartition(":")[2]
+            problem = f"{shown(node.value)} is not of the kind {shown(kind)}"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        first = {key.value: key for key in reversed(keys)}
+        for key in keys:
+            if key is not first[key.value]:
+                raise yaml.MarkedYAMLError(
+                    problem=f"key {shown(key.value)} is given twice", problem_mark=key.start_mark
+                )
+        return super().construct_mapping(node, deep)
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [rule for rule in rules if rule[0] != "tag:yaml.org,2002:timestamp"]
+    for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+UNQUOTED = re.compile(r"""[^\s,"'{}\[\]]*\{[A-Za-z_]\w*(?::[^{}]*)?\}[^\s,"'}\]]*""")
+
+
+def read_yaml(path: Path) -> Any:
+    """What stands in a YAML file; InputError names the line of what is wrong."""
+    text = read_text(path)
+    try:
+        return yaml.load(text, Loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise InputError(f"{path}, line {line}: is not YAML: {text[error.position]!r} cannot stand there") from None
+    except yaml.MarkedYAMLError as error:
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        hint = syntax_hint(str(error.problem), text, error.problem_mark)
+        said = shortened(str(error.problem), 3 * SHOWN)
+        raise InputError(f"{path}{where}: is not YAML: {said}{hint}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{path}: is not YAML: {in_short(error)}") from None
+
+
+def syntax_hint(problem: str, text: str, mark: yaml.Mark | None) -> str:
+    """What to write instead of what is not YAML: spaces for tabs, quotes around braces."""
+    if "'\\t'" in problem:
+        return "; indent with spaces, not with tabs"
+    line = text.splitlines()[mark.line] if mark and "'{'" in problem else ""
+    found = UNQUOTED.search(line)
+    return f'; put it in quotes: "{found[0]}"' if found else ""
+
+
+def read_text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise InputError(f"{path}: is larger than {LARGEST:,} bytes: a configuration must be smaller")
+        return content.decode()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        line, bad = content.count(b"\n", 0, error.start) + 1, content[error.start : error.start + 1]
+        raise InputError(f"{path}, line {line}: byte {bad!r} is not UTF-8 text: {to_utf8(content)}") from None

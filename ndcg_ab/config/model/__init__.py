@@ -1,0 +1,1 @@
+"""The configuration of an evaluation as one model."""

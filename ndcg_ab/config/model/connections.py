@@ -1,0 +1,101 @@
+"""What a configuration says of places that are not on this machine's disk: addresses, object stores, databases."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
+
+from ndcg_ab.config.model.operation import Model, at_home
+from ndcg_ab.config.model.references import SecretText
+
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def given_file(value: Any) -> Path | str:
+    """A path, or the address of what is elsewhere (`s3://…`), which stays text: a path has no `//`."""
+    if isinstance(value, str) and ADDRESS.match(value):
+        return value
+    if isinstance(value, str | Path):
+        return at_home(Path(value))
+    raise ValueError("must be a path")
+
+
+GivenFile = Annotated[Path | str, PlainValidator(given_file), WithJsonSchema({"type": "string", "format": "path"})]
+"""A path of this machine, or an address as a text."""
+
+
+def name_of(file: Path | str) -> str:
+    """The name of a file, for tables of what was read."""
+    return file.name if isinstance(file, Path) else plain_address(file).rstrip("/").rpartition("/")[2]
+
+
+def plain_address(address: str) -> str:
+    """An address without what may be secret in it: name and password, and what stands behind `?` or `#`."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    place, slash, path = rest.partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}"
+
+
+class Storage(Model):
+    """How an object store is reached; by default its own variables of the environment say it."""
+
+    endpoint: str | None = Field(None, description="Address of a store that speaks S3, as http://127.0.0.1:9000.")
+    region: str | None = Field(None, description="The region of an S3 bucket.")
+    anonymous: bool = Field(False, strict=True, description="Ask without credentials, for what is public.")
+    access_key: SecretText | None = Field(None, description="S3: the access key's id. Azure: the account's name.")
+    secret_key: SecretText | None = Field(None, description="The secret key, as {env: NAME}.")
+    session_token: SecretText | None = Field(None, description="The token of a passing S3 session, as {env: NAME}.")
+
+
+class Database(Model):
+    """A database, and how it is opened."""
+
+    uri: SecretText | None = Field(None, description="Its address, as postgresql://reader@host/db or sqlite:///x.db.")
+    driver: str | None = Field(
+        None,
+        description="The ADBC driver: postgresql, snowflake, …, or its library's path; by default by the uri.",
+    )
+    options: dict[str, SecretText] = Field(
+        default_factory=dict, description="What the driver is told beside: its options, secrets as {env: NAME}."
+    )
+
+    @field_validator("uri")
+    @classmethod
+    def _not_empty(cls, value: Any) -> Any:
+        if value == "":
+            raise ValueError("must not be empty")
+        return value
+
+    @property
+    def shown(self) -> str:
+        """Host and database, without name, password and parameters; a reference as it is written."""
+        if isinstance(self.uri, dict):
+            ((kind, name),) = self.uri.items()
+            return f"{{{kind}: {name}}}"
+        if self.uri is None:
+            return self.driver or "database"
+        if "://" in self.uri:
+            return plain_address(self.uri)
+        return self.uri if "=" not in self.uri else self.driver or "database"
+
+
+def read_database(value: Any) -> Any:
+    """Its address alone, or a reference to it, stands for a mapping with `uri`."""
+    is_short = isinstance(value, str) or (isinstance(value, dict) and len(value) == 1 and not value.keys() & KEYS)
+    return {"uri": value} if is_short else value
+
+
+KEYS = set(Database.model_fields)
+
+
+def host_of(uri: str) -> str:
+    """The host that an address names, for messages."""
+    try:
+        return urlsplit(uri).hostname or "this machine"
+    except ValueError:
+        return "this machine"

@@ -1,0 +1,413 @@
+"""The configuration of an evaluation: one model for the file, the flow's parameter and the form in Prefect's UI.
+
+Paths in a configuration file are relative to that file.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails
+
+from ndcg_ab.config.loading.hints import closest
+from ndcg_ab.config.model.by_metric import margins, read_metric
+from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
+from ndcg_ab.config.model.operation import (
+    EngineChoice,
+    GivenPath,
+    Model,
+    Prefect,
+    Resources,
+    Retention,
+    Schedule,
+    Tracking,
+    matching,
+)
+from ndcg_ab.config.model.settings import Gate, Slices, Statistics
+from ndcg_ab.config.model.sources import (
+    READING_SCORES,
+    FileSource,
+    JudgeSource,
+    JudgmentSource,
+    Source,
+    System,
+    TableSource,
+)
+from ndcg_ab.config.model.units import NamedDifference
+from ndcg_ab.config.secrets.plain_secrets import with_marks
+from ndcg_ab.files import resolved
+from ndcg_ab.finding_codes import checked_severities
+from ndcg_ab.other_measures import named
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.ranges import Range, value_range
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+LONGEST_NAME = 200  # characters; it is a folder's
+Name = Annotated[str, matching(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")]
+
+
+def read_source(value: Any) -> Any:
+    return {"file": value} if isinstance(value, str | Path) else value
+
+
+class Evaluation(Model):
+    """One question: which of these systems ranks better, by these judgments and metrics?"""
+
+    name: Name = Field(
+        description="Names the evaluation, its folder and its MLflow experiment.", max_length=LONGEST_NAME
+    )
+    judgments: JudgmentSource | None = Field(
+        None, description="The judgments: a file name, or file, format and columns."
+    )
+    cheap_judgments: JudgmentSource | None = Field(
+        None, description="Cheap judgments (a model's, clicks) of those queries and of more: docs/statistics.md."
+    )
+    more_judgments: list[JudgmentSource] = Field(
+        default_factory=list,
+        description="More files of judgments, each as `judgments`; later ones correct earlier ones.",
+    )
+    judgments_precedence: Literal["last", "first", "highest", "lowest", "together"] = Field(
+        "last", description="Which grade counts where several files judge a document; together: as several judges do."
+    )
+    combine: Literal["majority", "median", "mean", "highest", "lowest"] | None = Field(
+        None, description="The grade of a document that several judges judge; must be named where they disagree."
+    )
+    queries: TableSource | None = Field(None, description="The queries' texts; python and http sources need them.")
+    documents: FileSource | None = Field(
+        None, description="Titles and addresses of documents, for the page; they change no result."
+    )
+    intended: FileSource | None = Field(
+        None, description="Ids of the queries that the change was meant for, tested apart: docs/changes.md."
+    )
+    systems: list[System] = Field(default_factory=list, description="The systems compared; the first is the baseline.")
+    baseline: str | None = Field(None, description="The system that the others are compared with.")
+    scores: list[ScoresSource] = Field(
+        default_factory=list,
+        description="Values per query that another tool computed, in the place of judgments and rankings.",
+    )
+    metrics: list[str] = Field(
+        default=["ndcg@10"], min_length=1, description="Metrics, as ndcg@10 or as a mapping with measure and cutoff."
+    )
+    secondary_metrics: list[str] = Field(
+        default_factory=list, description="Metrics of a second, exploratory family of comparisons."
+    )
+    guardrails: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse (one-sided)."
+    )
+    slices: Slices = Slices()
+    statistics: Statistics = Statistics()
+    findings: dict[str, Literal["error", "warning", "note", "ignore"]] = Field(
+        default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
+    )
+    strict: bool = Field(False, strict=True, description="Warnings are errors, unless `findings` says otherwise.")
+    output: GivenPath = Field(
+        Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
+    )
+    mlflow: Tracking = Tracking()
+    prefect: Prefect = Prefect()
+    schedule: Schedule | None = None
+    gate: Gate | None = None  # true: no regression and the guardrails; false: none
+    retention: Retention = Retention()
+    resources: Resources = Resources()
+    engine: EngineChoice = EngineChoice()
+    directory: Path = Field(Path(), description="What relative paths start from; set by the file that was read.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_plain_secrets(cls, content: Any) -> Any:
+        return with_marks(content) if isinstance(content, dict) else content
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _knows_what_it_reads(cls, value: Any, handler: ModelWrapValidatorHandler["Evaluation"]) -> "Evaluation":
+        """With scores the names of metrics are those of another tool, wherever they stand."""
+        before = READING_SCORES.set(isinstance(value, dict) and bool(value.get("scores")))
+        try:
+            found = handler(value)
+        finally:
+            READING_SCORES.reset(before)
+        if missing := found.missing_places(value):
+            raise ValidationError.from_exception_data("Evaluation", missing)
+        return found
+
+    @field_validator("scores", mode="before")
+    @classmethod
+    def _scores_alone(cls, value: Any) -> Any:
+        return read_scores_key(value)
+
+    @field_validator("more_judgments", mode="before")
+    @classmethod
+    def _more_alone(cls, value: Any) -> Any:
+        return [read_source(each) for each in value] if isinstance(value, list) else [read_source(value)]
+
+    @field_validator("judgments", "cheap_judgments", "queries", "documents", "intended", mode="before")
+    @classmethod
+    def _file_name_alone(cls, value: Any) -> Any:
+        return read_source(value)
+
+    @field_validator("guardrails", mode="before")
+    @classmethod
+    def _canonical_guardrails(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value
+
+    @field_validator("findings", mode="before")
+    @classmethod
+    def _known_codes(cls, value: Any) -> Any:
+        return checked_severities(value) if isinstance(value, dict) else value
+
+    @field_validator("gate", mode="before", json_schema_input_type=Gate | bool | None)
+    @classmethod
+    def _gate_alone(cls, value: Any) -> Any:
+        return {} if value is True else None if value is False else value
+
+    @field_validator("metrics", "secondary_metrics", mode="before")
+    @classmethod
+    def _canonical_metrics(cls, value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError("must be a list")
+        return list(dict.fromkeys(read_metric(metric) for metric in value))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Evaluation":
+        self._check_places()
+        self._check_tables()
+        self._check_judge()
+        names = [system.name for system in self.systems]
+        is_open = any(system.stands_for_many for system in self.systems)
+        for name in names:
+            if names.count(name) > 1 and not is_open:
+                raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
+        if self.baseline is not None and names and self.baseline not in names and not is_open:
+            hint = closest(self.baseline, names)
+            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
+        if not self.scores or self.names_metrics:
+            self._check_metrics()
+        if self.queries is None and (self.slices.by or self.statistics.weighted):
+            key = "slices.by" if self.slices.by else "statistics.weighted"
+            raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
+        if self.statistics.bounds and self.scores:
+            raise ValueError("statistics.bounds = true: needs rankings, and `scores` hold none: take it out")
+        if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
+            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
+        if self.queries is None and not self.scores:
+            for system in self.systems:
+                if system.source.needs_queries:
+                    raise ValueError(
+                        f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
+                    )
+        return self
+
+    def _check_judge(self) -> None:
+        """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
+        if self.cheap_judgments is not None and self.cheap_judgments.kind == "python":
+            raise ValueError("cheap_judgments: a function judges for `judgments` or `more_judgments`: name it there")
+        places = [("judgments", self.judgments)]
+        places += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
+        keys = [key for key, place in places if place is not None and place.kind == "python"]
+        if not keys:
+            return
+        if len(keys) > 1:
+            raise ValueError(f"{keys[1]}: {keys[0]} names a function that judges, and there can be one: take one out")
+        if self.engine.spark is not None:
+            raise ValueError(f"{keys[0]}: a function judges rankings that are here, and Spark's stay there: give files")
+        if self.cheap_judgments is not None:
+            raise ValueError(
+                f"cheap_judgments: go with judgments of files alone: take it or the python of {keys[0]} out"
+            )
+        if self.queries is None:
+            raise ValueError(f"queries: missing; the function of {keys[0]} is given their texts")
+
+    def missing_places(self, value: Any) -> list[InitErrorDetails]:
+        """Judgments and systems that are not given, and must be where there are no scores."""
+        if self.scores:
+            return []
+        keys = [key for key in ("judgments", "systems") if not getattr(self, key)]
+        lacking = [InitErrorDetails(type="missing", loc=(key,), input=value) for key in keys]
+        if "systems" in keys and "systems" in self.model_fields_set:
+            length = {"field_type": "List", "min_length": 1, "actual_length": 0}
+            lacking[-1] = InitErrorDetails(type="too_short", loc=("systems",), input=[], ctx=length)
+        return lacking
+
+    def _check_tables(self) -> None:
+        """Tables of Spark are read by Spark."""
+        given = [("judgments", self.judgments)] if self.judgments else []
+        given += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
+        if self.cheap_judgments:
+            given.append(("cheap_judgments", self.cheap_judgments))
+        for key, place in [*given, *((f"system {system.name!r}", system) for system in self.systems)]:
+            if isinstance(place, System) and self.scores:
+                continue
+            place.read_by(self.engine.spark)
+            if place.kind == "table" and self.engine.spark is None:
+                raise ValueError(
+                    f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
+                )
+        if self.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
+            raise ValueError(
+                "more_judgments: are put together on this machine, and rows of a `table` stay with Spark: give files"
+            )
+        for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
+            if not self.scores and isinstance(named(name), GivenMetric):
+                raise ValueError(f"engine.spark: the rankings stay there, and {name} is computed here: leave it out")
+        if self.cheap_judgments is not None and self.engine.spark is not None:
+            raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
+        if self.scores and self.engine.spark is not None:
+            raise ValueError(
+                "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
+            )
+
+    def _check_places(self) -> None:
+        """Rankings are scored by judgments, and scores need neither."""
+        if not self.scores:
+            return
+        for key in ("judgments", "more_judgments", "cheap_judgments", "documents"):
+            if getattr(self, key):
+                raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
+        for key in ("judged", "unanswered"):
+            if self.gate is not None and getattr(self.gate, key) is not None:
+                raise ValueError(f"gate.{key}: is not known of scores that another tool computed; take it out")
+
+    @property
+    def names_metrics(self) -> bool:
+        """Whether the primary metrics are named; of scores they need not be, where there is one metric alone."""
+        return "metrics" in self.model_fields_set
+
+    def _check_metrics(self) -> None:
+        """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
+        given = [*self.metrics, *self.secondary_metrics, *self.guardrails]
+        for name in given:
+            if given.count(name) > 1:
+                if name in self.metrics and "metrics" not in self.model_fields_set:
+                    raise ValueError(
+                        f"{name}: is the primary metric where no other is given, and has one role: give another primary"
+                        " metric with `metrics`"
+                    )
+                keys = [key for key in ("metrics", "secondary_metrics", "guardrails") if name in getattr(self, key)]
+                roles = " and ".join(f"`{key}`" for key in keys)
+                raise ValueError(f"{name}: is given in {roles}; it has one role: take it out of all but one")
+        for name, difference in (self.gate.not_worse if self.gate else {}).items():
+            if name not in given:
+                raise ValueError(
+                    f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)}); add it with"
+                    f" `secondary_metrics: [{name}]`, or make it a guardrail: `guardrails: {{{name}: {difference:g}}}`"
+                )
+        if self.gate and isinstance(self.gate.no_drop, dict):
+            for name in self.gate.no_drop:
+                if name not in self.metrics:
+                    raise ValueError(
+                        f"gate.no_drop: {name}: is none of the primary metrics ({', '.join(self.metrics)}); name one"
+                    )
+        for name in self.statistics.ranges:
+            if name not in given:
+                raise ValueError(f"statistics.ranges: {name}: is none of the metrics ({', '.join(given)}); take it out")
+        if isinstance(self.statistics.smallest_effect, dict):
+            for name in self.statistics.smallest_effect:
+                if name not in (*self.metrics, *self.secondary_metrics):
+                    advice = f"add it with `metrics: [{name}]` or `secondary_metrics: [{name}]`"
+                    if name in self.guardrails:
+                        advice = "it is a guardrail, whose difference stands there"
+                    raise ValueError(
+                        f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)}); {advice}"
+                    )
+        for each in self.named_differences():
+            each.refuse_out_of(self.range_of(each.metric))
+
+    def named_differences(self) -> Iterator[NamedDifference]:
+        """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
+        for name, margin in self.guardrails.items():
+            yield NamedDifference(f"guardrails: {name}", name, margin)
+        effect = self.statistics.smallest_effect
+        if isinstance(effect, dict):
+            for name, least in effect.items():
+                yield NamedDifference(f"statistics.smallest_effect: {name}", name, least)
+        elif effect is not None:
+            for name in (*self.metrics, *self.secondary_metrics):
+                yield NamedDifference("statistics.smallest_effect", name, effect)
+        if self.gate is None:
+            return
+        for name, margin in self.gate.not_worse.items():
+            yield NamedDifference(f"gate.not_worse: {name}", name, margin)
+        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
+            yield NamedDifference(f"gate.no_drop: {name}", name, drop)
+        for name in self.metrics if self.gate.slice_regression is not None else ():
+            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
+
+    def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
+        """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).
+
+        highest_grade: of all judgments, once they are read. seen: how far values lie apart, once they are there: those
+        of another tool may have another unit than ours of that name, and are known by it.
+        """
+        metric = self.metric_named(name)
+        own = value_range(metric, highest_grade)
+        if own is not None and (isinstance(metric, GivenMetric) if seen is None else seen > own.width):
+            own = None
+        declared = self.statistics.ranges.get(name)
+        known = [each for each in (own, None if declared is None else Range(*declared)) if each is not None]
+        return min(known, key=lambda each: each.width, default=None)
+
+    def smallest_effect(self, metric: str) -> float | None:
+        """The smallest difference of a metric that matters, in its unit; of a guardrail its margin."""
+        if metric in self.guardrails:
+            return self.guardrails[metric]
+        given = self.statistics.smallest_effect
+        return given.get(metric) if isinstance(given, dict) else given
+
+    @property
+    def baseline_name(self) -> str:
+        return self.baseline or self.systems[0].name
+
+    @property
+    def primary_metrics(self) -> list[Metric]:
+        return [self.metric_named(name) for name in self.metrics]
+
+    @property
+    def metric_list(self) -> list[Metric]:
+        """Every metric to score: the primary ones, the secondary ones, the guardrails."""
+        return [self.metric_named(name) for name in (*self.metrics, *self.secondary_metrics, *self.guardrails)]
+
+    def metric_named(self, name: str) -> Metric:
+        """A metric of the evaluation by its name."""
+        return GivenMetric(given=name) if self.scores else named(name)
+
+    @property
+    def judgments_source(self) -> Source:
+        """Where the judgments are; for an evaluation of rankings."""
+        assert self.judgments is not None
+        return self.judgments.source
+
+    @property
+    def judgment_places(self) -> list[JudgmentSource]:
+        """Every place that judgments are pulled from, in their order; a function that judges is none."""
+        places = [self.judgments, *self.more_judgments]
+        return [place for place in places if place is not None and place.kind != "python"]
+
+    @property
+    def judgment_sources(self) -> list[Source]:
+        """The same as sources."""
+        return [place.source for place in self.judgment_places]
+
+    @property
+    def judge_place(self) -> JudgmentSource | None:
+        """The function that judges what the systems return; None where none does."""
+        places = [self.judgments, *self.more_judgments]
+        return next((place for place in places if place is not None and place.kind == "python"), None)
+
+    @property
+    def judge(self) -> JudgeSource | None:
+        """The same as a source."""
+        source = self.judge_place.source if self.judge_place else None
+        return source if isinstance(source, JudgeSource) else None
+
+    def path(self, given: Path) -> Path:
+        return given if given.is_absolute() else self.directory / given
+
+    @property
+    def spill_folder(self) -> Path | None:
+        return None if self.resources.spill is None else resolved(self.path(self.resources.spill))
+
+    @property
+    def output_directory(self) -> Path:
+        return resolved(self.path(self.output))

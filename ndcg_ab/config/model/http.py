@@ -1,0 +1,124 @@
+"""What a configuration says of a search engine that is asked over HTTP: request, answer, bounds.
+
+A request is a template over parsed values, never over JSON text.  In its texts stand
+    {query} or {text}  the query's text        {query_id}  its id        {depth}  how many results are asked for
+    {NAME}             the column NAME of the queries' file
+    {NAME:number}      the same as a number, where it is the whole text
+and `{{NAME}}` is a plain `{NAME}`.  Other braces stay as they are.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from ndcg_ab.config.model.http_presets import PRESETS, completed
+from ndcg_ab.config.model.operation import Model
+
+PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")
+OWN = ("query", "text", "query_id", "depth")  # what a template has without a column of its own
+PresetName = Literal["elasticsearch", "opensearch", "solr", "vespa", "typesense", "meilisearch", "groonga", "json"]
+assert set(PRESETS) == set(PresetName.__args__)  # type: ignore[attr-defined]
+
+
+class HttpResults(Model):
+    """Where the results stand in an answer: JMESPath, `hits` in the whole of it, the others in one hit."""
+
+    hits: str = Field("hits", description="The list of hits in the answer, the best first.")
+    id: str = Field("id", description="The document's id in a hit.")
+    score: str | None = Field(None, description="Its score, higher is better; by default the order as returned.")
+    title: str | None = Field(None, description="Its title, for the page; it changes no result.")
+    url: str | None = Field(None, description="Its address, for the page; it changes no result.")
+    error: str | None = Field(None, description="What tells in the answer that it is an error or not complete.")
+
+
+class HttpRequest(Model):
+    """One request for each query, and what is read of its answer."""
+
+    preset: PresetName | None = Field(None, description="The engine, whose usual request and answer are the defaults.")
+    url: str = Field(description="The address that is asked, as https://host/index/_search; texts are filled in.")
+    method: Literal["GET", "POST"] | None = Field(None, description="By default POST where there is a body, else GET.")
+    headers: dict[str, Any] = Field(default_factory=dict, description="Headers; secrets as {env: NAME}.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="What stands behind ? in the address.")
+    body: dict[str, Any] | None = Field(None, description="The body, sent as JSON.")
+    results: HttpResults = HttpResults()
+    depth: int = Field(100, strict=True, ge=1, le=100_000, description="How many results are asked for: {depth}.")
+    concurrency: int = Field(4, strict=True, ge=1, le=64, description="Requests at the same time.")
+    per_second: float | None = Field(None, gt=0, description="Requests that begin in a second, at the most.")
+    timeout: float = Field(30.0, gt=0, le=3600, description="Seconds for one request, from its begin to its last byte.")
+    connect_timeout: float = Field(5.0, gt=0, le=600, description="Seconds for the connection.")
+    retries: int = Field(3, strict=True, ge=0, le=20, description="How often a request is tried again.")
+    deadline: float = Field(3600.0, gt=0, description="Seconds for all queries together.")
+    most_bytes: int = Field(20_000_000, strict=True, ge=1000, description="Bytes of an answer, at the most.")
+    allow_failed_queries: int = Field(
+        0, strict=True, ge=0, description="Queries that may fail; they are left out as missing, never empty."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, given: Any) -> Any:
+        return completed(given) if isinstance(given, dict) else given
+
+    @field_validator("url")
+    @classmethod
+    def _an_address(cls, value: str) -> str:
+        if value.startswith("${"):  # the whole of it is a variable, known when it is used
+            return value
+        try:
+            host = urlsplit(value).netloc
+        except ValueError:
+            host = ""
+        if not re.match(r"https?://", value) or not host:
+            raise ValueError("must be an address that begins with http:// or https://")
+        if "@" in host and not re.search(r"\$\{[^{}]*\}", host.rpartition("@")[0]):
+            raise ValueError("a name and password go into `headers`, as {env: NAME}, not into the address")
+        if any(found["name"] for found in PLACEHOLDER.finditer(re.sub(r"\$\{[^{}]*\}", "", host))):
+            raise ValueError("the host must be the same for every query")
+        return value
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The columns of the queries' file that the request names."""
+        names = (
+            found["name"]
+            for text in texts_of([self.url, self.headers, self.parameters, self.body])
+            for found in PLACEHOLDER.finditer(re.sub(r"\$\{[^{}]*\}", "", text))
+        )
+        return tuple(dict.fromkeys(name for name in names if name and name not in OWN))
+
+    @property
+    def address(self) -> str:
+        """The address for messages: without what may be secret."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else self.url
+
+
+class HttpSource(Model):
+    """A search engine that is asked over HTTP, one request for each query."""
+
+    needs_queries: ClassVar[bool] = True
+
+    http: HttpRequest
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.http.attributes
+
+    @property
+    def shown(self) -> str:
+        return self.http.address
+
+    @property
+    def origin(self) -> str:
+        return self.http.address
+
+
+def texts_of(content: Any) -> Iterator[str]:
+    """Every text in lists and mappings, keys excepted."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for each in content.values() if isinstance(content, dict) else content:
+            yield from texts_of(each)

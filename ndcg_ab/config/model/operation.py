@@ -1,0 +1,250 @@
+"""How an evaluation is operated: where results are logged, when it runs, what is kept, what it may use.
+
+Nothing here changes a result.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ndcg_ab.config.model import cron
+from ndcg_ab.config.model.references import SecretText
+from ndcg_ab.files import unusable
+from ndcg_ab.memory import too_little
+
+RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
+
+
+def matching(pattern: str, rule: str) -> Any:
+    """For the type of a text that matches a pattern; rule: what is said of one that does not."""
+    RULES_OF_PATTERNS[pattern] = rule
+    return Field(pattern=pattern)
+
+
+MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
+SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
+MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
+Size = Annotated[str, matching(SIZE, "must be a size such as 20GB or 512MiB")]
+MemorySize = Annotated[str, matching(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
+
+TRACKERS = ("sqlite", "postgresql", "mysql", "mssql", "databricks", "databricks-uc", "uc")  # of MLflow, beside http
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/.*)?")
+LONGEST = 255  # characters of an experiment's name
+NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database that Prefect knows no clock of
+
+
+class Model(BaseModel):
+    """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def at_home(path: Path) -> Path:
+    """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
+    if (problem := unusable(str(path))) is not None:
+        raise ValueError(problem)
+    try:
+        return path.expanduser() if path.parts[:1] == ("~",) else path
+    except RuntimeError:
+        raise ValueError("there is no home directory here for ~: give the whole path") from None
+
+
+GivenPath = Annotated[Path, AfterValidator(at_home)]
+
+
+def fault_of_tracker(address: str) -> str | None:
+    """The rule that an MLflow address breaks; None where MLflow would take it."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9.+-]*):", address)
+    kind = scheme[1].lower().partition("+")[0] if scheme else ""
+    if HOST_AND_PORT.fullmatch(address):
+        return f"must begin with http:// or https://; did you mean http://{address}?"
+    if kind in ("http", "https"):
+        return fault_of_server(address)
+    if address in TRACKERS or kind in TRACKERS:
+        return None
+    if kind in ("", "file") and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
+        return None
+    named = "is a folder, in which MLflow keeps nothing any more" if kind in ("", "file") else "is no address of MLflow"
+    return f"{named}: it must be as http://127.0.0.1:5000, or a file of a database as sqlite:///mlflow.db"
+
+
+def fault_of_server(address: str) -> str | None:
+    """The rule that the address of a server breaks; None where it has a scheme and a host."""
+    try:
+        parts = urlsplit(address)
+        has_host = bool(parts.hostname) and parts.port != 0 and not re.search(r"\s", address)
+    except ValueError:
+        return "is no address: it must be as http://127.0.0.1:4200/api"
+    if parts.scheme.lower() in ("http", "https") and has_host:
+        return None
+    hint = f"; did you mean http://{address}?" if HOST_AND_PORT.fullmatch(address) else ", as http://127.0.0.1:4200/api"
+    return f"must begin with http:// or https:// and name a host{hint}"
+
+
+def is_written_out(address: Any) -> bool:
+    """Whether an address is a text without variables; any other is known when it is used."""
+    return isinstance(address, str) and "${" not in address
+
+
+class Tracking(Model):
+    """Where MLflow keeps the results."""
+
+    tracking_uri: SecretText | None = Field(
+        None, description="MLflow server or store; by default MLFLOW_TRACKING_URI, else SQLite in the output directory."
+    )
+    experiment: str | None = Field(None, description="Experiment name; by default the evaluation's name.")
+
+    @field_validator("tracking_uri")
+    @classmethod
+    def _of_a_tracker(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_tracker(value)):
+            raise ValueError(fault)
+        return value
+
+    @field_validator("experiment")
+    @classmethod
+    def _fits(cls, value: str | None) -> str | None:
+        if value is not None and not (value.isprintable() and 0 < len(value.strip()) == len(value) <= LONGEST):
+            raise ValueError(f"must be 1 to {LONGEST} printable characters, without a space at either end")
+        return value
+
+
+class Prefect(Model):
+    """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
+
+    api_url: SecretText | None = Field(
+        None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
+    )
+
+    @field_validator("api_url")
+    @classmethod
+    def _of_a_server(cls, value: Any) -> Any:
+        if is_written_out(value) and value and (fault := fault_of_server(value)):
+            raise ValueError(fault)
+        return value
+
+    retries: int = Field(
+        2, strict=True, ge=0, le=20, description="How often a pull is tried again; the publishing once at most."
+    )
+    retry_seconds: float = Field(5.0, ge=0, le=3600, description="Seconds between the attempts.")
+    timeout_seconds: float | None = Field(
+        None, gt=0, description="Seconds after which one attempt is given up; by default never."
+    )
+
+
+class Schedule(Model):
+    """When `serve` and `deploy` run the evaluation."""
+
+    cron: str = Field(description="As 0 2 * * * for every night at two.")
+    timezone: str = Field("UTC", description="As Europe/Berlin; the clock that cron means.")
+
+    @field_validator("cron")
+    @classmethod
+    def _fits_a_moment(cls, value: str) -> str:
+        if (fault := cron.fault_of(value)) is not None:
+            raise ValueError(fault)
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+            if value in NO_ZONES:
+                raise ValueError(value)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError("is no known time zone; say it as in Europe/Berlin") from None
+        return value
+
+
+class Retention(Model):
+    """What is kept of past evaluations; their comparisons and means stay in the history for good."""
+
+    bundles: int | None = Field(
+        None, strict=True, ge=1, description="Folders of evaluations; by default all. Never one that is not published."
+    )
+    query_scores: int | None = Field(
+        None, strict=True, ge=1, description="Evaluations whose values per query stay in the history; by default all."
+    )
+    inputs: Size = Field(
+        "20GB",
+        description="Disk for inputs as they were read, so that unchanged ones are not read again; 0B keeps none.",
+    )
+
+
+class Resources(Model):
+    """What an evaluation may use."""
+
+    threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
+    memory_limit: MemorySize | None = Field(
+        None, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
+    )
+    spill: GivenPath | None = Field(
+        None,
+        description="Folder for what does not fit into memory, relative to the configuration;"
+        " by default the one of temporary files, of `run` the output directory.",
+    )
+
+    @field_validator("memory_limit")
+    @classmethod
+    def _enough(cls, value: str | None) -> str | None:
+        if value is not None and not value.endswith("%") and (problem := too_little(value)):
+            raise ValueError(problem)
+        return value
+
+
+class Spark(Model):
+    """An Apache Spark that makes the tables of judgments and rankings: its master, or Spark Connect."""
+
+    master: str | None = Field(None, description="local[4], spark://host:7077, yarn, k8s://…; or say remote.")
+    remote: SecretText | None = Field(None, description="Spark Connect: sc://host:15002, or {env: NAME}.")
+    conf: dict[str, SecretText] = Field(
+        default_factory=dict, description="Spark's own settings, as spark.executor.memory; secrets as {env: NAME}."
+    )
+    scratch: str | None = Field(
+        None, description="Folder or address for tables while it works, for every worker to reach; emptied at the end."
+    )
+    patience: float = Field(
+        300.0,
+        gt=0,
+        le=86400,
+        description="Seconds in which the cluster must begin to work; thrice as many while an executor is starting.",
+    )
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        """Numbers and switches as Spark spells them."""
+        if not isinstance(value, dict):
+            return value
+        spelt = {True: "true", False: "false"}
+        return {
+            key: spelt[each] if isinstance(each, bool) else str(each) if isinstance(each, int | float) else each
+            for key, each in value.items()
+        }
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> "Spark":
+        if (self.master is None) == (self.remote is None):
+            raise ValueError("needs either master, as local[4] or spark://host:7077, or remote, as sc://host:15002")
+        if self.master is not None and "$" not in self.master and not re.match(MASTER, self.master):
+            raise ValueError(f"master = {self.master!r}: must be local[4], spark://host:7077, yarn or k8s://…")
+        if isinstance(self.remote, str) and "$" not in self.remote and not self.remote.startswith("sc://"):
+            raise ValueError(f"remote = {self.remote!r}: must be the address of Spark Connect, as sc://host:15002")
+        if self.master is not None and self.scratch is None and not self.master.startswith("local"):
+            raise ValueError(
+                "scratch: missing; it must be a folder or address that this machine and every worker of"
+                f" {self.master} reach"
+            )
+        return self
+
+
+class EngineChoice(Model):
+    """Where the tables of judgments and rankings are made: by default here, by DuckDB."""
+
+    spark: Spark | None = None

@@ -1,0 +1,122 @@
+"""The parts of a configuration that say how differences are tested and what must hold: statistics, slices, gate."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from ndcg_ab.config.model.by_metric import margin, margins, ranges
+from ndcg_ab.config.model.operation import Model
+from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+
+
+class Statistics(Model):
+    """How the differences are tested."""
+
+    alpha: float = Field(0.05, strict=True, ge=1e-9, lt=0.5, description="Threshold of the adjusted p-value.")
+    resamples: int = Field(
+        DEFAULT_RESAMPLES, strict=True, ge=100, le=10_000_000, description="Sign flips of the randomisation test."
+    )
+    seed: int = Field(
+        DEFAULT_SEED, strict=True, ge=0, lt=2**63, description="Seed of the flips; kept with the results."
+    )
+    smallest_effect: dict[str, float] | float | None = Field(
+        None, description="The smallest difference that matters, for every metric or as METRIC: DIFFERENCE."
+    )
+    interval: Literal["t", "bca"] = Field("t", description="Student's t, or the BCa bootstrap.")
+    resampling: Literal["both", "sign-flip", "bootstrap"] = Field(
+        "both", description="What max-T families are resampled by: flips, or the studentised bootstrap."
+    )
+    exploratory: Literal["benjamini-hochberg", "max-t"] = Field(
+        "benjamini-hochberg", description="How p is adjusted in families that only suggest where to look."
+    )
+    weighted: bool | None = Field(
+        None, strict=True, description="Weigh queries; by default where the queries have a weight."
+    )
+    clustered: bool | None = Field(
+        None,
+        strict=True,
+        description="Test clusters of queries as wholes; by default where the queries have a cluster.",
+    )
+    cluster_prefix: str | None = Field(
+        None,
+        min_length=1,
+        description="Ids that agree up to the last of this text make a cluster: _ for 106_1.",
+    )
+    ranges: dict[str, tuple[float, float]] = Field(
+        default_factory=dict,
+        description="METRIC: [LOW, HIGH] that its values lie in, for guardrails; known of ours within [0, 1].",
+    )
+    all_pairs: bool = Field(False, strict=True, description="Compare every two systems too, as a family of its own.")
+    preview: bool = Field(False, strict=True, description="A quick look: t tests with Holm's adjustment, no flips.")
+    bounds: bool | None = Field(
+        None, strict=True, description="What unjudged documents could do to differences; by default where it is quick."
+    )
+
+    @model_validator(mode="after")
+    def _alpha_can_be_reached(self) -> "Statistics":
+        if not self.preview and 1 / (self.resamples + 1) > self.alpha:
+            raise ValueError(
+                f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
+                f" {math.ceil(1 / self.alpha)} or more are needed"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_kind_of_cluster(self) -> "Statistics":
+        if self.cluster_prefix is not None and self.clustered is False:
+            raise ValueError(
+                "cluster_prefix names clusters, and clustered = false ignores them: take one of the two out"
+            )
+        return self
+
+    @field_validator("smallest_effect", mode="before")
+    @classmethod
+    def _canonical_effects(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else None if value is None else margin(value)
+
+    @field_validator("ranges", mode="before")
+    @classmethod
+    def _canonical_ranges(cls, value: Any) -> Any:
+        return ranges(value) if isinstance(value, dict) else value
+
+
+class Slices(Model):
+    """Parts of the queries that are compared on their own."""
+
+    by: list[str] = Field(default_factory=list, description="Attributes: columns of the queries' file.")
+    smallest: int = Field(25, strict=True, ge=6, description="A slice of fewer queries is shown, but not tested.")
+
+    @field_validator("by")
+    @classmethod
+    def _attributes(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if name in ("query_id", "text", "weight", "cluster"):
+                raise ValueError(f"{name!r} is no attribute to slice by")
+            if value.count(name) > 1:
+                raise ValueError(f"{name!r} is named twice")
+        return value
+
+
+class Gate(Model):
+    """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
+
+    no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
+    guardrails: bool = Field(True, strict=True, description="Every guardrail is shown to hold.")
+    not_worse: dict[str, float] = Field(
+        default_factory=dict, description="METRIC: DIFFERENCE by which every candidate is shown not to be worse."
+    )
+    no_drop: bool | dict[str, float] = Field(
+        False,
+        description="No system regressed against itself in the evaluation before; or METRIC: DIFFERENCE, by more.",
+    )
+    judged: float | None = Field(None, gt=0, le=1, description="Least share of judged results of every system.")
+    slice_regression: float | None = Field(None, ge=0, description="No slice regressed by more than this difference.")
+    unanswered: int | None = Field(
+        None, strict=True, ge=0, description="Most queries that a system may leave unanswered."
+    )
+
+    @field_validator("not_worse", "no_drop", mode="before")
+    @classmethod
+    def _canonical(cls, value: Any) -> Any:
+        return margins(value) if isinstance(value, dict) else value

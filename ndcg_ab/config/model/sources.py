@@ -1,0 +1,313 @@
+"""What a configuration says of the places that data come from: one class for each kind of place, and its key.
+
+A place has the keys of one kind alone; `Place.source` is what they describe.
+"""
+
+import re
+from contextvars import ContextVar
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field, PrivateAttr, field_validator, model_validator
+
+from ndcg_ab.config.model.connections import Database, GivenFile, Storage, name_of, plain_address, read_database
+from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.operation import Model, Spark
+
+FileFormat = Literal["trec", "csv", "tsv", "jsonl", "parquet"]
+# Whether an evaluation of scores is being read: its systems are names alone, and its metrics those of another tool.
+READING_SCORES: ContextVar[bool] = ContextVar("reading_scores", default=False)
+STEM = "{stem}"  # in a system's name: the name of its file, without endings
+FILE = "Path, relative to the configuration, or address (s3://, gs://, az://, https://); or a folder of one table."
+FORMAT = "The file's format; by default told by its name."
+COLUMNS = "Names of columns in it that differ: query_id, doc_id, grade, …"
+PARTS = "All files that the pattern matches, or that are in the folder, are parts of one table."
+STORAGE = "How the object store is reached; by default as its variables of the environment say."
+DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB, or uri, driver and options."
+TABLE = "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there."
+WHERE = "Which of the table's rows, as day = '{date}' and system = 'new'."
+QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
+GRADED = "Columns of the queries that a function which judges is given beside their texts."
+GRADED_DEPTH = "How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100."
+WORKERS = "How many documents it is asked about at the same time, each by a thread; by default 1."
+MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
+
+
+class Given(NamedTuple):
+    """Data in memory. name: the argument that they were given as, for messages. data: a table, or dictionaries."""
+
+    name: str
+    data: Any
+
+
+class Readable(Model):
+    """What is read from a file, or from data in memory that stand in its place: the Python API's, in no key."""
+
+    _given: Given | None = PrivateAttr(None)
+
+    @property
+    def given(self) -> Given | None:
+        """The data in memory; None where there is a file to read."""
+        return self._given
+
+    def hold(self, given: Given | None) -> None:
+        """Lets data in memory stand in the file's place."""
+        self._given = given
+
+
+def module_and_function(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", value):
+        raise ValueError("must be module:function")
+    return value
+
+
+class FileSource(Readable):
+    """A file of judgments, queries or one system's rankings."""
+
+    needs_queries: ClassVar[bool] = False
+
+    file: GivenFile = Field(description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
+
+    @property
+    def shown(self) -> str:
+        """Its name in tables of what was read."""
+        return name_of(self.file)
+
+    @property
+    def origin(self) -> str:
+        """The place as it was given, without secrets, for the page."""
+        return plain_address(str(self.file))
+
+
+class DatabaseSource(Model):
+    """The rows that a database answers a query with."""
+
+    needs_queries: ClassVar[bool] = False
+
+    database: Database = Field(description=DATABASE)
+    query: str = Field(description=QUERY)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+
+    @field_validator("database", mode="before")
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        return read_database(value)
+
+    @property
+    def shown(self) -> str:
+        return self.database.shown
+
+    @property
+    def origin(self) -> str:
+        return self.database.shown
+
+
+class OfFunction(Model):
+    """A function of the user's, found beside the configuration or installed."""
+
+    needs_queries: ClassVar[bool] = True
+
+    python: str = Field(description="module:function; modules beside the configuration are found.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+
+    @field_validator("python")
+    @classmethod
+    def _two_parts(cls, value: str) -> str:
+        return module_and_function(value)
+
+    @property
+    def shown(self) -> str:
+        return self.python
+
+    @property
+    def origin(self) -> str:
+        return self.python
+
+
+class PythonSource(OfFunction):
+    """A function that is given the queries and returns documents with scores: any engine can stand behind it."""
+
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+
+
+class JudgeSource(OfFunction, Readable):
+    """A function that is given a query and a document and returns a grade, or that very function, in memory."""
+
+    attributes: list[str] = Field(default_factory=list, description=GRADED)
+    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
+    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
+
+    @property
+    def judge(self) -> str:
+        """The function's name, which stands in the column `judge` of what it judges."""
+        return self.python.rpartition(":")[2]
+
+
+class OnSpark(Model):
+    """What is read by Spark, where there is one: `Evaluation` says which."""
+
+    _spark: Spark | None = PrivateAttr(None)
+
+    @property
+    def spark(self) -> Spark | None:
+        return self._spark
+
+    def read_by(self, spark: Spark | None) -> None:
+        self._spark = spark
+
+
+class SparkSource(OnSpark):
+    """A table that Spark reads, and of which no row is pulled to this machine."""
+
+    needs_queries: ClassVar[bool] = False
+
+    table: str = Field(description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+
+    @property
+    def shown(self) -> str:
+        return name_of(self.table) if "/" in self.table else self.table
+
+    @property
+    def origin(self) -> str:
+        return plain_address(self.table)
+
+
+Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource
+KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
+    "file": FileSource,
+    "python": PythonSource,
+    "database": DatabaseSource,
+    "http": HttpSource,
+    "table": SparkSource,
+}
+
+
+class Place(OnSpark, Readable):
+    """The keys of every kind of place that a model has fields for; those of exactly one kind are given."""
+
+    kinds: ClassVar[dict[str, type[Source]]] = KINDS
+
+    @field_validator("database", mode="before", check_fields=False)
+    @classmethod
+    def _address_alone(cls, value: Any) -> Any:
+        return value if value is None else read_database(value)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Place":
+        _ = self.source
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The key that tells what kind of place it is: `file`, `python`, …"""
+        known = [key for key in self.kinds if key in type(self).model_fields]
+        given = [key for key in known if getattr(self, key) is not None]
+        if len(given) != 1:
+            names = " or ".join([", ".join(known[:-1]), known[-1]] if len(known) > 1 else known)
+            either = "either " if len(known) > 1 else ""
+            raise ValueError(f"needs {either}{names}, to say where its {self.contents} come from")
+        return given[0]
+
+    contents: ClassVar[str] = "rows"
+
+    @property
+    def source(self) -> Source:
+        """The one place that the keys describe."""
+        kind = self.kind
+        own = self.kinds[kind].model_fields
+        foreign = {
+            field: [key for key, described in self.kinds.items() if field in described.model_fields]
+            for described in self.kinds.values()
+            for field in described.model_fields
+            if field not in own and field in type(self).model_fields and getattr(self, field)
+        }
+        if foreign:
+            verb = "goes" if list(foreign) in (["format"], ["query"], ["where"]) else "go"
+            belongs = next(iter(foreign.values()))[0]
+            raise ValueError(f"{' and '.join(foreign)} {verb} with {belongs}, not with {kind}")
+        source = self.kinds[kind].model_validate({field: getattr(self, field) for field in own})
+        if isinstance(source, Readable):
+            source.hold(self.given)
+        if isinstance(source, OnSpark):
+            source.read_by(self.spark)
+        return source
+
+
+class TableSource(Place):
+    """A table of judgments or queries: a file's, or a database's."""
+
+    file: GivenFile | None = Field(None, description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
+    database: Database | None = Field(None, description=DATABASE)
+    query: str | None = Field(None, description=QUERY)
+
+
+class JudgmentSource(TableSource):
+    """The judgments, and what their grades are; or a function that judges."""
+
+    kinds: ClassVar[dict[str, type[Source]]] = KINDS | {"python": JudgeSource}
+
+    grades: Literal["integer"] | None = Field(
+        None, description="integer: a grade with a fraction is an error; by default grades are any numbers."
+    )
+    table: str | None = Field(None, description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
+    python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    attributes: list[str] = Field(default_factory=list, description=GRADED)
+    depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
+    workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
+
+
+class System(Place):
+    """One version of a ranker, and where its rankings come from: `file`, `database`, `http` or `python`."""
+
+    contents: ClassVar[str] = "rankings"
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "System":
+        if not READING_SCORES.get():
+            _ = self.source
+        elif given := [key for key in KINDS if getattr(self, key, None) is not None]:
+            raise ValueError(f"{given[0]} goes with judgments: with `scores` a system is a name alone")
+        return self
+
+    name: str = Field(description="The system's name in every table.", min_length=1, max_length=100)
+    version: str | None = Field(None, description="What the name stands for at the moment: a tag, a commit, a date.")
+    file: GivenFile | None = Field(None, description=FILE)
+    format: FileFormat | None = Field(None, description=FORMAT)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+    parts: bool = Field(False, strict=True, description=PARTS)
+    storage: Storage | None = Field(None, description=STORAGE)
+    python: str | None = Field(None, description="module:function that returns the rankings.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    database: Database | None = Field(None, description=DATABASE)
+    query: str | None = Field(None, description=QUERY)
+    per_query: bool = Field(
+        False, strict=True, description="Call the function for each query, with its text, instead of once with all."
+    )
+    http: HttpRequest | None = Field(None, description="A search engine that is asked over HTTP.")
+    table: str | None = Field(None, description=TABLE, min_length=1)
+    where: str | None = Field(None, description=WHERE)
+
+    @field_validator("name")
+    @classmethod
+    def _on_one_line(cls, value: str) -> str:
+        if not value.isprintable():
+            raise ValueError("must be printable text on one line")
+        return value
+
+    @property
+    def stands_for_many(self) -> bool:
+        """Whether it is one system for each file that its pattern matches (`ndcg_ab.config.loading.templates`)."""
+        return self.file is not None and STEM in self.name

@@ -1,0 +1,1 @@
+"""From options of a command, or arguments, to the model."""

@@ -1,0 +1,167 @@
+"""What is written in an option of `ndcg-ab compare`: NAME=FILE, METRIC=DIFFERENCE and the like, as values."""
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.loading.hints import is_number, plain_number, threshold
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES
+from ndcg_core.measures.notation import separate
+
+
+def parse_system(text: str) -> tuple[str, str]:
+    """NAME and FILE of ``--system NAME=FILE``."""
+    name, equals, file = text.partition("=")
+    if not equals or not name or not file:
+        path = file if equals else text
+        stem = re.split(r"[/\\]", path)[-1].partition(".")[0]
+        example = (
+            f"say --system {shlex.quote(f'{stem}={path}')}"
+            if stem and (not equals or file)
+            else "such as new=runs/new.run.gz"
+        )
+        raise InputError(f"--system {text!r}: must be NAME=FILE; {example}")
+    return name, file
+
+
+def parse_systems(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"name": name, "file": file} for name, file in map(parse_system, texts)]
+
+
+def parse_scores(_option: str, texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Each as FILE or NAME=FILE; a file of the very name is a file."""
+    found = []
+    for text in texts:
+        name, equals, file = text.partition("=")
+        is_named = bool(equals and name and file) and not Path(text).exists()
+        found.append({"system": name, "file": file} if is_named else {"file": text})
+    return found
+
+
+def parse_columns(option: str, text: str | None) -> dict[str, str]:
+    """field -> column of ``query_id=qid,doc_id=url``."""
+    found = {}
+    for part in (text or "").split(","):
+        field, equals, column = (piece.strip() for piece in part.partition("="))
+        if part.strip():
+            if not equals or not field or not column:
+                has_colons = all(re.fullmatch(r"[^:=]+[:=][^:=]+", each) for each in (text or "").split(","))
+                meant = re.sub(r"\s*[:=]\s*", "=", text or "")
+                hint = f"; say {option} {shlex.quote(meant)}" if has_colons else ""
+                raise InputError(f"{option} {text!r}: must be FIELD=COLUMN, with commas between{hint}")
+            if field in found:
+                raise InputError(f"{option} {text!r}: {field} is named twice")
+            found[field] = column
+    return found
+
+
+def parse_margin(option: str, text: str) -> tuple[str, float]:
+    """Metric and number of ``METRIC=D``; a metric may have ``=`` in its choices."""
+    metric, equals, number = text.rpartition("=")
+    if not equals or not metric or ")" in number:
+        example = "such as recall@100=0.01" if is_number(text) else f"say {option} {text.strip('= ')}=0.01"
+        raise InputError(f"{option} {text!r}: must be METRIC=DIFFERENCE; {example} for a difference of 0.01")
+    return metric, parse_number(option, text, number)
+
+
+def parse_margins(option: str, texts: Sequence[str]) -> dict[str, float]:
+    found = dict(parse_margin(option, text) for text in texts)
+    if len(found) < len(texts):
+        raise InputError(f"{option}: a metric is named twice in {', '.join(texts)}")
+    return found
+
+
+def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str, float]:
+    """One for every metric, or one for each that is named; InputError for a mixture."""
+    if len(texts) == 1 and "=" not in re.sub(r"\(.*\)", "", texts[0]):
+        return parse_number(option, texts[0], texts[0])
+    return parse_margins(option, texts)
+
+
+def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The gate of ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
+    found: dict[str, Any] = {}
+    margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key in SINGLE_GATES:
+            if not equals or not value:
+                raise InputError(f"{option} {text!r}: must be {key}=NUMBER")
+            found[key] = SINGLE_GATES[key](option, text, value)
+    return found | ({"not_worse": parse_margins(option, margins)} if margins else {})
+
+
+def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """code -> severity of ``few_judged=ignore``; what neither is, is refused where all of the evaluation is."""
+    found: dict[str, str] = {}
+    for text in texts:
+        code, equals, severity = text.partition("=")
+        if not equals or not code or not severity:
+            known = f"{text}=ignore" if text in CODES else "few_judged=ignore"
+            raise InputError(f"{option} {text!r}: must be CODE=SEVERITY; such as {known}")
+        if code in found:
+            raise InputError(f"{option}: {code} is named twice")
+        found[code] = severity
+    return found
+
+
+def parse_share(option: str, text: str, number: str) -> float:
+    if is_number(number):
+        return float(number)
+    raise refused(option, text, number, "must be a number")
+
+
+def parse_count(option: str, text: str, number: str) -> int:
+    if not number.isdecimal():
+        raise InputError(f"{option} {text!r}: {number!r} must be a whole number from 0 up")
+    return int(number)
+
+
+def parse_number(option: str, text: str, number: str) -> float:
+    if is_number(number) and 0 < float(number) < math.inf:
+        return float(number)
+    raise refused(option, text, number, "must be a number above 0")
+
+
+def refused(option: str, text: str, number: str, rule: str) -> InputError:
+    """What is said of a number that breaks a rule, with the one that was meant where it can be told."""
+    meant = plain_number(number)
+    hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
+    return InputError(f"{option} {text!r}: {number!r} {rule}{hint}")
+
+
+def parse_alpha(option: str, value: Any) -> float:
+    """A threshold; what is out of the range is refused where all of the evaluation is."""
+    text = str(value)
+    if not is_number(text):
+        meant = plain_number(text)
+        hint = f"; say {option} {threshold(float(meant)) or meant}" if meant else ""
+        raise InputError(f"{option} {text!r}: must be a number{hint}")
+    return float(text)
+
+
+def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
+    for text in texts:
+        if len(several := separate(text)) > 1:
+            each = " ".join(f"{option} {shlex.quote(metric)}" for metric in several)
+            raise InputError(f"{option} {text!r}: names {len(several)} metrics; give each by itself: {each}")
+    return list(texts)
+
+
+SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
+    "judged": parse_share,
+    "unanswered": parse_count,
+    "slice_regression": parse_share,
+}
+
+
+def as_given(_option: str, value: Any) -> Any:
+    return value
+
+
+def as_list(_option: str, values: Sequence[str]) -> list[str]:
+    return list(values)

@@ -1,0 +1,42 @@
+"""The options that say what an evaluation may use: of files alone, or in the place of what a configuration says."""
+
+import dataclasses
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ndcg_ab.config.loading.file import problems
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """The options `--threads`, `--memory-limit` and `--spill` as they were given."""
+
+    threads: int | None = None
+    memory_limit: str | None = None
+    spill: str | None = None
+
+
+USUAL = Room()
+
+
+def resources_of(room: Room, otherwise: Resources | None = None) -> Resources:
+    """What the options say; otherwise: of what they do not say.  InputError names the option."""
+    given = {name: value for name, value in vars(room).items() if value is not None}
+    if (spill := given.get("spill")) is not None:
+        if not spill.strip():
+            raise InputError("--spill is empty: it must be a folder")
+        given["spill"] = Path(spill).absolute()  # from where the command was given, not beside a configuration
+    try:
+        return Resources.model_validate((otherwise or Resources()).model_dump() | given)
+    except ValidationError as error:
+        said = [problem.partition(" ") for problem in problems(error)]
+        raise InputError("\n".join(f"--{key.replace('_', '-')} {rest}" for key, _, rest in said)) from None
+
+
+def with_room(evaluation: Evaluation, room: Room) -> Evaluation:
+    """The evaluation of a configuration, with what the options say in the place of its `resources`."""
+    return evaluation.model_copy(update={"resources": resources_of(room, evaluation.resources)})

@@ -1,0 +1,155 @@
+"""Secrets: named in a configuration by reference, looked up when they are used, and shown nowhere.
+
+    {env: NAME}      the variable NAME of the environment
+    {file: PATH}     what the file holds, without the line end
+    {prefect: NAME}  the Prefect block of type Secret that is called NAME
+
+What is kept of an evaluation holds the reference.  Every value that was looked up is remembered by this process, and
+`redacted` takes it out of whatever is about to be shown or kept.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from ndcg_ab.config.loading.variables import VARIABLE, filled
+from ndcg_ab.config.model.references import SecretText, is_reference
+from ndcg_ab.config.secrets.plain_secrets import without_marks
+from ndcg_ab.config.secrets.redaction import redacted, remembered
+from ndcg_ab.config.secrets.secret_shapes import ASSIGNED, USERINFO, has_secret_name
+from ndcg_ab.errors import InputError
+
+__all__ = ["SecretText", "is_reference", "redacted", "remembered", "revealed", "revealed_address"]
+
+LEAST = 8  # letters of a variable's value that is no reference and counts as a secret for its looks
+CLIENTS = ("MLFLOW_", "PREFECT_")
+FOLDERS = ("PWD", "OLDPWD")  # of the shell: no passwords
+WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}/\S*|[\w.-]+:\d+|\w+://\S+")
+
+
+def revealed(content: Any, where: str, directory: Path) -> Any:
+    """The same with the values of its references and of `${VARIABLES}`, in lists and mappings, too.
+
+    where: the key, for messages.  directory: what relative paths of secrets start from.  Raises InputError where a
+    secret is not there.
+    """
+    if is_reference(content):
+        value = looked_up(content, where, directory)
+        remembered_address(value)
+        return remembered(value)
+    if isinstance(content, dict):
+        return {key: revealed(value, f"{where}.{key}", directory) for key, value in content.items()}
+    if isinstance(content, list):
+        return [revealed(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
+    if not isinstance(content, str):
+        return content
+    text = without_marks(filled(content, where), where)
+    for found in VARIABLE.finditer(content):
+        name = (found["inner"] or "").partition(":-")[0]
+        value = os.environ.get(name, "")
+        if has_secret_name(name) or has_secret_name(where) or (len(value) >= LEAST and not WORDS.fullmatch(value)):
+            remembered(value)
+    remembered_address(text)
+    return text
+
+
+def revealed_address(content: Any, where: str, directory: Path) -> str:
+    """An address, of which the secret parts alone are remembered: user and password, and keys in its query.
+
+    The rest of it may be shown, whatever it was named by.
+    """
+    if content is None:
+        return ""
+    if not is_reference(content):
+        text = without_marks(filled(content, where), where)
+    else:
+        text = looked_up(content, where, directory)
+    return remembered_address(text)
+
+
+def remembered_address(text: str) -> str:
+    """The same; its user and password are secret, and what is named like a secret in its query."""
+    for found in USERINFO.finditer(text):
+        user, password = found["user"], found["secret"]
+        for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
+            remembered(each)
+    for found in ASSIGNED.finditer(text):
+        if has_secret_name(found["name"]):
+            remembered(unquote(remembered(found["secret"])))
+    if token := token_of(text):
+        remembered(unquote(remembered(token)))
+    return text
+
+
+def token_of(text: str) -> str | None:
+    """What stands before the @ of an http address alone, and is long enough to be a secret."""
+    found = re.match(r"https?://([^/:@?#\s]{8,})@", text)
+    return found[1] if found else None
+
+
+def parted_address(text: str) -> tuple[str, str | None]:
+    """An address without user and password, and these as ``user:password``, decoded; None where it has none."""
+    if "@" not in text or not text.startswith(("http://", "https://")):
+        return text, None
+    bare = without_password(text)
+    start = text.index("://") + 3
+    held = text[start : len(text) - len(bare) + start - 1]
+    return bare, unquote(held) if held else None
+
+
+def without_password(uri: str) -> str:
+    """An address as it can be shown and kept: without the name and password that it may hold."""
+    return re.sub(r"(?<=://)[^\s/@?#]*@", "", USERINFO.sub(r"\g<slash>", uri))
+
+
+def remember_environment(variables: Mapping[str, str] | None = None) -> None:
+    """Remembers what the environment holds for clients of servers: values of variables named like a secret."""
+    for name, value in (os.environ if variables is None else variables).items():
+        if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
+            if name.startswith(CLIENTS) or not WORDS.fullmatch(value):
+                remembered(value)
+        elif name.endswith(("_URI", "_URL")):
+            remembered_address(value)
+
+
+def looked_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
+    ((kind, name),) = reference.items()
+    return LOOK_UP[kind](str(name), where, directory)
+
+
+def from_environment(name: str, where: str, directory: Path) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise InputError(f"{where}: the variable {name} is not set: set it, or name another with {{env: NAME}}")
+    return value
+
+
+def from_file(name: str, where: str, directory: Path) -> str:
+    try:
+        path = directory / Path(name).expanduser()
+        value = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except RuntimeError:
+        raise InputError(f"{where}: {name}: there is no home directory here for ~: give the whole path") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where}: {path}: the secret cannot be read: {type(error).__name__}") from None
+    if not value:
+        raise InputError(f"{where}: {path}: the file of the secret is empty: write the secret into it")
+    return value
+
+
+def from_prefect(name: str, where: str, directory: Path) -> str:
+    if where.endswith("prefect.api_url"):
+        raise InputError(f"{where}: Prefect's own address cannot stand in a block of Prefect: say {{env: NAME}}")
+    from prefect.blocks.system import Secret
+
+    try:
+        block: Any = Secret.load(name)
+        return str(block.get())
+    except Exception as error:
+        raise InputError(f"{where}: Prefect has no secret block {name!r}: {type(error).__name__}") from None
+
+
+LOOK_UP = {"env": from_environment, "file": from_file, "prefect": from_prefect}

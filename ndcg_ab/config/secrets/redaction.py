@@ -1,0 +1,155 @@
+"""Takes secrets out of what is about to be shown, logged or kept: the values that this process knows to be secret, and
+whatever has the shape of one.
+"""
+
+import base64
+import html
+import json
+import logging
+import re
+import traceback
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from ndcg_ab.config.secrets.secret_shapes import LONGEST_SHAPE, SHAPES, has_secret_name
+from ndcg_ab.errors import hide_with, words_of
+
+HIDDEN = "•••"
+SHORTEST = 4  # letters; a shorter text stands in too many places that hold no secret
+WORD = 12  # letters; a shorter secret of letters and digits alone is looked for as a word of its own
+LINE = 16  # letters that make a line of a secret of several lines one that is looked for by itself
+_known: set[str] = set()
+
+
+def remembered(value: str) -> str:
+    """The value, which is taken out of every text from now on."""
+    found = {each for each in parts(value) if len(each) >= SHORTEST}
+    if not found <= _known:
+        _known.update(found)
+        forget_forms()
+    return value
+
+
+def forget_forms() -> None:
+    """What was made of the secrets that were known is made again: there are others now."""
+    pattern.cache_clear()
+    reach.cache_clear()
+
+
+def parts(value: str) -> Iterator[str]:
+    """The value itself; its lines (a PEM file), and the secret values in it (a service account's JSON)."""
+    yield value
+    yield value.strip()
+    if "\n" in value:
+        yield " ".join(value.split())
+        yield from (line.strip() for line in value.splitlines() if len(line.strip()) >= LINE)
+    if value.lstrip().startswith("{"):
+        try:
+            content = json.loads(value)
+        except (ValueError, RecursionError):
+            return
+        for key, text in content.items():
+            if isinstance(text, str) and has_secret_name(key):
+                yield from parts(text)
+
+
+def forms(secret: str) -> Iterator[str]:
+    """The ways in which a text can hold a secret: as it is, quoted, escaped, percent-encoded, in base64."""
+    bare = len(secret) < WORD and secret.isalnum()
+    yield rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])" if bare else re.escape(secret)
+    encoded = {quote(secret, safe=""), quote(secret), quote_plus(secret)}
+    encoded |= {re.sub("%..", lambda code: code[0].lower(), text) for text in encoded}
+    encoded |= {repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    encoded |= {html.escape(secret), html.escape(secret, quote=False), html.escape(secret).replace("&#x27;", "&#39;")}
+    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *in_base64(secret.encode())}
+    yield from map(re.escape, encoded - {secret})
+
+
+def in_base64(secret: bytes) -> Iterator[str]:
+    """What base64 makes of it wherever it begins and ends in a longer text, as after ``user:`` for Basic."""
+    for before in range(3):
+        text = base64.b64encode(b"\0" * before + secret).decode()
+        inner = text[(0, 2, 3)[before] : (before + len(secret)) * 8 // 6]
+        if len(inner) > SHORTEST:
+            yield from {inner, inner.replace("+", "-").replace("/", "_")}
+
+
+@cache
+def pattern() -> re.Pattern[str] | None:
+    """All that is known to be secret, the longest first; None where nothing is."""
+    found = {form for secret in _known for form in forms(secret)}
+    return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
+
+
+@cache
+def reach() -> int:
+    """How many characters of a text must be seen to know a secret in it."""
+    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in forms(secret))])
+
+
+def without_known(text: str) -> str:
+    """A text without the secrets that this process knows."""
+    known = pattern()
+    return known.sub(HIDDEN, text) if known else text
+
+
+def redacted(text: str) -> str:
+    """The same, and without what has the shape of a secret: passwords in addresses, keys of well-known services."""
+    text = without_known(text)
+    for shape in SHAPES:
+        text = shape.sub(lambda found: found[0].replace(found["secret"], HIDDEN), text)
+    return text
+
+
+hide_with(redacted, reach)
+
+
+def redacted_everywhere(content: Any) -> Any:
+    """The same for every text in lists and mappings, keys excepted."""
+    if isinstance(content, dict):
+        return {key: redacted_everywhere(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return type(content)(redacted_everywhere(value) for value in content)
+    return redacted(content) if isinstance(content, str) else content
+
+
+def discreet(error: BaseException) -> BaseException:
+    """An error that can be logged with its causes: itself, or, where it tells a secret, one of its kind that does not.
+
+    What has no kind of ours is told as ``RuntimeError: KeyError: …``.
+    """
+    told = "".join(traceback.format_exception(error))
+    if without_known(told) == told and redacted(words_of(error)) == words_of(error):
+        return error
+    kind = type(error)
+    message = redacted(words_of(error))
+    if kind.__module__.startswith("ndcg_"):
+        return kind(message)
+    return RuntimeError(f"{kind.__name__}: {message}")
+
+
+class Censor(logging.Filter):
+    """Takes secrets out of what is logged, whoever said it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            told = record.getMessage()
+        except (TypeError, ValueError):  # the arguments do not fit; the handler says so
+            return True
+        if record.exc_info and record.exc_info[1] is not None:
+            told = "\n".join((told, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))
+        if redacted(told) != told:
+            record.msg, record.args, record.exc_info, record.exc_text = redacted(told), (), None, None
+        return True
+
+
+CENSOR = Censor()
+
+
+def censor_logs(*loggers: str) -> None:
+    """Takes secrets out of what the handlers of these loggers pass on; asking twice changes nothing."""
+    for name in loggers:
+        for handler in logging.getLogger(name).handlers:
+            handler.addFilter(CENSOR)

@@ -1,1 +1,0 @@
-"""One evaluation: tables, checks, parity, families of comparisons, gates, and what came of it."""

@@ -1,0 +1,1 @@
+"""Every system against itself in the evaluation before, and what moved it."""

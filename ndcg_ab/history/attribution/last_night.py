@@ -1,0 +1,198 @@
+"""Every system against itself in the evaluation before, from the values per query that the history keeps."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as papq
+
+from ndcg_ab.comparing.families import NOTHING, Group, column_of, compare_apart, shared, value_groups
+from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.comparing.since_last import (
+    JUDGMENTS,
+    NEW_SYSTEM,
+    QUERIES,
+    RANKING,
+    SAME_RANKING,
+    SINCE_LAST,
+    LostQuery,
+    SinceLast,
+    SystemSince,
+)
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.history import database
+from ndcg_ab.history.attribution.mean_attribution import Earlier, Values, moved
+from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
+
+LOST = 5  # queries of each system and metric that are named
+TIE = 1e-9
+OF_SYSTEM = ("metric_hash", "system_id")
+Inputs = Sequence[Mapping[str, Any]]
+Groups = Mapping[tuple[str, ...], Group]
+
+
+def since_last(
+    engine: Engine, evaluation: Evaluation, inputs: Inputs, moment: datetime, scores: Path
+) -> SinceLast | None:
+    """What became of every system since the latest comparable evaluation before the moment; None without one.
+
+    Comparable is one that has a primary metric of the same definition, and its values per query.
+    engine: the tables of this evaluation. inputs: as in its bundle. scores: its values per query, as a file.
+    """
+    path = database.path_of(evaluation)
+    if not path.exists():
+        return None
+    with database.opened(path) as past:
+        found = before(past, moment, [metric.hash for metric in evaluation.primary_metrics])
+        if found is None:
+            return None
+        ordinal, began = found
+        earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
+        known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in inputs_of(past, ordinal)]
+        kept = kept_before(past, evaluation, ordinal, earlier)
+    later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
+    sampling = sampling_of(engine, evaluation)
+    pairs = {
+        (system.name, metric.name): paired(
+            later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
+        )
+        for system in evaluation.systems
+        for metric in evaluation.primary_metrics
+    }
+    systems = [changed_for(system.name, inputs, known, pairs) for system in evaluation.systems]
+    comparisons = compared(evaluation, systems, pairs, sampling)
+    causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
+    now, then = query_ids(later.values()), query_ids(earlier.values())
+    return SinceLast(
+        ordinal,
+        began,
+        tuple(systems),
+        tuple(comparisons),
+        tuple(lost(engine, systems, pairs)),
+        *counts(now, then),
+        tuple(moved(engine, evaluation, kept, later, causes)),
+    )
+
+
+def kept_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
+    """The evaluation before, with what is left of its bundle."""
+    of_it = {"ordinal": ordinal}
+    ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
+    folder = evaluation.output_directory / evaluation.name / key.rpartition("/")[2]
+    hashes = dict(past.rows("metric", ("metric", "hash"), where=of_it))
+    means: dict[tuple[str, ...], float | None] = {
+        (hashes[metric], system): mean
+        for system, metric, mean in past.rows("system_summary", ("system_id", "metric", "mean"), where=of_it)
+    }
+    try:
+        then = Evaluation(**json.loads(configuration)) if folder.exists() else None
+    except ValueError:  # of a version whose keys this one does not have
+        then = None
+    return Earlier(ordinal, folder, then, values, means)
+
+
+def before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
+    """Ordinal and night of the latest evaluation up to the moment that can be compared with."""
+    metrics = past.rows("metric", ("ordinal", "hash"))
+    kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
+    comparable = {ordinal for ordinal, found in metrics if found in hashes} & kept
+    return next(
+        ((ordinal, began) for began, ordinal in database.nights_until(past, moment) if ordinal in comparable), None
+    )
+
+
+def inputs_of(past: DuckDBEngine, ordinal: int) -> list[tuple[Any, ...]]:
+    return past.rows("input", ("kind", "name", "digest"), where={"ordinal": ordinal})
+
+
+def paired(now: Group | None, then: Group | None) -> Group | None:
+    """The differences now - then on the queries of both; None where the system was not there."""
+    if now is None or then is None:
+        return None
+    if now.query_ids != then.query_ids:
+        now, then = shared(now, then), shared(then, now)
+    return Group(now.query_ids, now.differences - then.differences, then.differences)
+
+
+def changed_for(
+    system_id: str, now: Inputs, then: Inputs, pairs: Mapping[tuple[str, str], Group | None]
+) -> SystemSince:
+    """Which inputs of a system are others; its values tell where something else is."""
+    found = [pair for (name, _), pair in pairs.items() if name == system_id]
+    if all(pair is None for pair in found):
+        return SystemSince(system_id, (NEW_SYSTEM,))
+    kinds = ((RANKING, own_digests), (JUDGMENTS, digests("judgments")), (QUERIES, digests("queries")))
+    changed = [kind for kind, of in kinds if of(now, system_id) != of(then, system_id)]
+    if not changed and any(abs(pair.differences).max(initial=0.0) > TIE for pair in found if pair is not None):
+        changed = ["configuration or program"]
+    return SystemSince(system_id, tuple(changed))
+
+
+def own_digests(inputs: Inputs, system_id: str) -> list[str]:
+    """Of a system's ranking; of scores by another tool those of its own file, or of all where it has none."""
+    rows = [row for row in inputs if row["kind"] in ("ranking", "scores")]
+    own = [row["digest"] for row in rows if row["name"] == system_id]
+    return own or sorted(row["digest"] for row in rows if row["kind"] == "scores")
+
+
+def digests(kind: str) -> Any:
+    def of(inputs: Inputs, _: str) -> list[str]:
+        return sorted(row["digest"] for row in inputs if row["kind"] == kind)
+
+    return of
+
+
+def compared(
+    evaluation: Evaluation,
+    systems: Sequence[SystemSince],
+    pairs: Mapping[tuple[str, str], Group | None],
+    sampling: Sampling,
+) -> list[Comparison]:
+    """Changed rankings as one family; where only something else changed, apart and exploratory."""
+
+    def columns(*, own: bool) -> list[Column]:
+        chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == own]
+        return [
+            replace(column_of(evaluation, name, metric, pair, sampling, baseline=name), smallest_effect=effect)
+            for metric, effect in ((name, evaluation.smallest_effect(name)) for name in evaluation.metrics)
+            for name in chosen
+            if (pair := pairs.get((name, metric), NOTHING)) is not None and pair.query_ids
+        ]
+
+    # The flips alone: what breaks is skewed by its nature, and the bootstrap would hardly see it on few queries.
+    found = compare_apart({SINCE_LAST: columns(own=True)}, evaluation, resampling="sign-flip")[0]
+    return found + compare_apart({SAME_RANKING: columns(own=False)}, evaluation, exploratory=True)[0]
+
+
+def lost(
+    engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
+) -> list[LostQuery]:
+    """The largest falls of each system whose ranking changed, metric by metric."""
+    own = [system.system_id for system in systems if RANKING in system.changed]
+    found = []
+    for (system_id, metric), pair in pairs.items():
+        if pair is None or system_id not in own:
+            continue
+        for at in pair.differences.argsort(kind="stable")[:LOST].tolist():
+            if pair.differences[at] < -TIE:
+                then = float(pair.baseline_values[at])
+                found.append(
+                    LostQuery(system_id, metric, pair.query_ids[at], None, then, then + float(pair.differences[at]))
+                )
+    texts = dict(engine.rows("shown_query", ("query_id", "text"))) if found else {}
+    return [replace(row, text=texts.get(row.query_id)) for row in found]
+
+
+def query_ids(groups: Iterable[Group]) -> set[str]:
+    return set().union(*(group.query_ids for group in groups))
+
+
+def counts(now: set[str], then: set[str]) -> tuple[int, int]:
+    """How many queries are scored now only, and how many before only."""
+    return len(now - then), len(then - now)

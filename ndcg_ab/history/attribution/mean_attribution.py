@@ -1,0 +1,248 @@
+"""What moved every system since the evaluation before: its ranking, the judgments, or the set of queries.
+
+The definition stands in `over_time.attribution`. The queries of an evaluation are those that are judged; one
+that the metric has no value for by some judgments, or in some ranking, is left out of the means that have these.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ndcg_ab.comparing.families import NOTHING, Group
+from ndcg_ab.comparing.sampling import told_of
+from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, Moved, MovedQuery
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.engines.duckdb import is_duckdbs
+from ndcg_ab.errors import InputError
+from ndcg_ab.history.attribution.cross_scoring import Rankings, changed_judgments, scores_by
+from ndcg_ab.history.bundles.bundle import TABLES
+from ndcg_ab.scoring.scoring import opened
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.averages import mean, weighted_mean
+from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split
+
+BEHIND = 5  # queries that are named behind each part
+THEN, NOW = "then", "now"  # whose rankings they are
+OTHER_TOOL = "the scores are another tool's: nothing tells which judgments they come from"
+Key = tuple[str, ...]  # metric_hash, system_id
+Values = Mapping[Key, Group]
+
+
+class UnknownPartsError(Exception):
+    """The parts cannot be told; its text says why."""
+
+
+class Earlier(NamedTuple):
+    """The evaluation before, as it is kept.
+
+    folder, evaluation: of its bundle; evaluation: None where there is no bundle any more. values: those of its queries.
+    means: as the history has them.
+    """
+
+    ordinal: int
+    folder: Path
+    evaluation: Evaluation | None
+    values: Values
+    means: Mapping[Key, float | None]
+
+
+class Side(NamedTuple):
+    """What one evaluation was made of: its tables, its queries, and their weights and texts where there are some."""
+
+    engine: Engine
+    judged: frozenset[str]
+    weights: Mapping[str, float] | None
+    texts: Mapping[str, str | None]
+
+    def weights_of(self, query_ids: Sequence[str]) -> list[float]:
+        """0 of a query that is none of its own."""
+        known = dict.fromkeys(self.judged, 1.0) if self.weights is None else self.weights
+        return [known[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
+
+
+def moved(
+    engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
+) -> list[Moved]:
+    """What moved each system with another ranking, judgments or queries, on the primary metrics of both evaluations.
+
+    engine: the tables of this evaluation. now: the values of its queries. causes: system_id -> which of `CAUSES`
+    changed for it.
+    """
+    chosen: dict[Key, Metric] = {
+        (metric.hash, name): metric
+        for name, found in causes.items()
+        for metric in evaluation.primary_metrics
+        if found and (metric.hash, name) in earlier.values and (metric.hash, name) in now
+    }
+    if not chosen:
+        return []
+    here = side_of(engine, evaluation)
+    try:
+        if evaluation.scores:
+            raise UnknownPartsError(OTHER_TOOL)
+        if set().union(*causes.values()) == {RANKING}:
+            with contextlib.suppress(UnknownPartsError):
+                return told(chosen, causes, earlier, now, (here, here), {}, None)
+        with earlier_side(earlier, evaluation) as there:
+            mixed = mixtures(here, there, evaluation, chosen, causes, earlier)
+            counts = None
+            if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
+                counts = changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
+            return told(chosen, causes, earlier, now, (there, here), mixed, counts)
+    except UnknownPartsError as error:
+        return [
+            Moved(key[1], metric.name, earlier.means.get(key), mean_of(now[key], here), unknown=str(error))
+            for key, metric in chosen.items()
+        ]
+
+
+def side_of(engine: Engine, evaluation: Evaluation) -> Side:
+    rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
+    judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
+    weights = told_of(engine, evaluation, "weight", "unweighed_query")
+    return Side(engine, judged, weights, {query_id: text for query_id, text, _ in rows})
+
+
+@contextlib.contextmanager
+def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
+    """The tables of the evaluation before; UnknownPartsError where they are not there, or do not hold what it takes.
+
+    evaluation: the one of now, for what it may use.
+    """
+    resources = evaluation.resources.model_copy(update={"spill": evaluation.spill_folder})
+    named = f"evaluation {earlier.ordinal}"
+    if earlier.evaluation is None or not (earlier.folder / TABLES).exists():
+        raise UnknownPartsError(f"the tables of {named} are not kept any more")
+    if earlier.evaluation.engine.spark:
+        raise UnknownPartsError(f"judgments and rankings of {named} stayed in Spark")
+    if earlier.evaluation.scores:
+        raise UnknownPartsError(OTHER_TOOL)
+    try:
+        with opened(None, earlier.folder / TABLES, resources) as engine:
+            yield side_of(engine, earlier.evaluation)
+    except InputError as error:
+        raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error
+    except Exception as error:
+        if not is_duckdbs(error):
+            raise
+        raise UnknownPartsError(f"the tables of {named} cannot be read, or hold no judgments and rankings") from error
+
+
+def mixtures(
+    here: Side,
+    there: Side,
+    evaluation: Evaluation,
+    chosen: Mapping[Key, Metric],
+    causes: Mapping[str, frozenset[str]],
+    earlier: Earlier,
+) -> dict[Key, Group]:
+    """(metric_hash, ranking of when and which system) -> values by the judgments of the other evaluation.
+
+    Only of the systems for which ranking and judgments changed. UnknownPartsError where the earlier rankings by the
+    earlier judgments do not have the values that were kept: then something else made these others, too.
+    """
+    names = [name for name, found in causes.items() if {RANKING, JUDGMENTS} <= found and name in of_systems(chosen)]
+    if not names:
+        return {}
+    if evaluation.engine.spark:
+        raise UnknownPartsError("judgments and rankings stay in Spark")
+    metrics = list({metric.hash: metric for metric in chosen.values()}.values())
+    old, new = Rankings(THEN, there.engine, names), Rankings(NOW, here.engine, names)
+    found = scores_by(there.engine, [old, new], metrics, evaluation)
+    for metric, name in chosen:
+        if name in names and not alike(found.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
+            raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
+    return found | scores_by(here.engine, [old], metrics, evaluation)
+
+
+def of_systems(chosen: Mapping[Key, Metric]) -> set[str]:
+    return {name for _, name in chosen}
+
+
+def alike(one: Group, other: Group) -> bool:
+    return one.query_ids == other.query_ids and bool(
+        (np.abs(one.differences - other.differences) <= STILL * np.maximum(1.0, np.abs(other.differences))).all()
+    )
+
+
+def told(
+    chosen: Mapping[Key, Metric],
+    causes: Mapping[str, frozenset[str]],
+    earlier: Earlier,
+    now: Values,
+    sides: tuple[Side, Side],
+    mixed: Values,
+    counts: tuple[int, int] | None,
+) -> list[Moved]:
+    """The records; counts: of new and of changed judgments. UnknownPartsError where a mean cannot be made."""
+    there, here = sides
+    query_ids = sorted(there.judged | here.judged)
+    weights = np.array([side.weights_of(query_ids) for side in sides])
+    texts = {**there.texts, **here.texts}
+    found = []
+    for key, metric in chosen.items():
+        groups = four(key, causes[key[1]], earlier.values[key], now[key], mixed)
+        values = np.array([[in_order(group, query_ids) for group in row] for row in groups])
+        parts = split(values, weights)
+        if parts is None:
+            raise UnknownPartsError("no query is left with the queries of one, the judgments of the other")
+        kept = earlier.means.get(key)
+        if kept is not None and abs(parts.before - kept) > STILL * max(1.0, abs(kept)):
+            raise UnknownPartsError(f"the kept values of evaluation {earlier.ordinal} do not give its mean")
+        behind = queries_behind(parts, query_ids, texts)
+        new, changed = counts or (None, None)
+        ranking, judgments, queries = parts.parts
+        found.append(
+            Moved(
+                key[1],
+                metric.name,
+                parts.before,
+                parts.now,
+                ranking,
+                judgments,
+                queries,
+                new_judgments=new,
+                changed_judgments=changed,
+                behind=behind,
+            )
+        )
+    return found
+
+
+def four(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Values) -> list[list[Group]]:
+    """The values of the old ranking by old and new judgments, and of the new ranking by both."""
+    metric, name = key
+    if {RANKING, JUDGMENTS} <= causes:
+        return [
+            [then, mixed.get((metric, f"{THEN} {name}"), NOTHING)],
+            [mixed.get((metric, f"{NOW} {name}"), NOTHING), now],
+        ]
+    return [[then, then], [now, now]] if RANKING in causes else [[then, now], [then, now]]
+
+
+def in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
+    """Its values for these queries; NaN where it has none."""
+    known = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
+    return [known.get(query_id, np.nan) for query_id in query_ids]
+
+
+def queries_behind(parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]) -> tuple[MovedQuery, ...]:
+    """Of each part that moved something the queries that add most to it, up or down."""
+    found = []
+    for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
+        if abs(part) <= STILL:
+            continue
+        for at in np.argsort(-np.abs(row), kind="stable")[:BEHIND].tolist():
+            if abs(row[at]) > STILL / len(query_ids):
+                found.append(MovedQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
+    return tuple(found)
+
+
+def mean_of(group: Group, side: Side) -> float | None:
+    """As the summary of its evaluation has it."""
+    values = group.differences.tolist()
+    return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))

@@ -1,0 +1,1 @@
+"""Finished evaluations on disk, one folder each."""

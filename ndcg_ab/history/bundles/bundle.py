@@ -1,0 +1,401 @@
+"""Evaluations kept: a bundle on disk for each, entered in the history (`ndcg_ab.history.database`).
+
+A bundle is a folder: ``bundle.json`` (what was found, from what), ``query_scores.parquet`` and ``evaluation.duckdb``
+(every table of the pipeline).  It appears whole: it is made under another name and renamed at the end.  Added later:
+the page and the pictures, ``published.json`` when the tracker has it, ``reused.json`` when nothing changed in a night.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow.parquet as papq
+
+from ndcg_ab import __version__, full_disks
+from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense
+from ndcg_ab.errors import InputError
+from ndcg_ab.files import write_text
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles.at_work import AT_WORK, KEEPING, clear, remove_empty
+from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, hold
+from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
+from ndcg_ab.history.bundles.published import PUBLISHED as PUBLISHED
+from ndcg_ab.history.bundles.published import is_published as is_published
+from ndcg_ab.history.bundles.published import mark_published as mark_published
+from ndcg_ab.history.bundles.reused import read_reused
+from ndcg_ab.history.bundles.storage_errors import is_full, saying_where
+from ndcg_ab.results.codec import SCHEMA, decode, encode
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.visible import visible
+
+BUNDLE = "bundle.json"
+SCORES = "query_scores.parquet"
+TABLES = "evaluation.duckdb"
+STAMP = "%Y%m%dT%H%M%SZ"
+LONGEST_NAME = 255  # bytes of a folder's name
+KEEP_PATIENCE = 900.0  # seconds that a finished evaluation waits for the history: more than its lock is ever held
+UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what a damaged bundle raises
+
+
+@dataclasses.dataclass(frozen=True)
+class Bundle:
+    """A finished evaluation, as read from its folder.
+
+    key: unique and stable; publishing twice under one key logs once.  ordinal: 1, 2, 3 … among the
+    evaluations of its name.  began, finished: UTC.  inputs: name, kind, origin and content digest of each.
+    content_key, configuration_key: digests of all that the result depends on, and of the configuration's part.
+    comparisons_so_far: tested primary comparisons on the same set of queries, this one's among them.
+    query_set: digest of the judged queries.  program: the version of ndcg-ab that made it.
+    seconds: how long that took; user: who ran it; is_scheduled: whether a deployment did.  Bundles of 0.1.0 say none.
+    since_last: every system against itself in the evaluation before; None without one, and in bundles of 0.1.0.
+    """
+
+    folder: Path
+    program: str | None
+    key: str
+    ordinal: int
+    began: datetime
+    finished: datetime
+    evaluation: Evaluation
+    content_key: str
+    configuration_key: str
+    query_set: str | None
+    inputs: tuple[dict[str, Any], ...]
+    extremes: tuple[dict[str, Any], ...]
+    outcome: Outcome
+    comparisons_so_far: int = 0
+    seconds: float | None = None
+    user: str | None = None
+    is_scheduled: bool = False
+    since_last: SinceLast | None = None
+
+    @property
+    def ended(self) -> datetime:
+        """When it would have ended, had it begun at the moment that it stands for: that is what took so long."""
+        return self.finished if self.seconds is None else self.began + timedelta(seconds=self.seconds)
+
+    @property
+    def reused(self) -> list[datetime]:
+        """The moments of later nights whose inputs and configuration were the same, in the order of their coming."""
+        return [datetime.fromisoformat(moment) for moment in read_reused(self.folder)]
+
+    def write(self) -> None:
+        """Writes its file, whole or not at all."""
+        content = {"schema": SCHEMA, **encode(self)}
+        del content["folder"]
+        content |= {key: without_plain_secrets(content[key]) for key in ("evaluation", "inputs")}
+        write_text(self.folder / BUNDLE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+    def enter(self, past: DuckDBEngine) -> None:
+        """Adds it to the history; to be called inside a transaction."""
+        about = database.EvaluationRow(
+            key=self.key,
+            began=encode(self.began),
+            finished=encode(self.finished),
+            baseline=self.outcome.baseline,
+            configuration=json.dumps(without_plain_secrets(encode(self.evaluation))),
+            content_key=self.content_key,
+            configuration_key=self.configuration_key,
+            query_set=self.query_set,
+            gate=self.outcome.gate,
+            program=self.program,
+        )
+        inputs = without_plain_secrets(self.inputs)
+        database.enter(past, about, inputs, self.outcome, self.ordinal, self.since_last)
+        database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
+        database.enter_reused(past, read_reused(self.folder), self.ordinal)
+
+    def as_of(self, *, reused: bool) -> "Bundle":
+        """What it says in the night that made it; or in a later one that found nothing changed: nothing dropped."""
+        if not reused:
+            return self
+        names = tuple(dict.fromkeys(row.system_id for row in self.outcome.systems))
+        return dataclasses.replace(
+            self,
+            outcome=dataclasses.replace(self.outcome, gates=without_drops(self.outcome.gates, self.ordinal)),
+            since_last=SinceLast(self.ordinal, encode(self.began), tuple(SystemSince(name, ()) for name in names)),
+        )
+
+    def counted(self, past: DuckDBEngine) -> "Bundle":
+        """With the comparisons so far, as the history that it was entered in has them."""
+        so_far = database.comparisons_so_far(past, self.query_set) if self.query_set else 0
+        return dataclasses.replace(self, comparisons_so_far=so_far)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A finished run: its bundle, where MLflow has it, or why logging is pending.
+
+    reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
+    is_full: logging is pending, or the page is not drawn, since a disk takes no more.
+    unobserved: why Prefect has no record of it, where it has none.  since_last: as of the night that ran.
+    """
+
+    bundle: Path
+    outcome: Outcome
+    extremes: tuple[dict[str, Any], ...]
+    comparisons_so_far: int
+    reused: bool
+    url: str | None
+    trend_url: str | None
+    dashboard: str | None
+    delivered: int
+    pending: str | None
+    unobserved: str | None
+    inputs: tuple[dict[str, Any], ...] = ()
+    since_last: SinceLast | None = None
+    is_full: bool = False
+
+
+@contextlib.contextmanager
+def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
+    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep` renamed it.
+
+    at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
+    another process can tell it from one whose owner died; those are cleared away here.
+    """
+    parent = evaluation.output_directory / evaluation.name
+    clear_abandoned(parent)
+    ours = [path for path in (parent, parent.parent) if not path.exists()]
+    try:
+        folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+    except InputError:
+        remove_empty(ours)
+        raise
+    with lock:
+        AT_WORK[folder] = ours
+        try:
+            yield folder
+        except Exception as error:
+            if full_disks.is_full(error) and not isinstance(error, InputError):
+                raise full_disks.no_room(error, evaluation.output_directory) from error
+            if is_full(error) and not isinstance(error, InputError):
+                raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
+            raise
+        finally:
+            clear(folder)
+
+
+def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
+    """A new working folder and its lock, which lasts as long as the file is open."""
+    refuse_output(parent, shown)
+    stamp = moment.strftime(STAMP)
+    for attempt in range(1, 1000):
+        name = stamp if attempt == 1 else f"{stamp}-{attempt}"
+        folder = parent / f".{name}.partial"
+        try:
+            if (parent / name).exists():
+                continue
+            folder.mkdir(parents=True)
+            if (parent / name).exists():  # another process has just finished under this name
+                folder.rmdir()
+                continue
+            return folder, hold(folder)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    raise InputError(f"{parent}: too many evaluations began in one second")
+
+
+def refuse_output(parent: Path, shown: str) -> None:
+    """InputError where no evaluation can be kept below a folder, which need not be there yet; nothing is written."""
+    if "\\" in str(parent):
+        raise InputError(f"output = {shown!r}: holds a backslash, which DuckDB takes for '/': name another folder")
+    if long := [part for part in parent.parts if len(os.fsencode(part)) > LONGEST_NAME]:
+        raise InputError(f"output = {shown!r}: {long[0][:20]!r}… is longer than the name of a folder can be")
+    try:
+        there = next(folder for folder in (parent, *parent.parents) if folder.is_symlink() or folder.exists())
+    except OSError as error:
+        raise InputError(f"output = {shown!r}: cannot be written: {error}") from None
+    if not there.is_dir():
+        raise InputError(f"output = {shown!r}: {there} is no folder: name another one")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"output = {shown!r}: cannot be written: {there} takes no files: name another folder")
+
+
+def moment_of(folder: Path) -> datetime:
+    """The moment that a working folder, or a bundle, stands for."""
+    return began_of(folder.name.removeprefix(".").removesuffix(".partial"))
+
+
+def began_of(name: str) -> datetime:
+    """The moment in a bundle folder's name."""
+    return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
+
+
+def keep(
+    folder: Path,
+    evaluation: Evaluation,
+    outcome: Outcome,
+    inputs: Sequence[Mapping[str, Any]],
+    extremes: list[dict[str, Any]],
+    since_last: SinceLast | None = None,
+) -> Path:
+    """Finishes the bundle and enters it in the history; the folder's final place.
+
+    The folder is renamed inside the transaction: a process that dies between the two leaves a bundle that the next
+    one to open the history enters (`adopt`).  A folder that still has its lock's name was renamed by one that died.
+    """
+    final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
+    queries = database.query_set(folder / TABLES)
+    condense(folder / TABLES)
+    with database.opened(database.path_of(evaluation), KEEP_PATIENCE) as past:
+        adopt(past, folder.parent)
+        bundle = Bundle(
+            folder=folder,
+            program=__version__,
+            key=f"{evaluation.name}/{final.name}",
+            ordinal=database.next_ordinal(past),
+            began=began_of(final.name),
+            finished=finished_at(final.name),
+            evaluation=evaluation,
+            content_key=database.content_key(evaluation, inputs),
+            configuration_key=database.configuration_key(evaluation),
+            query_set=queries,
+            inputs=tuple(dict(row) for row in inputs),
+            extremes=tuple(extremes),
+            outcome=outcome,
+            seconds=seconds_since(folder / LOCK),
+            user=user_name(),
+            is_scheduled=is_scheduled(),
+            since_last=since_last,
+        )
+        shutil.rmtree(folder / "pulled", ignore_errors=True)
+        with KEEPING, saying_where(final), past.transaction():
+            bundle.enter(past)
+            bundle.counted(past).write()
+            folder.rename(final)
+            (final / LOCK).unlink(missing_ok=True)
+    return final
+
+
+def finished_at(name: str) -> datetime:
+    """Now, or the moment in the name where that was set to another day (a run that is made up for)."""
+    now, began = datetime.now(UTC), began_of(name)
+    return now if abs((now - began).total_seconds()) < 86_400 else began
+
+
+def adopt(past: DuckDBEngine, parent: Path) -> None:
+    """Enters finished bundles that the history does not have: their process died first, or it was begun anew.
+
+    Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
+    """
+    known = database.keys(past)
+    for folder in bundles(parent):
+        if f"{parent.name}/{folder.name}" in known:
+            continue
+        try:
+            bundle = read_bundle(folder)
+            if bundle.key not in known:  # else a copy
+                enter_again(past, bundle)
+            known.add(bundle.key)
+        except UNREADABLE as error:
+            complain(folder, error)
+        (folder / LOCK).unlink(missing_ok=True)
+
+
+def enter_again(past: DuckDBEngine, bundle: Bundle) -> None:
+    with past.transaction():
+        moved = bundle.ordinal in database.ordinals(past)
+        if moved:
+            bundle = dataclasses.replace(bundle, ordinal=database.next_ordinal(past))
+        bundle.enter(past)
+        if moved:
+            bundle.counted(past).write()
+
+
+def complain(folder: Path, error: Exception) -> None:
+    reason = str(error) if isinstance(error, InputError) else f"{folder}: {type(error).__name__}: {error}"
+    print(visible(f"ndcg-ab: {reason}; left out"), file=sys.stderr)
+
+
+def bundles(parent: Path) -> list[Path]:
+    """The folders of finished evaluations, in the order in which they were finished; damaged ones first."""
+    found = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
+    return sorted(found, key=lambda folder: (ordinal_of(folder), folder.name))
+
+
+def ordinal_of(folder: Path) -> int:
+    with contextlib.suppress(*UNREADABLE):
+        return int(read_content(folder)["ordinal"])
+    return 0
+
+
+def unpublished(evaluation: Evaluation, address: str | None = None) -> list[Path]:
+    """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out.
+
+    address: those that the tracker there has not, though another may.
+    """
+    found = []
+    for folder in bundles(evaluation.output_directory / evaluation.name):
+        if not is_published(folder, address):
+            try:
+                read_bundle(folder)
+                found.append(folder)
+            except UNREADABLE as error:
+                complain(folder, error)
+    return found
+
+
+def retain(evaluation: Evaluation) -> list[Path]:
+    """Removes the oldest bundles beyond what is to be kept, never one that is not published; those removed.
+
+    The history keeps their rows; the values of single queries go with `query_scores`.  What cannot be removed now is
+    left for the next run.
+    """
+    if (kept := evaluation.retention.query_scores) is not None:
+        try:
+            with database.opened(database.path_of(evaluation)) as past:
+                database.forget_query_scores(past, kept)
+        except Exception as error:  # the night is whole without it
+            complain(database.path_of(evaluation), error)
+    limit = evaluation.retention.bundles
+    if limit is None:
+        return []
+    found = bundles(evaluation.output_directory / evaluation.name)
+    old = [folder for folder in found[: max(0, len(found) - limit)] if is_published(folder)]
+    for folder in old:
+        going = folder.with_name(f".{folder.name}.removed")
+        with contextlib.suppress(OSError):  # in one go: half a bundle would be taken for one that is not published
+            folder.rename(going)
+            shutil.rmtree(going, ignore_errors=True)
+    return [folder for folder in old if not folder.exists()]
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """What stands in a bundle's file; InputError where there is none."""
+    path = folder / BUNDLE
+    if not path.is_file():
+        raise InputError(f"{folder}: holds no {BUNDLE}; name the folder of one evaluation")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("no object")
+    except ValueError as error:
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
+    return content
+
+
+def read_bundle(folder: Path) -> Bundle:
+    """The bundle in a folder; InputError where there is none."""
+    content = read_content(folder)
+    try:
+        if content["schema"] > SCHEMA:
+            raise ValueError(f"schema = {content['schema']}: a newer version of ndcg-ab wrote it")
+        bundle: Bundle = decode(Bundle, {"program": None, "query_set": None, **content, "folder": folder})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        path = folder / BUNDLE
+        raise InputError(f"{path}: is not a bundle of this version: {type(error).__name__}: {error}") from None
+    return bundle

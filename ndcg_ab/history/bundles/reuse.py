@@ -1,0 +1,53 @@
+"""Nights whose configuration and inputs are those of the evaluation before: its result stands for them."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.reused import add_reused, read_reused
+from ndcg_ab.results.codec import encode
+
+
+def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: datetime | None = None) -> Path | None:
+    """The bundle of an earlier evaluation with the same configuration and the same inputs; None without one.
+
+    Only one that is whole, that retention does not remove at once, and whose content was that of the night before:
+    what went back to an earlier state has changed since then.  at: the moment that the night stands for.
+    """
+    moment = (at or datetime.now(UTC)).astimezone(UTC)
+    parent = evaluation.output_directory / evaluation.name
+    if not database.path_of(evaluation).exists() and not bundles.bundles(parent):
+        return None
+    with database.opened(database.path_of(evaluation)) as past:
+        bundles.adopt(past, parent)
+        found = database.same_content(past, database.content_key(evaluation, inputs))
+        nights = database.nights_until(past, moment)
+        if nights and nights[0][1] not in database.ordinals(past, found):
+            return None
+    staying = bundles.bundles(parent)[-(evaluation.retention.bundles or 0) :]
+    folders = [parent / key.rpartition("/")[2] for key in found]
+    return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
+
+
+def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None) -> None:
+    """Leaves a trace of a night whose result is that of an earlier one: beside the bundle, and in the history.
+
+    at: the moment that the night stands for; by default now.  The same moment leaves one trace.
+    """
+    moment = encode((at or datetime.now(UTC)).astimezone(UTC))
+    with database.opened(database.path_of(evaluation)) as past:
+        if moment not in (*read_reused(folder), encode(bundles.began_of(folder.name))):
+            add_reused(folder, moment)
+        database.enter_reused(past, read_reused(folder), bundles.ordinal_of(folder))
+
+
+def is_whole(folder: Path) -> bool:
+    with contextlib.suppress(*bundles.UNREADABLE):
+        bundles.read_bundle(folder)
+        return (folder / bundles.SCORES).is_file()
+    return False

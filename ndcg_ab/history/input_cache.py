@@ -1,0 +1,219 @@
+"""Inputs as they were read in earlier nights, beside the history: what has not changed is not read again.
+
+An entry is a folder, named by the key of a content (`sources.files.content`): ``table.parquet`` and ``entry.json``
+with what is known of it.  It is made inside a run's working folder and renamed into its place when all went well, so
+that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is removed and made
+anew, which the run says.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.history.database import digest_of
+from ndcg_ab.results.codec import decode, encode
+from ndcg_ab.sources.files.content import Content, digest_of_file
+from ndcg_ab.sources.tables.top_places import Reduced
+from ndcg_ab.visible import visible
+
+INPUTS = "inputs"
+NEW = "known"  # the folder of new entries, inside that of what was pulled
+TABLE, ENTRY = "table.parquet", "entry.json"
+TABLES = ("rows", "answers", "ranks")  # of a reduced ranking
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+UNITS |= {f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGT", start=1)}
+DAMAGED = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)  # what an entry that is none raises
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What is known of an input that was read.
+
+    digest, rows: of its content.  read: the moment of the night in which it was read, ISO 8601, UTC.
+    places: where it stood.  is_remarked: whether what was noticed in it names these places.
+    table: digest of the bytes of its table.
+    """
+
+    digest: str
+    rows: int
+    read: str
+    places: tuple[str, ...]
+    is_remarked: bool
+    table: str
+
+
+def store_of(evaluation: Evaluation) -> Path:
+    return evaluation.output_directory / evaluation.name / INPUTS
+
+
+def limit_of(evaluation: Evaluation) -> float:
+    """How many bytes all entries may have."""
+    found = re.fullmatch(r"([0-9.]+) ?([A-Za-z]*)B", evaluation.retention.inputs)
+    assert found
+    return float(found[1]) * UNITS[found[2]]
+
+
+def take(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
+    """Puts the table of a content that was read before at `target`; None where none is kept, or it is damaged."""
+    entry = store_of(evaluation) / content.key
+    if limit_of(evaluation) == 0 or not entry.exists():
+        return None
+    try:
+        known = read_entry(entry)
+        if known.is_remarked and known.places != content.places:
+            return None
+        linked(entry / TABLE, target)
+        if digest_of_file(target) != known.table:
+            raise ValueError("its table was changed")
+    except DAMAGED as error:
+        target.unlink(missing_ok=True)
+        remove_damaged(entry, error)
+        return None
+    touch(entry)
+    return known
+
+
+def read_entry(entry: Path) -> Known:
+    content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+    if content["seal"] != digest_of(content["known"]):
+        raise ValueError("it was changed")
+    known: Known = decode(Known, content["known"])
+    return known
+
+
+def prepare(folder: Path, content: Content, known: Known, table: Path) -> None:
+    """Makes an entry in a working folder, of a table there."""
+    entry = folder / NEW / content.key
+    entry.mkdir(parents=True, exist_ok=True)
+    linked(table, entry / TABLE)
+    row = encode(known)
+    (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
+
+
+def prepare_result(folder: Path, key: str, reduced: Reduced) -> None:
+    """Makes an entry of a reduced ranking."""
+    entry = folder / NEW / key
+    entry.mkdir(parents=True, exist_ok=True)
+    digests = {}
+    for name in TABLES:
+        table = getattr(reduced, name)
+        papq.write_table(table, entry / f"{name}.parquet", compression="zstd")
+        digests[name] = digest_of_file(entry / f"{name}.parquet")
+    row = {"count": reduced.count, "tables": digests}
+    (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
+
+
+def take_result(evaluation: Evaluation, key: str) -> Reduced | None:
+    """A ranking that was reduced before; None where it is not kept, or damaged."""
+    entry = store_of(evaluation) / key
+    if limit_of(evaluation) == 0 or not entry.exists():
+        return None
+    try:
+        content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
+        known = content["known"]
+        tables = {}
+        for name in TABLES:
+            written = (entry / f"{name}.parquet").read_bytes()
+            if hashlib.sha256(written).hexdigest() != known["tables"][name] or content["seal"] != digest_of(known):
+                raise ValueError("it was changed")
+            tables[name] = papq.read_table(pa.BufferReader(written))
+        reduced = Reduced(**tables, count=int(known["count"]))
+    except DAMAGED as error:
+        remove_damaged(entry, error)
+        return None
+    touch(entry)
+    return reduced
+
+
+def known_of(table: Path, **facts: Any) -> Known:
+    return Known(**facts, table=digest_of_file(table))
+
+
+def enter(evaluation: Evaluation, folder: Path) -> str | None:
+    """Moves the new entries of a working folder to their place, and removes those that are too many, the ones that
+    were not used for longest first; why that cannot be done, None where it was.
+    """
+    store = store_of(evaluation)
+    try:
+        for entry in sorted((folder / NEW).glob("*")):
+            store.mkdir(exist_ok=True)
+            try:
+                entry.rename(store / entry.name)
+            except OSError:
+                if not (store / entry.name).exists():  # else another process was faster
+                    raise
+        remove_oldest(store, limit_of(evaluation))
+    except OSError as error:
+        return f"{store}: cannot be written ({error.strerror}): what was read is read again in the next run"
+    return None
+
+
+def remove_oldest(store: Path, limit: float) -> None:
+    entries = sorted(store.glob("*"), key=used_at, reverse=True)
+    size = 0
+    for entry in entries:
+        size += sum(about.st_size for about in files_in(entry).values())
+        if size > limit:
+            remove(entry)
+
+
+def used_at(entry: Path) -> float:
+    return max((about.st_mtime for name, about in files_in(entry).items() if name == ENTRY), default=0.0)
+
+
+def files_in(entry: Path) -> dict[str, os.stat_result]:
+    """Its files by their names; without those that another process has just removed."""
+    found = {}
+    for path in entry.glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            found[path.name] = path.stat()
+    return found
+
+
+def touch(entry: Path) -> None:
+    """Notes that it was used; where that cannot be written, it is only removed earlier."""
+    try:
+        os.utime(entry / ENTRY)
+    except OSError:
+        return
+
+
+def remove_damaged(entry: Path, error: Exception) -> None:
+    """Says why something is read anew that was known."""
+    reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
+    said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made anew"
+    print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
+    remove(entry)
+
+
+def remove(entry: Path) -> None:
+    """In one go: half an entry would be a damaged one."""
+    going = entry.parent.with_name(f".{entry.name}.removed")
+    try:
+        entry.rename(going)
+    except OSError:
+        return
+    shutil.rmtree(going, ignore_errors=True)
+
+
+def linked(path: Path, target: Path) -> None:
+    """The same file under another name; a copy where the file system has no links."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(path, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(path, target)

@@ -1,0 +1,1 @@
+"""Evaluations one after another: what is read from the history."""

@@ -1,0 +1,338 @@
+"""`ndcg-ab history`: the evaluations of one configuration in the order of their time, and what changed between them."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ndcg_ab.comparing.since_last import SINCE_LAST
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
+from ndcg_ab.results.codec import encode
+from ndcg_ab.results.decisions import Choice
+from ndcg_core.measures.external_metric import canonical
+from ndcg_core.statistics.over_time.attribution import CAUSES
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One evaluation of the history, on one metric.
+
+    values: system_id -> mean. differences, verdicts, conclusions: candidate -> difference, verdict in words, as data.
+    changed: what is not as in the evaluation before: judgments, ranking NAME, queries, configuration (its keys),
+        baseline, definition (the metric's hash).
+    decisions, reasons: candidate -> what to do, and why; empty in evaluations of version 0.1.0.
+    failures: the gates that failed, each with the systems for which it did: ``no regression (new)``.
+    pending: its bundle is there, and no tracker has it.
+    since_last: system -> its comparison with itself in the evaluation before, where its ranking had changed.
+    moved: system -> {ranking, judgments, queries: part of the change of its mean}, where these are known.
+    """
+
+    ordinal: int
+    key: str
+    began: str
+    baseline: str
+    gate: str | None
+    values: dict[str, float | None]
+    differences: dict[str, float | None]
+    verdicts: dict[str, str]
+    conclusions: dict[str, Verdict]
+    changed: tuple[str, ...]
+    pending: bool = False
+    decisions: dict[str, Choice] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
+    since_last: dict[str, "PastComparison"] = field(default_factory=dict)
+    moved: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> list[str]:
+        """The systems that regressed since the evaluation before."""
+        return [name for name, test in self.since_last.items() if test.conclusion is Verdict.REGRESSED]
+
+
+class Reused(NamedTuple):
+    """A night whose inputs and configuration were those of an earlier evaluation."""
+
+    began: str
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The evaluations in the order of the moments that they stand for.
+
+    systems: the baseline first, then as the configuration gives them, then those that it has no more.
+    reused: the nights in which nothing had changed, each with the ordinal of the evaluation that stands for it.
+    over_nights: what all of them say together, on every primary metric; None where nothing was tested.
+    """
+
+    name: str
+    metric: str
+    systems: tuple[str, ...]
+    evaluations: tuple[Evaluated, ...]
+    comparisons_so_far: int
+    reused: tuple[Reused, ...] = ()
+    over_nights: OverNights | None = None
+
+
+class PastComparison(NamedTuple):
+    """What one comparison came to: its difference, its verdict in words and as data."""
+
+    difference: float | None
+    verdict: str
+    conclusion: Verdict
+
+
+@dataclass
+class Past:
+    """What the history holds of one metric, by ordinal."""
+
+    metric: str
+    evaluations: list[tuple[Any, ...]]
+    values: defaultdict[int, dict[str, float | None]] = field(default_factory=lambda: defaultdict(dict))
+    tests: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
+    states: defaultdict[int, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    decisions: defaultdict[int, dict[str, Choice]] = field(default_factory=lambda: defaultdict(dict))
+    reasons: defaultdict[int, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    failures: defaultdict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    since_last: defaultdict[int, dict[str, PastComparison]] = field(default_factory=lambda: defaultdict(dict))
+    moved: defaultdict[int, dict[str, dict[str, float]]] = field(default_factory=lambda: defaultdict(dict))
+    reused: list[Reused] = field(default_factory=list)
+    so_far: int = 0
+    over_nights: OverNights | None = None
+
+
+def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
+    """What the history holds; InputError where there is none, or not of this metric."""
+    past = read_past(evaluation, metric)
+    pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished(evaluation)}
+    found: list[Evaluated] = []
+    before: dict[str, Any] | None = None
+    for ordinal, key, began, baseline, gate, *_ in past.evaluations:
+        state, tests = past.states[ordinal], past.tests[ordinal]
+        found.append(
+            Evaluated(
+                ordinal,
+                key,
+                began,
+                baseline,
+                gate,
+                past.values[ordinal],
+                {candidate: test.difference for candidate, test in tests.items()},
+                {candidate: test.verdict for candidate, test in tests.items()},
+                {candidate: test.conclusion for candidate, test in tests.items()},
+                () if before is None else changes(before, state),
+                key in pending,
+                past.decisions[ordinal],
+                tuple(past.failures[ordinal]),
+                past.reasons[ordinal],
+                past.since_last[ordinal],
+                past.moved[ordinal],
+            )
+        )
+        before = state
+    shown = found[-last:] if last else found
+    reused = tuple(row for row in past.reused if row.began >= shown[0].began)
+    systems = in_one_order(evaluation, [name for each in shown for name in each.values])
+    return Timeline(evaluation.name, past.metric, tuple(systems), tuple(shown), past.so_far, reused, past.over_nights)
+
+
+def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
+    """Each name once: the baseline first, then as the configuration gives them, then those that it has no more."""
+    found = dict.fromkeys(names)
+    known = dict.fromkeys([evaluation.baseline_name, *(system.name for system in evaluation.systems)])
+    return [*(name for name in known if name in found), *(name for name in found if name not in known)]
+
+
+def read_past(evaluation: Evaluation, metric: str | None) -> Past:
+    path = database.path_of(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    with database.opened_to_read(path) as tables:
+        columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
+        rows = tables.rows("evaluation", columns, order="began, ordinal")
+        if not rows:
+            raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
+        past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path), rows)
+        named = {"metric": past.metric}
+        for row in database.timeline(tables).to_pylist():
+            if row["metric"] == past.metric:
+                past.values[row["ordinal"]][row["system_id"]] = row["mean"]
+                if row["verdict"] is not None:
+                    past.tests[row["ordinal"]][row["system_id"]] = PastComparison(
+                        row["difference"], row["verdict"], Verdict(row["conclusion"])
+                    )
+        named_inputs = tables.rows("input", ("ordinal", "kind", "name", "digest"), order="ordinal, kind, name, digest")
+        for ordinal, kind, name, digest in named_inputs:
+            state = f"{kind} {name}" if kind in ("ranking", "scores") else kind
+            before = past.states[ordinal].get(state)  # of judgments there may be several files
+            past.states[ordinal][state] = f"{before} {digest}" if before else digest
+        for ordinal, digest in tables.rows("metric", ("ordinal", "hash"), where=named):
+            past.states[ordinal]["definition"] = digest
+        for ordinal, candidate, decision, why in tables.rows(
+            "decision", ("ordinal", "candidate", "decision", "reason")
+        ):
+            past.decisions[ordinal][candidate] = Choice(decision)
+            past.reasons[ordinal][candidate] = why
+        for ordinal, name, systems in tables.rows("gate", ("ordinal", "name", "systems"), where={"passed": False}):
+            past.failures[ordinal].append(failure_text(name, systems))
+        wanted = ("ordinal", "candidate", "difference", "verdict", "conclusion")
+        own = named | {"family": SINCE_LAST}
+        for ordinal, system, difference, verdict, conclusion in tables.rows(
+            "comparison", wanted, where=own, order="ordinal, candidate"
+        ):
+            past.since_last[ordinal][system] = PastComparison(difference, verdict, Verdict(conclusion))
+        for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
+            if None not in parts:
+                past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))
+        past.over_nights = over_nights(tables)
+        past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
+        past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
+    for ordinal, _, _, baseline, _, configuration, _ in rows:
+        content, values = json.loads(configuration), past.values[ordinal]
+        names = [system["name"] for system in content["systems"]]  # the order that was asked for
+        past.values[ordinal] = {name: values[name] for name in names if name in values}
+        past.states[ordinal] |= {"configuration": settings(content), "baseline": baseline}
+    return past
+
+
+def failure_text(gate: str, systems: str | None) -> str:
+    """systems: whose failures they are, one for one, as the history joins them; each is named once."""
+    return f"{gate} ({', '.join(dict.fromkeys(systems.split('; ')))})" if systems else gate
+
+
+def settings(configuration: dict[str, Any]) -> dict[str, Any]:
+    """key.key -> value of all in a configuration that can change a result; systems by their versions."""
+    found: dict[str, Any] = {}
+
+    def put(prefix: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                put(f"{prefix}.{name}" if prefix else name, inner)
+        else:
+            found[prefix] = value
+
+    apart = database.OPERATIONAL | {
+        "systems",
+        "judgments",
+        "more_judgments",
+        "cheap_judgments",
+        "scores",
+        "queries",
+        "baseline",
+        "name",
+    }
+    put("", {key: value for key, value in configuration.items() if key not in apart})
+    return found | {f"version of {system['name']}": system.get("version") for system in configuration["systems"]}
+
+
+def primary_of(evaluation: Evaluation, past: Any) -> str:
+    """The first primary metric; of scores that need not name it, the one that was compared last."""
+    if evaluation.scores and not evaluation.names_metrics:
+        ((metric, *_), *_) = past.rows("system_summary", ("metric",), order="ordinal desc, metric")
+        return str(metric)
+    return evaluation.metrics[0]
+
+
+def known_metric(past: Any, metric: str, path: Path) -> str:
+    name = canonical(metric)
+    known = sorted({found for (found,) in past.rows("system_summary", ("metric",))})
+    if name not in known:
+        raise InputError(f"--metric {metric!r}: {path} has only {', '.join(known)}")
+    return name
+
+
+def changes(before: dict[str, Any], now: dict[str, Any]) -> tuple[str, ...]:
+    """What differs between the inputs and configurations of two evaluations."""
+    found = []
+    for name in dict.fromkeys([*before, *now]):
+        if name == "configuration":
+            old, new = before[name], now[name]
+            both = [key for key in dict.fromkeys([*old, *new]) if old.get(key) != new.get(key)]
+            found += [f"configuration ({', '.join(both)})"] if both else []
+        elif name == "definition":
+            if name in before and name in now and before[name] != now[name]:
+                found.append(name)
+        elif name not in now:
+            found.append(f"{name} gone")
+        elif name not in before:
+            found.append(f"{name} new")
+        elif before[name] != now[name]:
+            found.append(name)
+    return tuple(found)
+
+
+QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
+
+
+def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
+    """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
+    path = database.path_of(evaluation)
+    if not path.exists():
+        raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
+    with database.opened_to_read(path) as past:
+        name = known_metric(past, metric or evaluation.metrics[0], path)
+        columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
+        rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")
+        if not rows:
+            near = past.rows("near_query", ("query_id",), order="distance, query_id", query_id=query_id)
+            names = ", ".join(repr(found) for (found,) in near[:3])
+            raise InputError(f"--query {query_id!r}: is in no evaluation of {path} (near: {names})")
+    ordinals = list(dict.fromkeys(row[0] for row in rows))
+    systems = in_one_order(evaluation, [row[2] for row in rows])
+    shown = [row for row in rows if last is None or row[0] in ordinals[-last:]]
+    return sorted(shown, key=lambda row: (row[1], row[0], systems.index(row[2])))
+
+
+def query_json(query_id: str, rows: Sequence[QueryValue]) -> str:
+    names = ("ordinal", "began", "system_id", "value")
+    content = {"schema": 1, "query_id": query_id, "values": [dict(zip(names, row, strict=True)) for row in rows]}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def timeline_json(timeline: Timeline) -> str:
+    content = {
+        "schema": 1,
+        "name": timeline.name,
+        "metric": timeline.metric,
+        "comparisons_so_far": timeline.comparisons_so_far,
+        "reused": [row._asdict() for row in timeline.reused],
+        "over_nights": encode(timeline.over_nights),
+        "evaluations": [
+            {
+                "ordinal": each.ordinal,
+                "key": each.key,
+                "began": each.began,
+                "baseline": each.baseline,
+                "gate": each.gate,
+                "failures": list(each.failures),
+                "decisions": [{"candidate": name, "decision": choice} for name, choice in each.decisions.items()],
+                "changed": list(each.changed),
+                "pending": each.pending,
+                "since_last": [
+                    {"system_id": name, "difference": test.difference, "conclusion": test.conclusion}
+                    for name, test in each.since_last.items()
+                ],
+                "moved": [{"system_id": name, **parts} for name, parts in each.moved.items()],
+                "systems": [
+                    {
+                        "system_id": system,
+                        "mean": value,
+                        "difference": each.differences.get(system),
+                        "verdict": each.verdicts.get(system),
+                        "conclusion": each.conclusions.get(system),
+                    }
+                    for system, value in each.values.items()
+                ],
+            }
+            for each in timeline.evaluations
+        ],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

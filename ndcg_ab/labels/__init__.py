@@ -1,0 +1,1 @@
+"""What labels can and cannot say: bounds, likely grades, judges, proxy judgments."""

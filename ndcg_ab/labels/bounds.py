@@ -1,0 +1,280 @@
+"""What grades of unjudged documents could do to the comparisons (docs/statistics.md, "What is not judged")."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.families import paired_columns, system_groups, whole_families
+from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.outcome import SystemSummary
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, rank_rule
+from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
+from ndcg_core.measures.unjudged.many_completions import is_walked
+from ndcg_core.measures.unjudged.places import Bounds, Judged, Places, no_places
+from ndcg_core.statistics.averages import mean, weighted_mean
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
+
+MOST_STEPS = 2_000_000  # about a second; beyond it bounds must be asked for
+MOST_BROUGHT = 10_000_000  # rows of a table that comes here from a cluster; some hundred megabytes
+WALKED = 20  # steps that a place takes of a metric that is measured again with many sets of grades
+DEEPEST = 1_000  # places that a metric without a cutoff counts for in that
+Key = tuple[str, str]  # metric, candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the bounds of all comparisons are made of.
+
+    query_ids: all judged queries, rising. doc_ids: what their doc stands for. judged: their grades.
+    places: (rank rule, system) -> what it shows.
+    """
+
+    query_ids: pa.Array
+    doc_ids: pa.Array
+    judged: Judged
+    places: dict[tuple[str, str], Places]
+
+    def of(self, metric: Metric, system: str) -> Places:
+        return self.places.get((rank_rule(metric), system), no_places())
+
+
+def with_bounds(
+    engine: Engine,
+    evaluation: Evaluation,
+    sampling: Sampling,
+    systems: Sequence[SystemSummary],
+    compared: Sequence[Comparison],
+) -> tuple[list[SystemSummary], list[Comparison]]:
+    """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
+    metrics = {metric.name: metric for metric in bounded_metrics(engine, evaluation)}
+    if not metrics:
+        return list(systems), list(compared)
+    known = known_of(engine, list(metrics.values()))
+    return (
+        bounded_systems(engine, metrics, sampling, known, systems),
+        bounded_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+    )
+
+
+def bounded_systems(
+    engine: Engine,
+    metrics: Mapping[str, Metric],
+    sampling: Sampling,
+    known: Known,
+    systems: Sequence[SystemSummary],
+) -> list[SystemSummary]:
+    """Their means; none where these could not be found exactly."""
+    groups = system_groups(engine)
+    found = []
+    for row in systems:
+        metric = metrics.get(row.metric)
+        group = groups.get((metric.hash, row.system_id)) if metric else None
+        ends = (
+            bounds_of(metric, group.query_ids, group.differences, row.system_id, None, known)
+            if metric and group
+            else None
+        )
+        if group and ends is not None and ends.is_exact.all():
+            weights = sampling.weights_in_order(group.query_ids)
+            low, high = (
+                mean(values.tolist()) if weights is None else weighted_mean(values.tolist(), weights.tolist())
+                for values in (ends.low, ends.high)
+            )
+            row = replace(row, bound_low=low, bound_high=high)
+        found.append(row)
+    return found
+
+
+def bounded_comparisons(
+    engine: Engine,
+    evaluation: Evaluation,
+    metrics: Mapping[str, Metric],
+    sampling: Sampling,
+    known: Known,
+    compared: Sequence[Comparison],
+) -> list[Comparison]:
+    columns = paired_columns(engine, evaluation, sampling)
+    counted = {name: counted_queries(engine, metric, known) for name, metric in metrics.items()}
+    found: dict[Key, Bounds] = {}
+    left_out: dict[Key, int] = {}
+    for column in columns:
+        if metric := metrics.get(column.metric):
+            key = (column.metric, column.candidate)
+            values = np.asarray(column.differences, dtype=np.float64)
+            found[key] = bounds_of(metric, column.query_ids, values, column.candidate, column.baseline, known)
+            left_out[key] = count_left_out(metric, column, known, counted[column.metric])
+    low, high = (
+        {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
+        for end in ("low", "high")
+    )
+    rows = []
+    for row in compared:
+        key = (row.metric, row.candidate)
+        least, most = low.get(place_of(row)), high.get(place_of(row))
+        if row.attribute is None and key in found and least and most:
+            kept = replace(
+                row,
+                bound_low=least.difference,
+                bound_high=most.difference,
+                bound_exact=bool(found[key].is_exact.all()),
+                bound_low_conclusion=least.conclusion,
+                bound_high_conclusion=most.conclusion,
+                label_settled=row.conclusion == least.conclusion == most.conclusion,
+                bound_left_out=left_out[key],
+                bound_documents=found[key].documents,
+            )
+            rows.append(kept)
+        else:
+            rows.append(row)
+    return rows
+
+
+def place_of(row: Comparison) -> tuple[str, ...]:
+    return (row.family, row.metric, row.baseline, row.candidate)
+
+
+def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
+    """The metrics that get bounds: by default those with unjudged results, where it takes few steps for all of them."""
+    wanted = evaluation.statistics.bounds
+    if wanted is False or evaluation.scores:
+        return []
+    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+    if wanted and not metrics:
+        raise InputError(f"bounds: {none_of(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
+    if wanted or not metrics:
+        return metrics
+    coverage = engine.read("coverage", ("metric_id", "judged"))
+    if not are_few(engine, evaluation):
+        return []
+    unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
+    answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
+    grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
+    metrics = [metric for metric in metrics if answers.get(metric.hash)]
+    steps = 0
+    for metric in metrics:
+        each = WALKED if is_walked(metric) else grades
+        steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
+    return metrics if steps <= MOST_STEPS else []
+
+
+def are_few(engine: Engine, evaluation: Evaluation) -> bool:
+    """Whether what bounds and likely grades are made of may come here, where rankings are on a cluster."""
+    if not evaluation.engine.spark:
+        return True
+    return all(engine.count(name) <= MOST_BROUGHT for name in ("graded_doc", "grade_count"))
+
+
+def judged_depth(metrics: Sequence[Metric]) -> int:
+    """How deep places with a judgment are wanted: as far as measures look that go down a ranking."""
+    walked = [metric for metric in metrics if is_walked(metric)]
+    return deepest_cutoff(walked) if walked else 0
+
+
+def none_of(metric: Metric) -> str:
+    """``there are none of judged@10, since it is the share that is judged``."""
+    reason = "another tool computes it" if isinstance(metric, GivenMetric) else why_unbounded(metric)
+    return f"there are none of {metric.name}, since {reason}"
+
+
+def known_of(engine: Engine, metrics: Sequence[Metric]) -> Known:
+    """metrics: those that bounds are wanted of."""
+    counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id")
+    query_ids = pc.unique(counted["query_id"])
+    grades = sorted({0.0, *pc.unique(counted["grade"]).to_pylist()})
+    counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
+    columns = np.searchsorted(grades, counted["grade"].to_numpy())
+    counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
+    rows = engine.read("shown_place", judged_depth=judged_depth(metrics))
+    encoded = rows["doc_id"].combine_chunks().dictionary_encode()
+    docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
+    shown_grades = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
+    every = Places(numbers_of(rows["query_id"], query_ids), docs, rank, first_rank, size, shown_grades)
+    places = {}
+    for (rule, system), at in grouped_places(rows, "rank_rule", "system_id"):
+        places[rule, system] = every.take(at)
+    return Known(query_ids, encoded.dictionary, Judged(tuple(grades), counts), places)
+
+
+def numbers_of(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> NDArray[np.int64]:
+    """The place of each value; -1 where it is not there."""
+    found = pc.fill_null(pc.index_in(values, value_set=among), -1)
+    numbers: NDArray[np.int64] = np.asarray(found).astype(np.int64)
+    return numbers
+
+
+def grouped_places(rows: pa.Table, first: str, second: str) -> Iterator[tuple[tuple[str, str], NDArray[np.intp]]]:
+    """Each pair of two columns' values with the numbers of its rows."""
+    encoded = [rows[name].combine_chunks().dictionary_encode() for name in (first, second)]
+    codes = [each.indices.to_numpy(zero_copy_only=False) for each in encoded]
+    names = [each.dictionary.to_pylist() for each in encoded]
+    for one, first_name in enumerate(names[0]):
+        for other, second_name in enumerate(names[1]):
+            yield (first_name, second_name), np.flatnonzero((codes[0] == one) & (codes[1] == other))
+
+
+def bounds_of(
+    metric: Metric,
+    query_ids: Sequence[str],
+    values: NDArray[np.float64],
+    candidate: str,
+    baseline: str | None,
+    known: Known,
+) -> Bounds:
+    """Of every query, in the order given; values: differences, or without a baseline the candidate's own."""
+    numbers = numbers_of(pa.chunked_array([pa.array(query_ids, pa.string())]), known.query_ids)
+    lines = np.full(len(known.query_ids), -1)
+    lines[numbers] = np.arange(len(numbers))
+    judged = known.judged._replace(counts=known.judged.counts[numbers])
+    others = None if baseline is None else within(known.of(metric, baseline), lines)
+    return difference_bounds(metric, values, within(known.of(metric, candidate), lines), others, judged)
+
+
+def within(places: Places, lines: NDArray[np.int64]) -> Places:
+    """The rows of some queries, numbered as these are; lines: the new number of each query, -1 for none."""
+    lines_of = lines[places.query]
+    kept = lines_of >= 0
+    return places._replace(query=lines_of).take(kept)
+
+
+def counted_queries(engine: Engine, metric: Metric, known: Known) -> NDArray[np.int64]:
+    """The numbers of the queries that a metric counts."""
+    rows = engine.read("scored_query", ("query_id",), where={"metric_id": metric.hash})
+    return numbers_of(rows["query_id"], known.query_ids)
+
+
+def count_left_out(metric: Metric, column: Column, known: Known, counted: NDArray[np.int64]) -> int:
+    """The queries that are not counted, and show an unjudged document within the cutoff."""
+    shown = set()
+    for system in (column.candidate, column.baseline):
+        places = known.of(metric, system)
+        seen = ~places.is_judged & (places.first_rank <= (metric.cutoff or np.iinfo(np.int64).max))
+        shown |= {*places.query[seen].tolist()}
+    return len(shown.difference(counted.tolist()))
+
+
+def moved(columns: Sequence[Column], found: dict[Key, Bounds], end: str, evaluation: Evaluation) -> Iterator[Column]:
+    """The columns with their lowest, or highest, differences; those without bounds as they are.
+
+    Where a range of the metric is declared, no difference goes beyond it.
+    """
+    for column in columns:
+        bounds = found.get((column.metric, column.candidate))
+        if bounds is None:
+            yield column
+            continue
+        values = getattr(bounds, end)
+        if declared := evaluation.statistics.ranges.get(column.metric):
+            widest = declared[1] - declared[0]
+            values = np.clip(values, -widest, widest)
+        yield replace(column, differences=values)

@@ -1,0 +1,147 @@
+"""A function judges what the systems return: which documents it is asked about, and how far it agrees with people.
+
+Asked about are the documents within the deepest cutoff of any system that no file judges, of every query whose text is
+known, and SAMPLED of those that files judge.  A grade of a file always counts; the function's never stands above it.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import MOST_GRADED_DEPTH, JudgeSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.outcome import FunctionJudge
+from ndcg_ab.scoring.loading import document_table, load
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
+from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.sources import JUDGMENT, Pulled, Queries
+from ndcg_ab.sources.base import Remark, Source, with_remarks
+from ndcg_ab.sources.documents import documents_of, over
+from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
+from ndcg_ab.sources.judgments.gathering import KEY, gathered, layout_in
+from ndcg_ab.sources.judgments.grade_cache import Say
+from ndcg_ab.sources.tables.schema import Layout
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
+
+SAMPLED = 200  # documents that files judge, and the function is asked about, too
+UNSAID = "unsaid_grade"
+Rankings = Mapping[str, Pulled]
+Key = tuple[str, str]  # query_id and doc_id
+
+
+class Judging(Source):
+    """The function as a place that judgments came from."""
+
+    def __init__(self, described: JudgeSource) -> None:
+        self.origin = described.origin
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        raise AssertionError("a function judges what the systems return: `judged_by`")
+
+
+def judged_by(
+    judge: JudgeSource,
+    evaluation: Evaluation,
+    files: Sequence[Pulled],
+    queries: Queries,
+    rankings: Rankings,
+    say: Say,
+    since: float | None = None,
+) -> tuple[Pulled, int]:
+    """All that the function says, the sample among it, and how many of its answers were known before.
+
+    files: the judgments of files.  rankings: whole.  since: as for `AskedFunction.grades_of`.
+    """
+    pool, titles = pool_of(judge, evaluation, queries, rankings)
+    if not pool:
+        raise InputError(
+            f"python = {judge.origin!r}: there is nothing to judge: no system returns a document for any of"
+            f" {len(queries.texts)} queries"
+        )
+    known = grades_in(files, evaluation)
+    lacking = [key for key in pool if key not in known]
+    asked = [*lacking, *sampled([key for key in pool if key in known], evaluation.statistics.seed)]
+    records = queries.records if judge.attributes else {}
+    pairs = [
+        (
+            Query(query_id, queries.texts[query_id], {name: records[query_id][name] for name in judge.attributes}),
+            titles.get(doc_id) or Document(doc_id),
+        )
+        for query_id, doc_id in asked
+    ]
+    said = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
+    rows = [(*key, grade, judge.judge) for key, grade in zip(asked, said.grades, strict=True) if grade is not None]
+    layout = layout_in([*JUDGMENT.schema.names, "judge"])
+    columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
+    table = pa.table([list(column) for column in columns], schema=layout.schema)
+    silent = [key for key, grade in zip(lacking, said.grades, strict=False) if grade is None]
+    examples = tuple(f"query {query_id!r}, document {doc_id!r}" for query_id, doc_id in silent[:5])
+    told = f"{judge.origin}: could not say the grade of {len(silent):,} of {len(lacking):,} documents: unjudged"
+    remarks = [Remark(UNSAID, len(silent), examples, told)] if silent else []
+    return Pulled(with_remarks(table, remarks), layout, Judging(judge)), said.known
+
+
+def pool_of(
+    judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
+) -> tuple[list[Key], dict[str, Document]]:
+    """The documents that the evaluation looks at, by the SQL that ranks, and what is known of each; both in order."""
+    metrics = evaluation.metric_list
+    depth = judge.depth or min(deepest_cutoff(metrics), MOST_GRADED_DEPTH)
+    texts = list(queries.texts)
+    asked = pa.table([texts, [""] * len(texts), [0.0] * len(texts)], schema=JUDGMENT.schema)
+    rules = metric_tables(metrics)["pulled_rank_rule"]
+    place = rules.schema.get_field_index("unjudged")
+    rules = rules.set_column(place, rules.schema.field(place), [["zero"] * len(rules)])  # as they stand before us
+    with opened(evaluation) as engine:
+        load(engine, Pulled(asked, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
+        engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
+        engine.set(depth=depth)
+        rows = engine.read("ranked_doc", KEY).group_by(KEY).aggregate([])
+    pool = sorted(zip(*(rows[name].cast(pa.string()).to_pylist() for name in KEY), strict=True))
+    doc_ids = pa.table({"doc_id": pa.array(sorted({doc_id for _, doc_id in pool}), pa.string())})["doc_id"]
+    came_along = document_table(rankings)
+    known = came_along.filter(pc.is_in(came_along["doc_id"], pc.unique(doc_ids)))
+    if documents := documents_of(evaluation):
+        known = over(documents.of(doc_ids), known)
+    return pool, {row["doc_id"]: Document(**row) for row in known.to_pylist()}
+
+
+def grades_in(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
+    """The grade that counts of each document that files judge."""
+    if not files:
+        return {}
+    table = gathered(files, evaluation).table
+    columns = [*(table[name].cast(pa.string()).to_pylist() for name in KEY), table["grade"].to_pylist()]
+    return {(query_id, doc_id): grade for query_id, doc_id, grade in zip(*columns, strict=True)}
+
+
+def sampled(keys: Sequence[Key], seed: int) -> list[Key]:
+    """SAMPLED of them by a hash of their ids and the seed, so that most are the same on every night."""
+
+    def place(key: Key) -> bytes:
+        return hashlib.sha256("\0".join([str(seed), *key]).encode()).digest()
+
+    return sorted(sorted(keys, key=place)[:SAMPLED])
+
+
+def about_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
+    """How much of the grades is the function's, and how far it agrees with the files."""
+    assert evaluation.judge is not None
+    theirs = grades_in(files, evaluation)
+    ours = grades_in([by_function], evaluation)
+    both = [(grade, ours[key]) for key, grade in theirs.items() if key in ours]
+    first, second = [grade for grade, _ in both], [grade for _, grade in both]
+    return FunctionJudge(
+        function=evaluation.judge.origin,
+        judged=len(ours) - len(both),
+        unsaid=sum(remark.count for remark in by_function.remarks if remark.code == UNSAID),
+        compared=len(both),
+        equal=sum(one == other for one, other in both),
+        mean_difference=fmean(other - one for one, other in both) if both else None,
+        cohen_kappa=cohen_kappa(confusion(first, second)) if both else None,
+        krippendorff_alpha=krippendorff_alpha([*range(len(both))] * 2, first + second) if both else None,
+    )

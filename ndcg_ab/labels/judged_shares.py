@@ -1,0 +1,118 @@
+"""Where the labels came from: how far each side of a comparison is judged, and what verdicts owe to that.
+
+Judgments most often come from what some systems showed. A system that they did not come from shows more that nobody
+judged, which counts as not relevant (docs/statistics.md, "Where the labels came from").
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ndcg_ab.comparing.families import NOTHING, column_of, grouped
+from ndcg_ab.comparing.sampling import Sampling
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
+from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead, signed
+from ndcg_core.statistics.estimates.judged_shares import labels_of
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.record import Labels
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+
+def with_labels(
+    engine: Engine,
+    evaluation: Evaluation,
+    sampling: Sampling,
+    systems: Sequence[SystemSummary],
+    compared: Sequence[Comparison],
+) -> list[Comparison]:
+    """The comparisons, those over all queries in families of their own with their labels where these are known."""
+    shares = {(row.metric, row.system_id): row.judged for row in systems if row.judged is not None}
+    if not shares or not compared:
+        return list(compared)
+    hashes = {metric.name: metric.hash for metric in evaluation.metric_list}
+    full = grouped(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
+
+    def labels(row: Comparison) -> Labels | None:
+        baseline, candidate = (shares.get((row.metric, name)) for name in (row.baseline, row.candidate))
+        if row.family not in MAIN or (baseline is None and candidate is None):
+            return None
+        group = full.get((hashes[row.metric], row.candidate), NOTHING)
+        column = column_of(evaluation, row.candidate, row.metric, group, sampling)
+        return labels_of(column, baseline, candidate, row.alpha)
+
+    return [replace(row, labels=labels(row)) for row in compared]
+
+
+def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = ()) -> list[Finding]:
+    """Warns of verdicts in favour of the system that the labels came from, where they do not stand without that.
+
+    Where the source of the judgments is known, and one side alone is a source, its own judgments are left out; else
+    the side is looked at of which clearly more is judged.
+    """
+    sources = {row.left_out for row in left_out}
+    again = {(row.left_out, row.candidate, row.metric): row for row in left_out}
+    found = []
+    for row in compared:
+        if row.labels is None or not side_of(row):
+            continue
+        winner, loser = sides_of(row)
+        if row.family == PRIMARY and winner in sources and loser not in sources:
+            other = again[winner, row.candidate, row.metric]
+            if other.conclusion is not row.conclusion:
+                found.append(finding_of(row, row.labels, without_text(other)))
+        elif is_owed(row, row.labels):
+            found.append(finding_of(row, row.labels))
+    return found
+
+
+def is_owed(row: Comparison, labels: Labels) -> bool:
+    """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
+    favours = is_lead(labels) and labels.lead * side_of(row) > 0
+    return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
+
+
+def sides_of(row: Comparison) -> tuple[str, str]:
+    """The system that a verdict favours, and the other one."""
+    return (row.candidate, row.baseline) if side_of(row) > 0 else (row.baseline, row.candidate)
+
+
+def side_of(row: Comparison) -> int:
+    """1 where a verdict favours the candidate, -1 where it favours the baseline, 0 where it says nothing for either."""
+    return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
+
+
+def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
+    """Whether the interval on the fully judged queries shows the same."""
+    if labels.full_low is None or labels.full_high is None:
+        return False
+    if row.conclusion is Verdict.NOT_WORSE:
+        return labels.full_low > -(row.smallest_effect or 0.0)
+    return labels.full_low > 0 if side_of(row) > 0 else labels.full_high < 0
+
+
+def stands_by_bounds(row: Comparison) -> bool:
+    """Whether the grades that favour the other system most give the same verdict; true where there are no bounds."""
+    turned = row.bound_low_conclusion if side_of(row) > 0 else row.bound_high_conclusion
+    return turned is None or turned is row.conclusion
+
+
+def finding_of(row: Comparison, labels: Labels, told: str = "") -> Finding:
+    """told: what becomes of the verdict, where that is known."""
+    shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
+    winner, loser = sides_of(row)
+    next_step = "" if told else " (ndcg-ab judge-next)"
+    message = (
+        f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"
+        f" {100 * shares[winner]:.0f} % are judged, of those of {loser} {100 * shares[loser]:.0f} %; {told}"
+        f"{fully_judged_text(labels)}: judge what {loser} alone shows before relying on it{next_step}"
+    )
+    count = row.queries - labels.full_queries
+    return Finding("labels_favour", "warning", message, count, row.candidate, row.metric, abs(labels.lead))
+
+
+def without_text(row: LeftOut) -> str:
+    """``without the 40 judgments that bm25 alone contributed it is undecided (+0.0010); ``."""
+    judgments = "the one judgment" if row.hidden == 1 else f"the {row.hidden} judgments"
+    difference = "" if row.difference is None else f" ({signed(row.difference)})"
+    return f"without {judgments} that {row.left_out} alone contributed it is {row.conclusion.words}{difference}; "

@@ -1,0 +1,234 @@
+"""Several judges of the same documents: how far they agree, the verdict under each, how far their noise moves it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_ab.comparing.families import compare_columns, paired_columns
+from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.labels.rescoring import Loaded, rescored
+from ndcg_ab.results.judge_records import Judge, JudgeNoise, Judges, TwoJudges, UnderJudge
+from ndcg_ab.results.wording import PRIMARY
+from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.parity import results_of
+from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.sources.judgments.gathering import ByJudge, by_judge
+from ndcg_core.measures.metric import Metric, MetricError
+from ndcg_core.measures.score import Result, score_query
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
+from ndcg_core.statistics.paired import Column
+
+MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
+MOST_PAIRS = 45
+DRAWS, LEAST_DRAWS = 200, 20
+WORK = 20_000  # values computed for all draws together
+Grades = dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """The documents of one query: grades that all judges agree on, and of the others those that each gives."""
+
+    settled: Grades
+    open: Mapping[str, NDArray[np.float64]]
+
+
+def what_judges_say(evaluation: Evaluation, read: Read) -> Judges | None:
+    """None where no document has several judges, and on Spark; rankings must be whole."""
+    if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
+        return None
+    judged = by_judge(read.judgments.singles, evaluation.judgments_precedence)
+    counts = np.bincount(judged.key)
+    several = counts[judged.key] > 1
+    if not several.any():
+        return None
+    odd = disagreed_keys(judged)
+    judges = judges_of(judged, evaluation.slices.smallest)
+    return Judges(
+        judges=tuple(judges),
+        several=int((counts > 1).sum()),
+        disagreed=len(odd),
+        alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
+        pairs=tuple(pairs_of(judged)),
+        verdicts=tuple(
+            row for judge in judges if judge.is_tested for row in verdicts_under(evaluation, read, judged, judge.name)
+        ),
+        noise=tuple(noise_of(evaluation, read, judged, odd)) if len(odd) else (),
+    )
+
+
+def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
+    """The documents that judges grade otherwise."""
+    lowest, highest = np.full(judged.keys.num_rows, np.inf), np.full(judged.keys.num_rows, -np.inf)
+    np.minimum.at(lowest, judged.key, judged.grade)
+    np.maximum.at(highest, judged.key, judged.grade)
+    return np.flatnonzero(lowest < highest)
+
+
+def judges_of(judged: ByJudge, enough: int) -> list[Judge]:
+    """The one with the most documents first; tested are the first of those who judged enough queries."""
+    queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
+    rows = []
+    for place, name in enumerate(judged.judges):
+        mine = judged.judge == place
+        rows.append((name, int(mine.sum()), len(np.unique(queries[mine]))))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    tested = [row[0] for row in rows if row[2] >= enough][:MOST_TESTED]
+    return [Judge(name, documents, count, name in tested) for name, documents, count in rows]
+
+
+def pairs_of(judged: ByJudge) -> list[TwoJudges]:
+    """Every two judges on the documents that both judged, the most shared first."""
+    found = []
+    for first, second in combinations(range(len(judged.judges)), 2):
+        ours, theirs = judged.judge == first, judged.judge == second
+        _, here, there = np.intersect1d(judged.key[ours], judged.key[theirs], return_indices=True)
+        if len(here):
+            left, right = judged.grade[ours][here], judged.grade[theirs][there]
+            names = (judged.judges[first], judged.judges[second])
+            found.append(
+                TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(confusion(left, right)))
+            )
+    return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
+
+
+def verdicts_under(evaluation: Evaluation, read: Read, judged: ByJudge, name: str) -> list[UnderJudge]:
+    """The primary family by one judge's judgments; nothing where these cannot be scored."""
+    try:
+        with rescored(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
+            columns = paired_columns(found.engine, found.evaluation, sampling_of(found.engine, found.evaluation))
+            rows = compare_columns(columns, found.evaluation, PRIMARY)
+    except InputError:
+        return []
+    return [
+        UnderJudge(
+            name,
+            row.candidate,
+            row.metric,
+            row.queries,
+            row.difference,
+            row.low,
+            row.high,
+            row.p_adjusted,
+            row.conclusion,
+            row.verdict,
+        )
+        for row in rows
+    ]
+
+
+# ---- a judge drawn for each document
+
+
+def noise_of(evaluation: Evaluation, read: Read, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
+    """How far the differences move; nothing where a single grade cannot be scored."""
+    assert read.judgments is not None
+    with rescored(evaluation, read, read.judgments.table, "judgments") as found:
+        try:
+            return drawn(found, choices_of(judged, odd), judged)
+        except MetricError:
+            return []
+
+
+def choices_of(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
+    """query_id -> its documents, of every query that has one on which judges disagree."""
+    is_odd = np.zeros(judged.keys.num_rows, dtype=bool)
+    is_odd[odd] = True
+    query_ids, doc_ids = (judged.keys[name].to_pylist() for name in ("query_id", "doc_id"))
+    wanted = {query_ids[key] for key in odd.tolist()}
+    found = {query_id: Choices({}, {}) for query_id in sorted(wanted)}
+    given: dict[int, list[float]] = defaultdict(list)
+    for key, grade in zip(judged.key.tolist(), judged.grade.tolist(), strict=True):
+        if query_ids[key] in wanted:
+            given[key].append(grade)
+    for key, grades in given.items():
+        choices = found[query_ids[key]]
+        if is_odd[key]:
+            choices.open[doc_ids[key]] = np.array(grades)  # type: ignore[index]
+        else:
+            choices.settled[doc_ids[key]] = grades[0]
+    return found
+
+
+def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
+    """The differences over draws: of queries on which judges disagree anew, of the others as they are."""
+    engine, evaluation = found.engine, found.evaluation
+    metrics = of_ours(evaluation.metric_list)
+    systems = [system.name for system in evaluation.systems]
+    draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(choices) * len(systems) * max(1, len(metrics)))))
+    rng = np.random.default_rng(evaluation.statistics.seed)
+    picks = {
+        query_id: [
+            each.settled | dict(zip(each.open, column, strict=True))
+            for column in zip(*(rng.choice(grades, draws).tolist() for grades in each.open.values()), strict=True)
+        ]
+        for query_id, each in choices.items()
+    }
+    results = dict(results_of(engine, systems, list(choices), metrics)) if metrics else {}
+    highest = float(judged.grade.max())
+    sampling = sampling_of(engine, evaluation)
+    columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
+    rows = []
+    for metric in metrics:
+        values = {
+            system: {
+                query_id: values_of(metric, results.get((system, query_id), []), grades, highest)
+                for query_id, grades in picks.items()
+            }
+            for system in systems
+        }
+        for candidate in (name for name in systems if name != evaluation.baseline_name):
+            differences = {
+                query_id: values[candidate][query_id] - values[evaluation.baseline_name][query_id]
+                for query_id in choices
+            }
+            column = columns[metric.name, candidate]
+            if means := over_draws(column, differences, sampling, draws):
+                rows.append(noise_row(column, means, len(choices)))
+    return rows
+
+
+def values_of(
+    metric: Metric, results: Sequence[Result], drawn_grades: Sequence[Grades], highest: float
+) -> NDArray[np.float64]:
+    """The value of each draw; not a number where the query cannot be scored."""
+    found = (score_query(metric, results, grades, highest) for grades in drawn_grades)
+    return np.array([np.nan if value is None else value for value in found])
+
+
+def over_draws(
+    column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
+) -> list[float]:
+    """The mean difference of each draw; empty where a draw scores no query."""
+    kept = [place for place, query_id in enumerate(column.query_ids) if query_id not in differences]
+    query_ids = [*(column.query_ids[place] for place in kept), *differences]
+    rows = [np.full(draws, column.differences[place]) for place in kept] + list(differences.values())
+    table = np.stack(rows)
+    weights = sampling.weights_in_order(query_ids)
+    shares = np.where(np.isnan(table), 0.0, 1.0 if weights is None else weights[:, None])
+    whole = shares.sum(axis=0)
+    if not (whole > 0).all():
+        return []
+    means: list[float] = ((np.nan_to_num(table) * shares).sum(axis=0) / whole).tolist()
+    return means
+
+
+def noise_row(column: Column, means: Sequence[float], queries: int) -> JudgeNoise:
+    combined = float(np.average(column.differences, weights=column.weights)) if len(column.query_ids) else 0.0
+    return JudgeNoise(
+        column.candidate,
+        column.metric,
+        len(means),
+        queries,
+        float(np.mean(means)),
+        float(np.std(means, ddof=1)),
+        min(means),
+        max(means),
+        float(np.mean(np.sign(means) * np.sign(combined) < 0)),
+    )

@@ -1,0 +1,206 @@
+"""Cheap judgments beside the careful ones: what they say of every query, and the differences corrected by them.
+
+They decide nothing: verdicts, decisions and gates stay those of the careful judgments (docs/statistics.md).
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_ab.comparing.families import grouped, paired_columns
+from ndcg_ab.comparing.sampling import sampling_of
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES
+from ndcg_ab.labels.rescoring import Loaded, loaded
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import PRIMARY, queries_text
+from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.sources import Pulled
+from ndcg_core.statistics.estimates.prediction_powered import Balance, balance, correct
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison
+
+FEWEST_OTHERS = 2  # queries that are judged cheaply alone
+SURE = 0.001  # below this p, divided by the number of systems and metrics, the careful queries are no random sample
+NO_RELEVANT = "no_relevant_query"
+CHEAP_ALONE = (  # codes of findings that the careful judgments do not tell as well; not those of ids that are near
+    "no_shared_query",
+    "unmatched_document",
+    "no_judged_result",
+    NO_RELEVANT,
+    "negative_grade",
+    "fractional_grade",
+    "repeated_judgment",
+    "truncated_last_line",
+    "unanswered_query",
+)
+SCHEMA = pa.schema(
+    [
+        ("metric", pa.string()),
+        ("candidate", pa.string()),
+        ("query_id", pa.string()),
+        ("difference", pa.float64()),
+        ("baseline_value", pa.float64()),
+        ("weight", pa.float64()),
+        ("cluster", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Cheap:
+    """What the cheap judgments gave.
+
+    table: one row per (metric, candidate, query that they judge), in the columns of `SCHEMA`: 0 where the metric cannot
+    score the query. findings: what the data check noticed about them.
+    """
+
+    table: pa.Table
+    findings: tuple[Finding, ...]
+
+
+@contextlib.contextmanager
+def cheaply(evaluation: Evaluation, read: Read) -> Iterator[Loaded]:
+    """The same rankings beside the cheap judgments, in an engine of their own."""
+    assert read.cheap is not None
+    with loaded(evaluation, read, read.cheap, "cheap judgments", evaluation.cheap_judgments) as found:
+        yield found
+
+
+def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
+    """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
+    with cheaply(evaluation, read) as found:
+        found.score()
+        return Cheap(cheap_table(found.engine, found.evaluation), cheap_findings(found.findings))
+
+
+def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
+    """The cheap judgments are of every query that is judged carefully, and of others."""
+    judged, known = set(careful.query_ids), set(cheap.query_ids)
+    lacking = sorted(judged - known)
+    if lacking:
+        raise InputError(
+            f"{cheap.origin}: {len(lacking)} of {queries_text(len(judged), 'carefully judged')}"
+            f" {'is' if len(lacking) == 1 else 'are'} not judged cheaply (such as {lacking[0]!r}): give cheap judgments"
+            " of these too; they show what such judgments are worth"
+        )
+    others = len(known - judged)
+    if others < FEWEST_OTHERS:
+        raise InputError(
+            f"{cheap.origin}: judges {queries_text(others)} beside the {len(judged)} that are judged carefully; at"
+            f" least {FEWEST_OTHERS} are needed: give cheap judgments of more queries, or leave them out"
+        )
+
+
+def cheap_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What concerns the cheap judgments alone, under a code of its own: it is less grave than of the careful ones.
+
+    A query that they cannot score is not left out, whatever the metric says: `cheap_table`.
+    """
+    severity = CODES["cheap_judgments"].severity
+    return tuple(
+        replace(
+            finding,
+            code="cheap_judgments",
+            severity="note" if finding.severity == "note" else severity,
+            message=f"cheap judgments: {unscored_text(finding) if finding.code == NO_RELEVANT else finding.message}",
+        )
+        for finding in found
+        if finding.code in CHEAP_ALONE
+    )
+
+
+def unscored_text(finding: Finding) -> str:
+    """The same with what becomes of these queries here."""
+    which, _, _ = finding.message.rpartition(": ")
+    return f"{which}: {'its difference counts' if finding.count == 1 else 'their differences count'} as 0"
+
+
+def cheap_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
+    """`Cheap.table` from the tables of an engine that scored by the cheap judgments."""
+    sampling = sampling_of(engine, evaluation)
+    judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
+    weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
+    places = {query_id: place for place, query_id in enumerate(judged)}
+    tables = [SCHEMA.empty_table()]
+    for column in paired_columns(engine, evaluation):
+        scored = [places[query_id] for query_id in column.query_ids]
+        differences, values = np.zeros(len(judged)), np.zeros(len(judged))
+        differences[scored] = column.differences
+        values[scored] = column.baseline_values
+        columns = {
+            "metric": [column.metric] * len(judged),
+            "candidate": [column.candidate] * len(judged),
+            "query_id": judged,
+            "difference": differences,
+            "baseline_value": values,
+            "weight": weights if weights is not None else [None] * len(judged),
+            "cluster": clusters if clusters is not None else [None] * len(judged),
+        }
+        tables.append(pa.table(columns, schema=SCHEMA))
+    return pa.concat_tables(tables)
+
+
+def cheap_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
+    """(metric, candidate) -> its cheap differences, from `Cheap.table`."""
+    found = {}
+    sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
+    weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
+    for (metric, candidate), group in grouped(table, "metric", "candidate").items():
+        rows = [sampled[query_id] for query_id in group.query_ids]
+        found[metric, candidate] = Column(
+            baseline,
+            candidate,
+            metric,
+            group.query_ids,
+            group.differences,
+            group.baseline_values,
+            np.array([row["weight"] for row in rows]) if weighted else None,
+            tuple(row["cluster"] for row in rows) if clustered else None,
+        )
+    return found
+
+
+def with_cheap(
+    engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
+) -> tuple[list[Comparison], list[Finding]]:
+    """The comparisons, the primary ones with their corrected differences; a finding where the sample is no random one.
+
+    engine: with the tables of the careful judgments.
+    """
+    rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
+    judged = frozenset(query_id for (query_id,) in rows)
+    careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation)}
+    cheap = cheap_columns(table, evaluation.baseline_name)
+    found = []
+    for row in compared:
+        key = (row.metric, row.candidate)
+        is_corrected = row.family == PRIMARY and key in cheap
+        found.append(replace(row, cheap=correct(careful[key], cheap[key], judged, row.alpha)) if is_corrected else row)
+    return found, check_sample(cheap, judged) if cheap else []
+
+
+def check_sample(cheap: Mapping[tuple[str, str], Column], judged: frozenset[str]) -> list[Finding]:
+    """Warns where the cheap values of the carefully judged queries are others than those of the rest.
+
+    Tested are the candidates' differences and the baseline's own values, each at SURE over their number.
+    """
+    tested: dict[tuple[str, str], Balance] = {}
+    for (metric, candidate), column in cheap.items():
+        tested[metric, f"the difference of {candidate}"] = balance(column, judged)
+        if (metric, "the baseline's mean") not in tested and column.baseline_values is not None:
+            values = replace(column, differences=column.baseline_values)
+            tested[metric, "the baseline's mean"] = balance(values, judged)
+    (metric, what), worst = min(tested.items(), key=lambda item: item[1].p_value)
+    if worst.p_value * len(tested) > SURE:
+        return []
+    message = (
+        f"the {len(judged)} carefully judged queries are no random sample of those judged cheaply: by the cheap"
+        f" judgments {what} on {metric} is {worst.careful:.4f} on them and {worst.others:.4f} on the others; what is"
+        " corrected by cheap judgments holds for a random sample alone"
+    )
+    return [Finding("careful_not_random", "warning", message, len(judged))]

@@ -1,0 +1,165 @@
+"""What comes of an evaluation whose systems are scored: summaries, comparisons, findings, changes."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.checks.cluster_checks import check_clusters
+from ndcg_ab.checks.data_checks import check_queries, check_scored
+from ndcg_ab.checks.order_checks import check_order
+from ndcg_ab.checks.score_checks import check_coverage
+from ndcg_ab.checks.secret_checks import check_secrets
+from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.checks.unit_checks import check_units
+from ndcg_ab.comparing.changes import changes_of
+from ndcg_ab.comparing.families import check_heavy_queries, check_slices, families
+from ndcg_ab.comparing.intended import check_intended, intended_comparisons
+from ndcg_ab.comparing.sampling import sampling_of
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import Engine
+from ndcg_ab.files import replacing
+from ndcg_ab.labels.bounds import with_bounds
+from ndcg_ab.labels.imputed_interval import with_likely
+from ndcg_ab.labels.judged_shares import check_labels, with_labels
+from ndcg_ab.labels.not_asked import check_asked
+from ndcg_ab.labels.proxy_judgments import with_cheap
+from ndcg_ab.results.judge_records import Judges
+from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
+from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_core.statistics.averages import mean, median, weighted_mean
+
+SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
+
+
+def conclude(
+    engine: Engine,
+    evaluation: Evaluation,
+    findings: Sequence[Finding],
+    parity_queries: int | None,
+    *,
+    cheap: pa.Table | None = None,
+    judges: Judges | None = None,
+    left_out: tuple[LeftOut, ...] = (),
+    function: FunctionJudge | None = None,
+) -> Outcome:
+    """Summaries and tests (ndcg_core) over the tables of sql/5x; what rankings show is looked at where there are some.
+
+    parity_queries: None where another tool computed the scores.  cheap: `Cheap.table` of the cheap judgments.
+    judges: what several judges say.  left_out: the comparisons without what each system alone contributed.
+    function: what a function judged.
+    """
+    statistics = evaluation.statistics
+    metrics = evaluation.metric_list
+    sampling = sampling_of(engine, evaluation)
+    weights = sampling.weights
+    systems = summaries(engine, weights)
+    unknown = check_intended(engine, evaluation)
+    compared = families(engine, evaluation, sampling)
+    systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
+    compared = with_likely(engine, evaluation, sampling, compared)
+    compared = with_labels(engine, evaluation, sampling, systems, compared)
+    compared += intended_comparisons(engine, evaluation, sampling)
+    noticed = [*findings, *about_configuration(engine, evaluation), *unknown]
+    noticed += check_clusters(engine, evaluation)
+    if evaluation.scores:
+        systems = [replace(row, unanswered=None) for row in systems]
+    else:
+        ours = of_ours(metrics)
+        noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
+        noticed += check_labels(compared, left_out)
+    changes = changes_of(engine, evaluation)
+    noticed += check_asked(engine, evaluation, changes)
+    engine.settle(lambda: shown_queries(engine))
+    noticed += check_slices(compared)
+    noticed += check_heavy_queries(compared)
+    if cheap is not None:
+        compared, of_sample = with_cheap(engine, evaluation, compared, cheap)
+        noticed += of_sample
+    refuse_errors(noticed, evaluation)
+    return Outcome(
+        baseline=evaluation.baseline_name,
+        metrics=tuple(metrics),
+        systems=tuple(systems),
+        comparisons=tuple(compared),
+        findings=tuple(settled(noticed, evaluation)),
+        alpha=statistics.alpha,
+        seed=statistics.seed,
+        resamples=statistics.resamples,
+        parity_queries=parity_queries,
+        function_judge=function,
+        judges=judges,
+        changes=changes,
+        left_out=left_out,
+    )
+
+
+def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
+    """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
+    shares: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for metric_id, system_id, query_id, value, share in engine.each(
+        "covered_score", ("metric_id", "system_id", "query_id", "value", "judged")
+    ):
+        values[metric_id, system_id].append(value)
+        if weights is not None:
+            weighing[metric_id, system_id].append(weights[query_id])
+        if share is not None:
+            shares[metric_id, system_id].append(share)
+    found = []
+    columns = ("metric_id", "metric", "system_id", "queries", "unanswered")
+    for metric_id, name, system_id, queries, unanswered in engine.rows(
+        "system_summary", columns, order="metric_place, system_place"
+    ):
+        key = (metric_id, system_id)
+        plain = mean(values[key])
+        compared = plain if weights is None else weighted_mean(values[key], weighing[key])
+        row = (compared, median(values[key]), queries, unanswered, mean(shares[key]))
+        found.append(SystemSummary(system_id, name, *row, None if weights is None else plain))
+    return found
+
+
+def query_scores(engine: Engine) -> pa.Table:
+    """One row per (system_id, query_id, metric) with its value and its hash, in the order of systems and metrics."""
+    columns = ("system_id", "query_id", "metric", "value", "metric_hash")
+    return engine.read("metric_value", columns, order="system_place, metric_place, query_id")
+
+
+def write_query_scores(engine: Engine, path: Path) -> None:
+    """The same as a file: CSV or Parquet by the name."""
+    import pyarrow.csv as pacsv
+    import pyarrow.parquet as papq
+
+    table = query_scores(engine)
+    with replacing(path) as partial:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            papq.write_table(table, partial)
+        else:
+            pacsv.write_csv(table, partial)
+
+
+def about_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+    """What is noticed of the configuration, and of the queries that it names."""
+    return [*check_secrets(evaluation), *check_units(engine, evaluation), *check_queries(engine, evaluation)]
+
+
+def shown_queries(engine: Engine) -> list[str]:
+    """The queries whose rankings a page shows where they cannot all be here: first those of the largest differences."""
+    largest = [row["query_id"] for row in extremes(engine)]
+    scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
+    return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
+
+
+def extremes(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
+    """The queries that each candidate wins and loses most, `places` of each, in the order of metrics and systems."""
+    found: list[dict[str, Any]] = engine.read(
+        "extreme_difference",
+        ("candidate", "metric", "direction", "place", "query_id", "text", "difference"),
+        order="metric_place, system_place, direction desc, place",
+        places=places,
+    ).to_pylist()
+    return found

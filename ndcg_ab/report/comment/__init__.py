@@ -1,0 +1,1 @@
+"""Markdown: the comment on a pull request, notes of trackers."""

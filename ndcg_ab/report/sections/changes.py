@@ -1,0 +1,100 @@
+"""What a candidate changed in the first places, in words and as tables."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.report.terminal.grid import Grid, Row, shortened
+from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import queries_text, signed
+
+MOST_TOLD = 8  # candidates with a sentence each; of more the tables tell
+SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
+COLUMNS = (20, 40)  # of a document, at least and at most
+
+
+def changes_text(found: Changes) -> str:
+    """``changed the top 10 of 131 of 158 queries, ndcg@10 of 120; 412 documents came in (57 relevant, …), …``"""
+    if not found.changed:
+        return f"changed nothing in the top {found.depth} of {queries_text(found.queries)}"
+    moved = f"; {moved_text(found)}" if found.entered or found.left else "; no document came or went"
+    head = f"changed the top {found.depth} of {found.changed} of {queries_text(found.queries)}"
+    return f"{head}, {found.metric} of {found.metric_changed}{moved}"
+
+
+def moved_text(found: Changes) -> str:
+    """``412 documents came in (57 relevant, 120 unjudged), 412 went (61 relevant, 30 unjudged)``"""
+    came = f"{found.entered} document{'s' * (found.entered != 1)} came in"
+    return (
+        f"{came} ({found.entered_relevant} relevant, {found.entered_unjudged} unjudged),"
+        f" {found.left} went ({found.left_relevant} relevant, {found.left_unjudged} unjudged)"
+    )
+
+
+def told_changes(outcome: Outcome) -> dict[str, str]:
+    """Candidate -> its sentence; none where there are many candidates."""
+    return {row.candidate: changes_text(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
+
+
+def share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def print_changes(console: Console, outcome: Outcome) -> None:
+    """A table over all candidates, the documents that moved by grade, and the largest changes side by side."""
+    if not outcome.changes:
+        return
+    first = outcome.changes[0]
+    head = ["changed", first.metric, "overlap", "median", "RBO", "median", "came in", "relevant", "unjudged"]
+    head += ["went", "relevant", "unjudged"]
+    rows = []
+    for found in outcome.changes:
+        counts = [found.entered, found.entered_relevant, found.entered_unjudged]
+        counts += [found.left, found.left_relevant, found.left_unjudged]
+        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), share(found.overlap)]
+        cells += [share(found.overlap_median), share(found.rbo), share(found.rbo_median), *map(str, counts)]
+        rows.append(Row([found.candidate], cells))
+    title = Text.assemble((f"what changed in the top {first.depth}", "bold"), " ", ("(decides nothing)", "dim"))
+    Grid(["system"], head, rows, verdicts=False).print(console, title)
+    for found in outcome.changes[:SIDE_BY_SIDE]:
+        if found.grades:
+            each = ", ".join(f"{grade_text(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
+            console.print(Text(f"{found.candidate}, by grade: {each}", style="dim"), highlight=False)
+        for query in found.largest:
+            for line in side_by_side(found, query, console.width):
+                console.print(Text(line, style="dim"), highlight=False)
+    console.print()
+
+
+def grade_text(grade: float | None) -> str:
+    return "unjudged" if grade is None else f"grade {grade:g}"
+
+
+def side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
+    """One query with the first places of both, ✕ at those that went and + at those that came."""
+    yield (
+        f"{found.candidate}, {query.query_id}: {signed(query.difference)} on {found.metric},"
+        f" overlap {share(query.overlap)}, RBO {share(query.rbo)}"
+    )
+    room = min(COLUMNS[1], max(COLUMNS[0], (width - 9) // 2))
+    left, right = (
+        [shown_document(row, "✕" if is_baseline else "+", room) for row in rows]
+        for is_baseline, rows in ((True, query.baseline), (False, query.candidate))
+    )
+    for place in range(max(len(left), len(right))):
+        yield f"  {place + 1:>3}  {cell(left, place, room)}  {cell(right, place, room)}".rstrip()
+
+
+def cell(shown: Sequence[str], place: int, room: int) -> str:
+    text = shown[place] if place < len(shown) else ""
+    return text + " " * (room - cell_len(text))
+
+
+def shown_document(row: TopDocument, mark: str, room: int) -> str:
+    """``+ d17 (2)``: whether it came or went, the document, its grade."""
+    grade = "–" if row.grade is None else f"{row.grade:g}"
+    tail = f" ({grade})"
+    return f"{mark if row.other_rank is None else ' '} {shortened(row.doc_id, room - 2 - len(tail))}{tail}"

@@ -1,0 +1,48 @@
+"""Whether a change did what it was meant to do, in words and as a table."""
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.comparing.intended import of_candidate
+from ndcg_ab.report.terminal.grid import Grid, Row
+from ndcg_ab.report.words.text import interval, level, plain, probability, verdict_text, wins_ties_losses
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text, signed
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+
+def intended_text(outcome: Outcome, candidate: str, metric: str) -> str | None:
+    """``moved 31 of the 40 queries it was meant for: +0.0312 (…), improved; and 212 of 300 others: …``
+
+    None where no queries are named, and on other metrics than the primary ones.
+    """
+    parts = of_candidate(outcome.intended, candidate, metric)
+    if not parts:
+        return None
+    meant, others = parts.get(INTENDED), parts.get(OTHERS)
+    told = []
+    if meant:
+        told.append(f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{part_text(meant)}")
+    if others:
+        head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
+        told.append(f"{'and' if meant else 'moved'} {head}{part_text(others)}")
+    return "; ".join(told)
+
+
+def part_text(row: Comparison) -> str:
+    between = f" ({interval(row)})" if row.low is not None else ""
+    return f": {signed(row.difference)}{between}, {row.short_verdict}"
+
+
+def print_intended(console: Console, outcome: Outcome) -> None:
+    """A row for each candidate, primary metric and part."""
+    if not outcome.intended:
+        return
+    head = ["queries", "moved", "baseline", "difference", f"{level(outcome.alpha)} interval", "adjusted p"]
+    rows = []
+    for row in outcome.intended:
+        cells = [str(row.queries), str(row.differing), plain(row.baseline_mean), signed(row.difference), interval(row)]
+        cells += [probability(row.p_adjusted), wins_ties_losses(row)]
+        rows.append(Row([row.metric, row.candidate, row.slice or ""], cells, Text(verdict_text(row))))
+    title = Text.assemble(("the queries it was meant for", "bold"), " ", ("(decides nothing)", "dim"))
+    Grid(["metric", "system", "queries"], [*head, "wins/ties/losses"], rows).print(console, title)

@@ -1,0 +1,81 @@
+"""What all the nights say together, in few lines for the terminal and the page."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, OverNights, discoveries
+from ndcg_ab.report.answer import MARKS
+from ndcg_ab.report.words.text import probability
+from ndcg_core.statistics.verdicts.verdict import readable
+
+SHOWN = 5  # entries of the ledger: the latest discoveries
+
+
+def monitor_title(nights: OverNights) -> str:
+    return f"monitor (false alarms of a system: at most {nights.alpha:g} over all looks)"
+
+
+def monitor_text(found: Monitor) -> str:
+    """``new, ndcg@10: 37 looks, this one at level 2e-05 (p 0.0031): nothing so far; finds 0.031, alone 0.014``."""
+    looks = f"{found.looks} look{'s' * (found.looks != 1)}"
+    text = f"{found.candidate}, {found.metric}: {looks}, this one at level {small(found.latest.level)}"
+    text += f" (p {probability(found.latest.p_value)}): {conclusion_text(found)}"
+    if found.mde is None or found.mde_alone is None:
+        return text
+    return f"{text}; finds {readable(found.mde)}, one evaluation alone {readable(found.mde_alone)}"
+
+
+def conclusion_text(found: Monitor) -> str:
+    if not found.detected:
+        return "nothing so far"
+    first = found.detected[0]
+    since = f"first in evaluation {first.ordinal}, {first.began[:10]}: {first.conclusion}"
+    if not found.latest.conclusion.is_detected:
+        return f"nothing now ({since})"
+    return f"{found.latest.conclusion} over the nights ({since})"
+
+
+def ledger_title(nights: OverNights) -> str:
+    """How many candidates came, and how many of them are discoveries."""
+    count, found = len(nights.ledger), len(discoveries(nights.ledger))
+    versions = f"{count} candidate version{'s' * (count != 1)} so far"
+    word = "discovery" if found == 1 else "discoveries"
+    return f"ledger (false discoveries: at most {nights.alpha:g} of all): {versions}, {found} {word}"
+
+
+def ledger_lines(nights: OverNights) -> Iterator[tuple[str, str]]:
+    """Mark and words of the latest discoveries, and of the last entry where that is none."""
+    shown = discoveries(nights.ledger)[-SHOWN:]
+    if nights.ledger and nights.ledger[-1] not in shown:
+        shown.append(nights.ledger[-1])
+    for entry in shown:
+        yield MARKS.get(entry.conclusion, " "), entry_text(entry)
+
+
+def entry_text(entry: Entry) -> str:
+    said = entry.conclusion if entry.is_discovery else "no discovery"
+    where = f"{entry.candidate} ({entry.version}), evaluation {entry.ordinal}, {entry.metric}"
+    return f"{where}: p {probability(entry.p_value)} at level {small(entry.level)}: {said}"
+
+
+def small(level: float) -> str:
+    """Two digits: ``0.03``, ``2.2e-05``."""
+    return f"{level:.2g}"
+
+
+def nights_lines(nights: OverNights | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """A title with its lines, each a mark and words."""
+    if nights is None:
+        return
+    monitors = [(MARKS.get(found.latest.conclusion, " "), monitor_text(found)) for found in nights.monitors]
+    yield monitor_title(nights), monitors
+    yield ledger_title(nights), list(ledger_lines(nights))
+
+
+def print_over_nights(console: Console, nights: OverNights | None) -> None:
+    for title, lines in nights_lines(nights):
+        console.print(Text(title, style="bold"), highlight=False)
+        for mark, text in lines:
+            console.print(Text(f"{mark} {text}"), highlight=False)

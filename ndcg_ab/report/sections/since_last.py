@@ -1,0 +1,166 @@
+"""What became of every system since the evaluation before, in few lines for the terminal, Markdown and the page."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.comparing.since_last import (
+    JUDGMENTS,
+    NEW_SYSTEM,
+    RANKING,
+    SAME_RANKING,
+    Moved,
+    MovedQuery,
+    SinceLast,
+    SystemSince,
+)
+from ndcg_ab.report.answer import mark
+from ndcg_ab.report.terminal.tables import COLOURS
+from ndcg_ab.report.words.escaping import escaped
+from ndcg_ab.report.words.text import interval, plain
+from ndcg_ab.results.wording import signed
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+SHOWN_LOST = 3  # queries of a drop in the terminal and in Markdown; the page has all that are kept
+INDENT = "  "  # of what adds to the line above
+MIXED = "the difference mixes them"
+NOT_ITS_OWN = "not the ranker's: its ranking is the same"
+
+
+class Told(NamedTuple):
+    """One line. mark: empty of a line that only adds; conclusion: for its colour, None without a test.
+
+    may_be_cut: whether its end says little.
+    """
+
+    mark: str
+    text: str
+    conclusion: Verdict | None = None
+    may_be_cut: bool = False
+
+
+def since_title(since: SinceLast) -> str:
+    return f"since evaluation {since.ordinal} ({since.began[:16].replace('T', ' ')})"
+
+
+def since_told(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
+    """A line for each system and metric for which something changed, the others in one, and what a drop lost most."""
+    for system in since.systems:
+        if system.changed == (NEW_SYSTEM,):
+            yield Told("", f"{system.system_id}: was not there")
+        for row in since.of(system.system_id):
+            moved = since.moved_of(row.candidate, row.metric)
+            yield Told(mark(row), row_text(row, system, moved), row.conclusion)
+            if moved and is_worth_telling(moved, system):
+                yield Told("", f"{INDENT}{moved_text(moved)}")
+            if row in since.dropped:
+                yield from lost_lines(since, row, most_lost)
+    if since.unchanged:
+        everything = len(since.unchanged) == len(since.systems)
+        yield Told("=", "nothing changed" if everything else f"unchanged: {', '.join(since.unchanged)}")
+    if since.new_queries or since.gone_queries:
+        yield Told("", f"queries: {since.new_queries} new, {since.gone_queries} gone; only those of both are compared")
+    for reason in unknown_reasons(since):
+        yield Told("", f"what moved the means cannot be told: {reason}")
+
+
+def is_worth_telling(moved: Moved, system: SystemSince) -> bool:
+    """Whether the parts say more than that the ranking changed."""
+    return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
+
+
+def moved_text(moved: Moved) -> str:
+    """``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, +0.0030 from the ranking``."""
+    assert moved.before is not None and moved.now is not None
+    parts = [f"{signed(part)} from {cause_text(moved, cause)}" for cause, part in moved.parts.items()]
+    return f"{plain(moved.before)} → {plain(moved.now)} ({signed(moved.now - moved.before)}): {', '.join(parts)}"
+
+
+def cause_text(moved: Moved, cause: str) -> str:
+    """``the ranking``, ``the queries``, ``214 new judgments``."""
+    return judgments_text(moved) if cause == JUDGMENTS else f"the {cause}"
+
+
+def judgments_text(moved: Moved) -> str:
+    """``214 new judgments``, ``3 new and 12 changed judgments``."""
+    counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
+    told = [f"{count} {word}" for word, count in counts.items() if count]
+    total = sum(count or 0 for count in counts.values())
+    return f"{' and '.join(told)} judgment{'s' * (total != 1)}" if told else "the judgments"
+
+
+class Behind(NamedTuple):
+    """The queries behind one part of what moved a system."""
+
+    moved: Moved
+    cause: str
+    part: float
+    queries: list[MovedQuery]
+
+    @property
+    def words(self) -> str:
+        return cause_text(self.moved, self.cause)
+
+
+def behind_parts(since: SinceLast | None) -> list[Behind]:
+    """Part by part, the largest first, of every system for which the parts say more than that the ranking changed."""
+    systems = {system.system_id: system for system in since.systems} if since else {}
+    return [
+        Behind(row, cause, part, [query for query in row.behind if query.part == cause])
+        for row in (since.moved if since else ())
+        if is_worth_telling(row, systems[row.system_id])
+        for cause, part in row.parts.items()
+    ]
+
+
+def unknown_reasons(since: SinceLast) -> list[str]:
+    """Why the parts are not known, where more than the ranking changed."""
+    mixed = {system.system_id for system in since.systems if system.is_mixed}
+    is_other_set = bool(since.new_queries or since.gone_queries)
+    reasons = [row.unknown for row in since.moved if row.unknown and (is_other_set or row.system_id in mixed)]
+    return list(dict.fromkeys(reasons))
+
+
+def row_text(row: Comparison, system: SystemSince, moved: Moved | None) -> str:
+    """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
+    text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({interval(row)}), {row.verdict}"
+    text += f"; changed: {', '.join(system.changed)}"
+    if row.family == SAME_RANKING:
+        return f"{text} ({NOT_ITS_OWN})"
+    return f"{text} ({MIXED})" if system.is_mixed and not (moved and moved.parts) else text
+
+
+def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:
+    found = [lost for lost in since.lost if (lost.system_id, lost.metric) == (row.candidate, row.metric)]
+    for lost in found[:most]:
+        named = f"{lost.query_id} {lost.text}" if lost.text else lost.query_id
+        yield Told("", f"{INDENT}{plain(lost.before)} → {plain(lost.now)}  {named}", may_be_cut=True)
+
+
+def print_since(console: Console, since: SinceLast | None) -> None:
+    """One short block; nothing where there is no evaluation before."""
+    if since is None:
+        return
+    lines = list(since_told(since))
+    console.print()
+    if [line.mark for line in lines] == ["="]:
+        console.print(f"[dim]{since_title(since)}: {lines[0].text}[/]", highlight=False)
+        return
+    console.print(Text(since_title(since), style="bold"), highlight=False)
+    for line in lines:
+        colour = COLOURS.get(line.conclusion, "") if line.conclusion else ""
+        told = Text.assemble((f"{line.mark:<2}", colour), line.text)
+        if line.may_be_cut:
+            told.truncate(console.width, overflow="ellipsis")
+        console.print(told, highlight=False)
+
+
+def since_items(since: SinceLast | None) -> list[str]:
+    """The same as Markdown: one paragraph, or nothing."""
+    if since is None:
+        return []
+    lines = [f"- {escaped(f'{line.mark} {line.text}'.strip())}" for line in since_told(since)]
+    return ["\n".join([f"**{escaped(since_title(since))}**", "", *lines])]

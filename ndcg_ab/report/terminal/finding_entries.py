@@ -1,0 +1,30 @@
+"""What a code of a finding means and what to do about it, in words: `ndcg-ab findings`, and the page."""
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES, unknown_code
+from ndcg_ab.report.terminal.tables import SEVERITY_COLOURS
+
+
+def print_codes(console: Console) -> None:
+    """Every code with its usual severity, a line for each."""
+    width = max(map(len, CODES))
+    for code, entry in CODES.items():
+        head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", SEVERITY_COLOURS[entry.severity]))
+        console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), highlight=False, overflow="fold")
+
+
+def print_entry(console: Console, code: str) -> None:
+    """What one code means, and what to do; InputError for one that nobody knows."""
+    if code not in CODES:
+        raise InputError(unknown_code(code))
+    entry = CODES[code]
+    console.print(Text.assemble((code, "bold"), ": ", (entry.severity, SEVERITY_COLOURS[entry.severity])))
+    console.print(entry.means, highlight=False, markup=False)
+    console.print(f"What to do: {entry.advice}", highlight=False, markup=False)
+    if entry.is_fixed:
+        console.print("Always an error: no severity can be set.", highlight=False)
+    else:
+        console.print(f"Another severity: --finding {code}=ignore, or `findings: {{{code}: ignore}}`", highlight=False)

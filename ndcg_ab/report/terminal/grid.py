@@ -1,0 +1,155 @@
+"""Tables that fit their terminal: numbers never break or vanish, and every verdict can be read.
+
+A table that is too wide shortens the names in it, then becomes several tables with the same names on their left, and
+where even those do not fit a block of lines for each row.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ndcg_ab.config.secrets.redaction import without_known
+
+VERDICT_WIDTH = 32  # columns that a verdict needs to be read
+NAME_WIDTHS = (10**6, 40, 24, 16)  # the longest names; shorter ones are tried where that saves a table
+MOST_TABLES = 3  # beyond, a block of lines for each row is easier to read
+
+
+class Row(NamedTuple):
+    """names: what it is about, one for each column of names. numbers: as they are shown. verdict: may be empty."""
+
+    names: Sequence[str]
+    numbers: Sequence[str]
+    verdict: Text = Text()
+
+
+class Layout(NamedTuple):
+    """name_width: the longest name. tables: the places of the numbers that each shows, the verdict's the last."""
+
+    name_width: int
+    tables: list[list[int]]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Rows under heads: names (left), numbers (right), and where `verdicts` a verdict, that may take several lines."""
+
+    names: Sequence[str]
+    numbers: Sequence[str]
+    rows: Sequence[Row]
+    verdicts: bool = True
+
+    def layout(self, width: int) -> Layout | None:
+        """The fewest tables, then the longest names, that fit in so many columns; None where no table is readable."""
+        found = [made for limit in NAME_WIDTHS if (made := self._tables(width, limit)) is not None]
+        best = min(found, key=lambda made: len(made.tables), default=None)
+        return best if best and len(best.tables) <= MOST_TABLES else None
+
+    def print(self, console: Console, title: Text) -> None:
+        console.print(title, highlight=False)
+        layout = self.layout(console.width)
+        if layout is None:
+            self._print_blocks(console)
+            return
+        for places in layout.tables:
+            console.print(self._table(layout.name_width, places))
+
+    def _tables(self, width: int, limit: int) -> Layout | None:
+        """Greedily from left to right; None where names become alike, or a column has no room beside them."""
+        names = [widest(head, column, limit) for head, column in zip(self.names, self._columns_of_names(), strict=True)]
+        if None in names:
+            return None
+        taken = sum(name + 3 for name in names if name is not None) - 1
+        columns = [
+            max(map(cell_len, (head, *column))) for head, column in zip(self.numbers, self._columns(), strict=True)
+        ]
+        if self.verdicts:
+            columns.append(min(VERDICT_WIDTH, max(cell_len(row.verdict.plain) for row in self.rows)))
+        tables: list[list[int]] = [[]]
+        left = width - taken
+        for place, column in enumerate(columns):
+            if column + 3 > left and tables[-1]:
+                tables.append([])
+                left = width - taken
+            if column + 3 > left:
+                return None
+            tables[-1].append(place)
+            left -= column + 3
+        return Layout(limit, tables)
+
+    def _columns_of_names(self) -> Iterator[tuple[str, ...]]:
+        return zip(*(row.names for row in self.rows), strict=True)
+
+    def _columns(self) -> Iterator[tuple[str, ...]]:
+        return zip(*(row.numbers for row in self.rows), strict=True)
+
+    def _table(self, name_width: int, places: Sequence[int]) -> Table:
+        made = plain_table("")
+        for name in self.names:
+            made.add_column(name, no_wrap=True)
+        numbers = [place for place in places if place < len(self.numbers)]
+        for place in numbers:
+            made.add_column(self.numbers[place], justify="right", no_wrap=True)
+        with_verdict = len(numbers) < len(places)
+        if with_verdict:
+            made.add_column("verdict")
+        for row in self.rows:
+            names = [Text(shortened(name, name_width)) for name in row.names]
+            cells = [Text(row.numbers[place]) for place in numbers]
+            made.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
+        return made
+
+    def _print_blocks(self, console: Console) -> None:
+        for row in self.rows:
+            about = ", ".join(f"{head} {name}" for head, name in zip(self.names, row.names, strict=True))
+            console.print(Text(about, style="bold"), highlight=False)
+            cells = zip(self.numbers, row.numbers, strict=True)
+            items = [f"{head} {cell}" for head, cell in cells if cell]
+            for line in lines_of(items, console.width - 2):
+                console.print(Text(f"  {line}"), highlight=False)
+            if row.verdict.plain:
+                console.print(Padding(row.verdict, (0, 0, 0, 2)))
+        console.print()
+
+
+def plain_table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", title_style="", header_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
+
+
+def widest(head: str, names: Sequence[str], limit: int) -> int | None:
+    """Columns that the names need when none is longer than the limit; None where different ones would look alike."""
+    short = {name: shortened(name, limit) for name in names}
+    if len(set(short.values())) < len(short):
+        return None
+    return max(cell_len(text) for text in (head, *short.values()))
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in so many columns, with an ellipsis in its middle where it is longer; secrets are taken out first."""
+    if cell_len(text) <= width:
+        return text
+    text = without_known(text)
+    head = width // 2
+    return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], width - 1 - head)[::-1]}"
+
+
+def lines_of(items: Sequence[str], width: int) -> Iterator[str]:
+    """The items with commas between, in lines that break only between items."""
+    line = ""
+    for place, item in enumerate(items):
+        part = item + "," * (place < len(items) - 1)
+        if line and cell_len(line) + 1 + cell_len(part) > width:
+            yield line
+            line = ""
+        line = f"{line} {part}" if line else part
+    if line:
+        yield line

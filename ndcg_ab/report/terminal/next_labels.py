@@ -1,0 +1,74 @@
+"""What is to be judged next as CSV, as JSON Lines and in sentences."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ndcg_ab.results.wording import signed
+from ndcg_ab.studies.judge_next import Narrowed, ToJudgeNext
+from ndcg_ab.studies.to_judge import ToJudge
+
+COLUMNS = (
+    "place",
+    "query_id",
+    "doc_id",
+    "text",
+    "title",
+    "url",
+    "ranks",
+    "effect",
+    "lowest",
+    "highest",
+    "baseline",
+    "candidate",
+    "metric",
+)
+LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
+
+
+def as_csv(rows: Sequence[ToJudge]) -> str:
+    """With a line of names; ranks as in JSON."""
+    written = io.StringIO()
+    lines = csv.DictWriter(written, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    lines.writerows({**record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
+    return written.getvalue()
+
+
+def as_json_lines(rows: Sequence[ToJudge]) -> str:
+    return "".join(json.dumps(record(row), ensure_ascii=False) + "\n" for row in rows)
+
+
+def record(row: ToJudge) -> dict[str, Any]:
+    """Column -> value, in the order of the columns."""
+    return {name: getattr(row, name) for name in COLUMNS} | {"ranks": dict(row.ranks)}
+
+
+def sentences(found: ToJudgeNext) -> Iterator[str]:
+    """What these grades can settle, what is taken of the others, and where the grades go."""
+    if not found.rows:
+        names = ", ".join(each.comparison.candidate for each in found.comparisons)
+        yield f"There is nothing to judge: no grade of an unjudged document changes a difference ({names})."
+        return
+    count = len(found.rows)
+    what = "this 1 grade is" if count == 1 else f"these {count} grades are"
+    for each in found.comparisons:
+        if each.comparison.bound_low != each.comparison.bound_high:
+            yield told(each, what)
+    if count < found.unjudged:
+        yield f"{found.unjudged - count} more unjudged documents would move a difference; -n says how many are listed."
+    if found.why_even:
+        yield f"Every grade is taken to be equally likely: {found.why_even}."
+    yield LOOP
+
+
+def told(narrowed: Narrowed, what: str) -> str:
+    """``new against old, ndcg@10: now improved, the labels cannot settle it; these 50 grades are expected to …``."""
+    row = narrowed.comparison
+    settled = "which no grade can turn" if row.label_settled else "the labels cannot settle it"
+    before = f"{signed(row.bound_low)}…{signed(row.bound_high)}"
+    after = f"{signed(narrowed.low)}…{signed(narrowed.high)}"
+    head = f"{row.candidate} against {row.baseline}, {row.metric}: now {row.short_verdict}, {settled}"
+    return f"{head}; {what} expected to narrow what it could be from {before} to {after}."

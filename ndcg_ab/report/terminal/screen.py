@@ -1,0 +1,261 @@
+"""What a person reads in the terminal: what to do, every comparison in a line, what the data check found."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.report.answer import (
+    CHOICE_MARKS,
+    about_metric,
+    banners,
+    doubted,
+    few_of_weight,
+    finding_lines,
+    gate_line,
+    mark,
+    notes,
+    ordered_decisions,
+    short_verdict,
+)
+from ndcg_ab.report.sections.changes import told_changes
+from ndcg_ab.report.sections.intended import intended_text
+from ndcg_ab.report.sections.judges import judges_line
+from ndcg_ab.report.sections.since_last import print_since
+from ndcg_ab.report.terminal.grid import lines_of, shortened
+from ndcg_ab.report.terminal.sparklines import scale_of, strip
+from ndcg_ab.report.terminal.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
+from ndcg_ab.report.words.decision_summary import grouped
+from ndcg_ab.report.words.explanations import plain_words
+from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
+from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.outcome import Outcome, SystemSummary
+from ndcg_ab.results.wording import queries_text, signed
+from ndcg_core.measures.metric import Metric
+
+if TYPE_CHECKING:
+    from ndcg_ab.history.bundles.bundle import Finished
+
+MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
+WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
+NAMES = (8, 28)  # columns of the names: at least, at most
+STRIPS = (9, 25)  # of the strips
+CHOICE_COLOURS = {
+    Choice.SHIP: "green",
+    Choice.SHIP_IF_CHEAP: "green",
+    Choice.DO_NOT_SHIP: "red",
+    Choice.JUDGE_MORE: "yellow",
+    Choice.NOTHING_CHANGED: "dim",
+}
+SEVERITY_MARKS = {"error": "!", "warning": "!", "note": "i"}
+INDENT = "  "
+SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
+EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
+
+
+def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, explain: bool = False) -> None:
+    """The answer; explained also in plain words, with details also every table."""
+    print_answer(console, outcome, details=details)
+    if explain:
+        print_plain_words(console, outcome)
+    if details:
+        console.print()
+        print_tables(console, outcome)
+    elif outcome.comparisons or outcome.findings:
+        dim(console, f"{footing(outcome)}; all tables: --details")
+
+
+def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -> None:
+    """What questions the answer, the decisions, a line for each comparison that counts, findings in groups."""
+    for banner in banners(outcome):
+        console.print(Text(f"! {banner}", style="bold yellow"), highlight=False)
+    print_decisions(console, outcome, details=details)
+    if gate := gate_line(outcome):
+        console.print(Text(gate, style="red" if outcome.failures else "green"), highlight=False)
+    for metric in outcome.metrics:
+        print_metric(console, outcome, metric)
+    lines = [(found.severity, found.text) for found in finding_lines(outcome)]
+    lines += [("warning", text) for text in few_of_weight(outcome)]
+    lines += [("warning", text) for text in [judges_line(outcome)] if text]
+    lines += [("note", text) for text in notes(outcome)]
+    if lines:
+        console.print()
+    for severity, text in lines:
+        told = Text.assemble((SEVERITY_MARKS[severity], SEVERITY_COLOURS[severity]), f" {text}")
+        console.print(told, highlight=False)
+
+
+def print_plain_words(console: Console, outcome: Outcome) -> None:
+    """A page of sentences for each candidate."""
+    for words in plain_words(outcome):
+        console.print()
+        console.print(Text(f"{words.candidate}, in plain words", style="bold"), highlight=False)
+        for title, sentences in words.parts:
+            if sentences:
+                console.print(Text(title), style="dim", highlight=False)
+            for sentence in sentences:
+                told = textwrap.wrap(sentence, console.width - len(INDENT), break_on_hyphens=False)
+                console.print(Text("\n".join(f"{INDENT}{line}" for line in told)), highlight=False)
+
+
+def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
+    """One line for each candidate, what must not ship first; many share their lines.
+
+    The reasons of a few, and with details all, are told to their end, on more lines where they need them.
+    """
+    decisions = ordered_decisions(outcome)
+    words = max((cell_len(found.decision.words) for found in decisions), default=0)
+    if len(decisions) > MOST_DECISIONS and not details:
+        in_doubt = doubted(outcome)
+        for choice, candidates in grouped({found.candidate: found.decision for found in decisions}):
+            head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
+            same = [shortened(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
+            first, *others = lines_of(same, console.width - cell_len(head))
+            console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
+            for line in others:
+                console.print(Text(" " * cell_len(head) + line), highlight=False)
+        return
+    names = max((cell_len(found.candidate) for found in decisions), default=0)
+    for found in decisions:
+        told, indent = decision_line(found, words, min(names, NAMES[1]))
+        if len(decisions) <= WHOLE_REASONS or details:
+            told.append_text(hanging(found.reason, console.width, indent))
+        else:
+            told.append(found.reason)
+            told.truncate(console.width, overflow="ellipsis")
+        console.print(told, highlight=False)
+
+
+def decision_line(found: Decision, words: int, names: int) -> tuple[Text, int]:
+    """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
+    choice = found.decision
+    head, name = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}", padded(found.candidate, names)
+    line = Text.assemble((head, f"bold {CHOICE_COLOURS[choice]}"), "  ", (name, "bold"), "  ")
+    return line, cell_len(line.plain)
+
+
+def hanging(text: str, width: int, indent: int) -> Text:
+    """The text in lines that end at the width, all of them beginning below the first."""
+    room = max(width - indent, NAMES[1])
+    return Text(f"\n{' ' * indent}".join(textwrap.wrap(text, room, break_on_hyphens=False)))
+
+
+def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
+    """``ndcg@10 · 158 queries · baseline bm25 0.3764``, and a line for each candidate."""
+    means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
+    rows = ordered(outcome, metric)
+    console.print()
+    console.print(headline(metric, means, about_metric(outcome, metric.name), outcome.baseline), highlight=False)
+    if not rows:
+        for system in means.values():
+            if system.system_id != outcome.baseline:
+                console.print(Text(f"  {system.system_id}  {plain(system.mean)}"), highlight=False)
+    if not any(system.queries for system in means.values()):
+        nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
+        console.print(Text(nothing, style="yellow"), highlight=False)
+    if not rows:
+        return
+    values = [plain(means[row.candidate].mean) for row in rows]
+    differences = [signed(row.difference) for row in rows]
+    verdicts = [short_verdict(outcome, row) for row in rows]
+    first, second, last = (max(map(cell_len, column)) for column in (values, differences, verdicts))
+    left = console.width - 2 - first - 2 - second - 2 - 2 - last  # for names and strips
+    names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
+    drawn = min(left - names - 2, STRIPS[1])
+    scale = scale_of(rows) if drawn >= STRIPS[0] else None
+    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
+    for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
+        colour = COLOURS.get(row.conclusion, "")
+        line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
+        line.append(f"  {value:>{first}}  {difference:>{second}}  ")
+        if scale is not None:
+            line.append(f"{strip(row, scale, drawn)}  ", style=colour)
+        line.append(verdict, style=colour)
+        line.truncate(console.width)
+        console.print(line, highlight=False)
+        if meant := intended_text(outcome, row.candidate, row.metric):
+            lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
+            console.print(Text(lines), highlight=False)
+        labels = labels_clause(row) if len(rows) <= WHOLE_REASONS else None
+        told_labels = "; ".join(filter(None, (bounds_text(row), labels)))
+        for told in filter(None, (told_labels, cheap_text(row), changed.get(row.candidate))):
+            dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
+
+
+def headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[str], baseline: str) -> Text:
+    known = means.get(baseline)
+    parts = [f" · {queries_text(known.queries)}" if known else ""]
+    parts += [f" · {told}" for told in about]
+    parts.append(f" · baseline {shortened(baseline, NAMES[1])} {plain(known.mean)}" if known else "")
+    return Text.assemble((metric.name, "bold"), "".join(parts))
+
+
+def padded(name: str, width: int) -> str:
+    short = shortened(name, width)
+    return short + " " * (width - cell_len(short))
+
+
+def footing(outcome: Outcome) -> str:
+    """How it was tested, in a line."""
+    count = sum(row.p_adjusted is not None for row in outcome.main)
+    tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
+    return f"\n{tested}; {recomputed(outcome, '{} recomputed in Python, equal')}"
+
+
+def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
+    """The queries that each candidate wins and loses most on the first metric, a line for each."""
+    metric = outcome.metrics[0]
+    candidates = [row.candidate for row in ordered(outcome, metric)][:EXTREME_CANDIDATES]
+    shown = [row for row in extremes if row["metric"] == metric.name and row["place"] <= SHOWN_EXTREMES]
+    shown = sorted(
+        (row for row in shown if row["candidate"] in candidates), key=lambda row: candidates.index(row["candidate"])
+    )
+    if not shown:
+        return
+    console.print()
+    console.print(Text.assemble(("largest wins and losses", "bold"), f", {metric.name}"), highlight=False)
+    names = min(max(cell_len(row["candidate"]) for row in shown), NAMES[1])
+    previous = None
+    for row in shown:
+        name = "" if row["candidate"] == previous else row["candidate"]
+        previous = row["candidate"]
+        line = Text(f"{padded(name, names)}  {signed(row['difference'])}  ")
+        line.append(f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"])
+        line.truncate(console.width, overflow="ellipsis")
+        console.print(line, highlight=False)
+
+
+def print_gates(console: Console, outcome: Outcome) -> None:
+    for gate in outcome.gates:
+        colour, word = ("green", "passed") if gate.passed else ("red", "failed")
+        console.print(Text.assemble("gate ", (word, colour), f": {gate.name}: {gate.message}"), highlight=False)
+
+
+def print_run(console: Console, finished: "Finished", *, details: bool = False, explain: bool = False) -> None:
+    """What `run` ends with: who won, on which queries, where everything is."""
+    outcome = finished.outcome
+    print_outcome(console, outcome, details=details, explain=explain)
+    print_since(console, finished.since_last)
+    print_extremes(console, outcome, finished.extremes)
+    console.print()
+    console.print(f"[dim]comparisons so far on these queries: {finished.comparisons_so_far}[/]", highlight=False)
+    if finished.reused:
+        console.print(
+            "same inputs and configuration as an earlier evaluation: its result stands",
+            highlight=False,
+        )
+    elif known := [f"{row['name']} ({row['read'][:10]})" for row in finished.inputs if row.get("read")]:
+        console.print(f"not read again, as unchanged since: {', '.join(known)}", highlight=False, markup=False)
+    if finished.delivered:
+        console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
+    places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
+    if finished.url:
+        places.append(("MLflow run", finished.url))
+        places.append(("over time", finished.trend_url))
+    if finished.dashboard:
+        places.append(("open with", finished.dashboard))
+    for name, place in places:
+        console.print(f"{name:>11}  {place}", highlight=False, markup=False, soft_wrap=True)

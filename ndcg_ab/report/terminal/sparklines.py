@@ -1,0 +1,50 @@
+"""An interval as a line of characters: ``   │·····━━●━━``; several strips share one scale."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ndcg_core.statistics.verdicts.comparison import Comparison
+
+INTERVAL, POINT, ZERO, WITHIN = "━", "●", "│", "·"
+
+
+class Scale(NamedTuple):
+    """The values at the first and at the last character of every strip."""
+
+    low: float
+    high: float
+
+
+def scale_of(rows: Sequence[Comparison]) -> Scale | None:
+    """From the lowest to the highest that the intervals and the smallest effects span, zero among them.
+
+    None where there is nothing to draw.
+    """
+    ends = [end for row in rows for end in (row.low, row.high, row.difference) if end is not None]
+    margins = [row.smallest_effect for row in rows if row.smallest_effect is not None]
+    if not any(row.low is not None and row.high is not None for row in rows):
+        return None
+    low, high = min([0.0, *ends, *(-margin for margin in margins)]), max([0.0, *ends, *margins])
+    return Scale(low, high) if high > low else Scale(-1.0, 1.0)
+
+
+def strip(row: Comparison, scale: Scale | None, width: int) -> str:
+    """A comparison's interval ━, its difference ●, zero │ and what is too small to matter (±δ) as dots.
+
+    width: characters, >= 5; a row without an interval is blank.
+    """
+    if scale is None or row.low is None or row.high is None or row.difference is None:
+        return " " * width
+
+    def place(value: float) -> int:
+        return round((value - scale.low) / (scale.high - scale.low) * (width - 1))
+
+    cells = [" "] * width
+    if row.smallest_effect is not None:
+        for each in range(place(-row.smallest_effect), place(row.smallest_effect) + 1):
+            cells[each] = WITHIN
+    for each in range(place(row.low), place(row.high) + 1):
+        cells[each] = INTERVAL
+    cells[place(0.0)] = ZERO
+    cells[place(row.difference)] = POINT
+    return "".join(cells)

@@ -1,0 +1,266 @@
+"""Every number of an evaluation as tables for the terminal, and its findings in full."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.config.secrets.redaction import redacted
+from ndcg_ab.errors import shortened
+from ndcg_ab.report.answer import is_clean
+from ndcg_ab.report.sections.changes import print_changes
+from ndcg_ab.report.sections.intended import print_intended
+from ndcg_ab.report.sections.judges import print_judges
+from ndcg_ab.report.terminal.grid import Grid, Row, lines_of
+from ndcg_ab.report.words.text import (
+    between,
+    change,
+    clustered_text,
+    family_text,
+    interval,
+    judged_label,
+    level,
+    likely_text,
+    origin_of,
+    percent,
+    plain,
+    probability,
+    recomputed,
+    rows_of,
+    shared_text,
+    together,
+    verdict_text,
+    weighted_text,
+    wins_ties_losses,
+)
+from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+LONGEST = 1000  # characters of a finding, and of each place where it was seen
+
+if TYPE_CHECKING:
+    pass
+
+SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
+COLOURS = {
+    Verdict.IMPROVED: "green",
+    Verdict.REGRESSED: "red",
+    Verdict.MAY_BE_WORSE: "red",
+    Verdict.IDENTICAL: "dim",
+}
+SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim", "ignored": "dim"}
+
+
+def system_cells(system: SystemSummary) -> list[str]:
+    return [
+        plain(system.mean),
+        plain(system.median),
+        str(system.queries),
+        *([] if system.unanswered is None else [str(system.unanswered), percent(system.judged)]),
+    ]
+
+
+def test_cells(comparison: Comparison | None) -> list[str]:
+    if comparison is None:
+        return [""] * 5
+    return [
+        signed(comparison.difference),
+        interval(comparison),
+        probability(comparison.p_value),
+        probability(comparison.p_adjusted),
+        wins_ties_losses(comparison),
+    ]
+
+
+def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
+    """The verdict in its colour; shared: over how many queries, where the table does not show it."""
+    if comparison is None:
+        return Text("baseline")
+    colour = COLOURS.get(comparison.conclusion, "")
+    return Text(verdict_text(comparison) + (f"; {shared}" if shared else ""), style=colour)
+
+
+def title_of(name: str, about: str) -> Text:
+    return Text.assemble((name, "bold"), " ", (about, "dim"))
+
+
+def dim(console: Console, text: str) -> None:
+    console.print(Text(text, style="dim"), highlight=False)
+
+
+def print_tables(console: Console, outcome: Outcome) -> None:
+    """A table for each metric (several where the terminal is narrow), what describes the differences, findings."""
+    for metric in outcome.metrics:
+        print_metric(console, outcome, metric)
+    print_intended(console, outcome)
+    print_labels(console, outcome)
+    print_left_out(console, outcome)
+    print_slices(console, outcome)
+    print_pairs(console, outcome)
+    print_judges(console, outcome)
+    if outcome.comparisons:
+        for family in dict.fromkeys(row.family for row in outcome.comparisons):
+            dim(console, family_text(outcome, family))
+        for sampled in filter(None, (weighted_text(outcome), clustered_text(outcome))):
+            dim(console, sampled)
+        preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
+        flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
+        again = recomputed(outcome, "{} computed again by the Python core, and equal")
+        dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
+    if outcome.findings or is_clean(outcome):
+        print_findings(console, outcome.findings)
+    print_details(console, outcome)
+    print_changes(console, outcome)
+
+
+def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
+    """The systems on one metric, and each candidate against the baseline: in one table, or in two that are narrower."""
+    system_head = ["mean", "median", "queries"]
+    system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
+    pairs = list(rows_of(outcome, metric))
+    family = next((row.family for _, row in pairs if row), PRIMARY)
+    role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
+    title = title_of(metric.name, f" {origin_of(metric)}{role}")
+    p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
+    test_head = ["difference", f"{level(outcome.alpha)} interval", *p, "wins/ties/losses"]
+    verdicts = {row.candidate: verdict_cell(row, shared_text(outcome, row)) for _, row in pairs if row}
+    rows = [
+        Row(
+            [system.system_id], system_cells(system) + test_cells(row), verdicts.get(system.system_id, Text("baseline"))
+        )
+        for system, row in pairs
+    ]
+    whole = Grid(["system"], system_head + test_head, rows)
+    layout = whole.layout(console.width)
+    if rows and layout and len(layout.tables) == 1:
+        whole.print(console, title)
+    elif rows:
+        systems = [Row([system.system_id], system_cells(system)) for system, _ in pairs]
+        Grid(["system"], system_head, systems, verdicts=False).print(console, title)
+        tested = [Row([row.candidate], test_cells(row), verdicts[row.candidate]) for _, row in pairs if row]
+        if tested:
+            Grid(["system"], test_head, tested).print(console, Text(f"against {outcome.baseline}"))
+    if not any(system.queries for system, _ in pairs):
+        nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
+        console.print(Text(nothing, style="yellow"), highlight=False)
+    console.print()
+
+
+def print_labels(console: Console, outcome: Outcome) -> None:
+    """How far both systems of each comparison are judged, and their difference where all they show is."""
+    rows = [
+        Row(
+            [row.metric, row.candidate],
+            [
+                percent(row.labels.candidate_judged),
+                percent(row.labels.baseline_judged),
+                str(row.labels.full_queries),
+                fully_judged_difference(row.labels),
+            ],
+        )
+        for row in outcome.main
+        if row.labels
+    ]
+    if rows:
+        head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
+        title = title_of("labels", "shares of results within the cutoff")
+        Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
+        console.print()
+
+
+def print_left_out(console: Console, outcome: Outcome) -> None:
+    """The comparisons without what each source of the judgments alone contributed."""
+    if not outcome.left_out:
+        return
+    rows = [
+        Row(
+            [row.metric, row.candidate, row.left_out],
+            [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
+            Text(row.conclusion.words, style=COLOURS.get(row.conclusion, "")),
+        )
+        for row in outcome.left_out
+    ]
+    head = ["judgments", "queries", "difference", f"{level(outcome.alpha)} interval"]
+    title = title_of("left out", "what a system alone contributed to the judgments")
+    Grid(["metric", "system", "without those of"], head, rows).print(console, title)
+    console.print()
+
+
+def print_slices(console: Console, outcome: Outcome) -> None:
+    """The slices by each attribute and on each metric."""
+    groups = dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)
+    head = ["queries", "baseline", "difference", f"{level(outcome.alpha)} interval", "adjusted p", "wins/ties/losses"]
+    for attribute, metric in groups:
+        rows = []
+        for row in outcome.slices:
+            if (row.attribute, row.metric) == (attribute, metric):
+                cells = [str(row.queries), plain(row.baseline_mean), signed(row.difference), interval(row)]
+                cells += [probability(row.p_adjusted), wins_ties_losses(row)]
+                rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))
+        Grid(["slice", "system"], head, rows).print(console, title_of(metric, f"by {attribute or ''}, exploratory"))
+
+
+def print_pairs(console: Console, outcome: Outcome) -> None:
+    """Every two systems, the smallest adjusted p first."""
+    pairs = sorted(outcome.pairs, key=lambda row: (row.p_adjusted is None, row.p_adjusted or 0.0))
+    if not pairs:
+        return
+    rows = []
+    for row in pairs[:SHOWN_PAIRS]:
+        cells = [signed(row.difference), probability(row.p_adjusted), wins_ties_losses(row)]
+        verdict = verdict_cell(row, shared_text(outcome, row))
+        rows.append(Row([row.metric, row.candidate, row.baseline], cells, verdict))
+    head = ["difference", "adjusted p", "wins/ties/losses"]
+    Grid(["metric", "of two systems", "against"], head, rows).print(console, title_of("all pairs", "exploratory"))
+    if (more := len(pairs) - SHOWN_PAIRS) > 0:
+        dim(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
+    console.print()
+
+
+def print_details(console: Console, outcome: Outcome) -> None:
+    """What describes the differences and decides nothing, one table and one list of queries for each metric."""
+    weighted = weighted_text(outcome) is not None
+    head = ["relative change", "family's interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
+    head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
+    in_company = any(row.mde_alone not in (None, row.mde) for row in outcome.main)
+    head += ["MDE alone"] * in_company
+    for metric in outcome.metrics:
+        described = [(row, row.descriptive) for row in outcome.main if row.metric == metric.name and row.descriptive]
+        rows = []
+        for row, found in described:
+            size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
+            cells = [change(found), together(row), size, percent(found.changed), percent(found.above)]
+            cells += [percent(found.within), percent(found.below), probability(found.p_t)]
+            cells += [probability(found.p_wilcoxon), probability(found.p_sign), percent(found.top_share)]
+            cells += [signed(row.unweighted_difference)] * weighted
+            cells += [plain(row.mde_alone)] * in_company
+            rows.append(Row([row.candidate], cells))
+        if rows:
+            title = title_of(metric.name, "described (these columns decide nothing)")
+            Grid(["system"], head, rows, verdicts=False).print(console, title)
+        for row, found in described:
+            carriers = [f"{each.query_id} {percent(each.share)}" for each in found.carriers[:5]]
+            if carriers:
+                carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
+                dim(console, "\n".join(lines_of(carriers, console.width)))
+            if told := likely_text(row):
+                dim(console, f"{row.candidate}: {told}")
+        if rows:
+            console.print()
+
+
+def print_findings(console: Console, findings: Sequence[Finding], *, examples: bool = False) -> None:
+    """One line for each finding, with its code; examples: where it was seen, too."""
+    if not findings:
+        console.print("[dim]data check: nothing to report[/]")
+    for finding in findings:
+        severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
+        message = shortened(redacted(finding.message), LONGEST)
+        told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
+        console.print(told, highlight=False)
+        for text in finding.examples if examples else ():
+            dim(console, f"  {shortened(redacted(text), LONGEST)}")

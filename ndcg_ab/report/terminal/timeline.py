@@ -1,0 +1,274 @@
+"""What `ndcg-ab history` prints: a line for each night, and a row of bars for each system."""
+
+import string
+from collections import defaultdict
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from ndcg_ab.comparing.since_last import STILL
+from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
+from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, MARKS
+from ndcg_ab.report.sections.repeated_tests import print_over_nights
+from ndcg_ab.report.terminal.grid import plain_table
+from ndcg_ab.report.terminal.tables import COLOURS
+from ndcg_ab.report.words.decision_summary import decided, grouped
+from ndcg_ab.report.words.text import plain
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.wording import signed
+
+BARS = "▁▂▃▄▅▆▇█"
+WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
+ROOM = 20  # columns that the last column needs; with less it stands below the table
+DECISION = 40  # columns of a decision, which may take several lines
+CHOICE_COLOURS = {Choice.DO_NOT_SHIP: "red", Choice.SHIP: "green"}
+LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
+
+
+def labels(systems: Sequence[str], width: int) -> dict[str, str]:
+    """What stands over a system's column: its name, or a letter where the names would not fit."""
+    longest = LONG if width >= WIDE and len(systems) <= 6 else 9
+    if all(len(system) <= longest for system in systems):
+        return {system: system for system in systems}
+    letters = [*string.ascii_uppercase, *(f"S{number}" for number in range(27, len(systems) + 1))]
+    return dict(zip(systems, letters, strict=False))
+
+
+def print_timeline(console: Console, timeline: Timeline) -> None:
+    """One line for each night; then each system's values as a row of bars."""
+    named = labels(timeline.systems, console.width)
+    wide = console.width >= WIDE
+    rows = [night_row(night, timeline, wide=wide) for night in nights(timeline)]
+    heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
+    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}"
+    tables, left = parted(heads, rows, console.width)
+    crowded = left < ROOM or len(tables) > 1
+    for columns in tables:
+        made = plain_table(title)
+        title = ""
+        for at in columns:
+            is_text = heads[at] in ("night", "decision")
+            is_fixed = heads[at] != "decision"
+            made.add_column(Text(heads[at]), justify="left" if is_text else "right", no_wrap=is_fixed)
+        if not crowded:
+            made.add_column("what happened")
+        for row in rows:
+            made.add_row(*(row[at] for at in columns), *([] if crowded else [row[-1]]))
+        console.print(made)
+    if crowded:
+        for row in rows:
+            if row[-1] not in ("", "–"):
+                console.print(f"{row[0]:>3}  {row[1]}  {row[-1]}", highlight=False)
+    for line in latest_decisions(timeline.evaluations[-1]):
+        console.print(line, highlight=False)
+    print_sparklines(
+        console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
+    )
+    console.print(f"[dim]{legend(timeline, wide=wide)}[/]", highlight=False)
+    print_over_nights(console, timeline.over_nights)
+    console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
+
+
+def parted(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
+    """The columns of as many tables as it takes, each with number and night on its left; the room beside the last.
+
+    rows: cells, with markup.
+    """
+    widths = [
+        max(cell_len(text) for text in (head, *(Text.from_markup(row[at]).plain for row in rows)))
+        for at, head in enumerate(heads)
+    ]
+    widths = [min(wide, DECISION) if head == "decision" else wide for head, wide in zip(heads, widths, strict=True)]
+    tables = [[0, 1]]
+    left = beside = width - sum(3 + wide for wide in widths[:2])
+    for at in range(2, len(heads)):
+        if 3 + widths[at] > left and len(tables[-1]) > 2:
+            tables.append([0, 1])
+            left = beside
+        tables[-1].append(at)
+        left -= 3 + widths[at]
+    return tables, left
+
+
+def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bool) -> list[str]:
+    """Number, moment, a cell for each system, the decision where there is room for it in words, what happened."""
+    if isinstance(night, Evaluated):
+        cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
+        cells += [decision_cell(night)] if wide else []
+        happened = what_happened(night, timeline)
+        return [str(night.ordinal), when(night.began)[5:], *cells, happened]
+    empty = [""] * (len(timeline.systems) + wide)
+    return ["", when(night[0].began)[5:], *empty, f"[dim]{same_as(night)}[/]"]
+
+
+def nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
+    """Evaluations, and between them the nights in which nothing changed: those on end in one piece."""
+    every: list[Evaluated | Reused] = [*timeline.evaluations, *timeline.reused]
+    found: list[Evaluated | list[Reused]] = []
+    for night in sorted(every, key=lambda night: (night.began, night.ordinal)):
+        last = found[-1] if found else None
+        if isinstance(night, Evaluated):
+            found.append(night)
+        elif isinstance(last, list) and last[0].ordinal == night.ordinal:
+            last.append(night)
+        else:
+            found.append([night])
+    return found
+
+
+def same_as(nights: Sequence[Reused]) -> str:
+    """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``."""
+    same = f"same as {nights[0].ordinal}"
+    return same if len(nights) == 1 else f"{len(nights)} nights {same}, the last {when(nights[-1].began)[5:]}"
+
+
+def what_happened(each: Evaluated, timeline: Timeline) -> str:
+    """Why it failed, what dropped since the night before, whether a tracker has it, what had changed."""
+    failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
+    parts = [f"[red]gate failed: {failed}[/]"] if failed else []
+    drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
+    parts += [f"[red]dropped: {escape(', '.join(drops))}[/]"] if drops else []
+    parts += ["[yellow]pending[/]"] if each.pending else []
+    if changed := changed_text(each):
+        parts.append(escape(changed))
+    if mixed := mixed_text(each):
+        parts.append(escape(mixed))
+    return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
+
+
+def mixed_text(each: Evaluated) -> str:
+    """``new: -0.0150 judgments, +0.0030 ranking``: of the means that several things moved the one that moved most."""
+    moved = {
+        name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
+        for name, parts in each.moved.items()
+    }
+    mixed = [name for name, parts in moved.items() if len(parts) > 1]
+    if not mixed:
+        return ""
+    name = max(mixed, key=lambda name: abs(sum(each.moved[name].values())))
+    told = sorted(moved[name], key=lambda row: -abs(row[1]))
+    return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in told)}"
+
+
+def changed_text(each: Evaluated) -> str:
+    """What changed, the rankings in one word where there are several: ``judgments, all rankings``."""
+    rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
+    others = [text for text in each.changed if text not in rankings]
+    if len(rankings) > 1:
+        names = (
+            "all rankings"
+            if len(rankings) == len(each.values)
+            else "rankings " + ", ".join(rankings).replace("ranking ", "")
+        )
+        rankings = [names]
+    return ", ".join([*others, *rankings])
+
+
+def decision_cell(each: Evaluated) -> str:
+    """``✗ do not ship new; ship newest``."""
+    groups = grouped(each.decisions)
+    if not groups:
+        return ""
+    choice = groups[0][0]
+    return f"[{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]} {escape(decided(each.decisions))}[/]"
+
+
+def latest_decisions(each: Evaluated) -> list[Text]:
+    """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the gravest first, then the largest difference."""
+    ordered = sorted(
+        each.decisions,
+        key=lambda name: (GRAVEST_FIRST.index(each.decisions[name]), -(each.differences.get(name) or 0.0)),
+    )
+    lines = []
+    for name in ordered:
+        choice = each.decisions[name]
+        told = (f"{CHOICE_MARKS[choice]} {choice.words}", CHOICE_COLOURS.get(choice, ""))
+        lines.append(Text.assemble(f"{each.ordinal}: ", told, f" {name}: {each.reasons[name]}"))
+    return lines
+
+
+def legend(timeline: Timeline, *, wide: bool) -> str:
+    """The marks that are shown, in words."""
+    conclusions = {found for each in timeline.evaluations for found in each.conclusions.values()}
+    texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
+    if not wide:
+        shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
+        texts += [f"{sign} {choice.words}" for choice, sign in CHOICE_MARKS.items() if choice in shown]
+    return "  ".join(texts)
+
+
+def years(timeline: Timeline) -> str:
+    found = sorted({each.began[:4] for each in timeline.evaluations})
+    return f", {found[0]}" + (f"–{found[-1]}" if len(found) > 1 else "")
+
+
+def print_sparklines(console: Console, values: dict[str, list[float | None]], named: dict[str, str]) -> None:
+    """The latest values that fit, on one scale; the names behind them where letters stand for them."""
+    short = max(map(len, named.values()))
+    known = [value for found in values.values() for value in found if value is not None]
+    scale = (min(known, default=0.0), max(known, default=0.0))
+    for system, found in values.items():
+        fitting = found[-max(10, console.width - short - 2) :]
+        console.print(
+            f"{named[system]:>{short}}  {sparkline(fitting, scale)}", markup=False, highlight=False, overflow="crop"
+        )
+    console.print(f"[dim]{'':>{short}}  {BARS[0]} {plain(scale[0])}  {BARS[-1]} {plain(scale[1])}[/]", highlight=False)
+    for system, letter in named.items():
+        if letter != system:
+            console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
+
+
+def when(began: str) -> str:
+    """2026-11-20 02:00, in UTC."""
+    return began[:16].replace("T", " ")
+
+
+def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
+    """The mean and the verdict's mark; where there is room the difference of a candidate too, else its decision."""
+    if system not in each.values:
+        return ""
+    text = plain(each.values[system])
+    if system == each.baseline:
+        return text
+    if wide and system in each.differences:
+        text += f" {signed(each.differences[system])}"
+    conclusion, choice = each.conclusions.get(system), each.decisions.get(system)
+    shown = (
+        f"[{COLOURS.get(conclusion, 'default')}]{text} {MARKS[conclusion]}[/]" if conclusion in MARKS else f"{text}  "
+    )
+    if wide:
+        return shown
+    return f"{shown} [{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]}[/]" if choice else f"{shown}  "
+
+
+def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
+    """One sign for each value, from the lowest to the highest of the scale; a dot where there is none."""
+    low, high = scale
+    span = (high - low) or 1.0
+    return "".join("·" if value is None else BARS[round((len(BARS) - 1) * (value - low) / span)] for value in values)
+
+
+def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
+    systems = list(dict.fromkeys(system for _, _, system, _ in rows))
+    named = labels(systems, console.width)
+    heads = ["", "night", *(named[system] for system in systems)]
+    values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
+    for ordinal, began, system, value in rows:
+        values[ordinal, began][system] = value
+    cells = [
+        [str(ordinal), when(began), *(plain(found.get(system)) for system in systems)]
+        for (ordinal, began), found in values.items()
+    ]
+    title = f"query [bold]{escape(query_id)}[/]"
+    for columns in parted(heads, cells, console.width)[0]:
+        made = plain_table(title)
+        title = ""
+        for at in columns:
+            made.add_column(Text(heads[at]), justify="right" if heads[at] != "night" else "left", no_wrap=True)
+        for row in cells:
+            made.add_row(*(row[at] for at in columns))
+        console.print(made)
+    print_sparklines(console, {system: [found.get(system) for found in values.values()] for system in systems}, named)

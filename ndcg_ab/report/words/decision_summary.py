@@ -1,0 +1,54 @@
+"""Decisions in a line: for lists of evaluations, where there is room for little else."""
+
+from collections.abc import Mapping
+
+from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, doubted, ordered_decisions
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.outcome import Outcome
+
+NAMED = 2  # candidates that one decision names; more are counted
+
+
+def grouped(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
+    """Each decision with the candidates that it is about, the gravest first."""
+    groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in GRAVEST_FIRST]
+    return [(choice, names) for choice, names in groups if names]
+
+
+def choices(outcome: Outcome) -> dict[str, Choice]:
+    """Candidate, with a word where its decision is in doubt -> decision."""
+    in_doubt = doubted(outcome)
+    return {
+        f"{row.candidate} (in doubt)" if row.candidate in in_doubt else row.candidate: row.decision
+        for row in ordered_decisions(outcome)
+    }
+
+
+def worded(choice: Choice, names: list[str]) -> str:
+    """``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    verb = choice.words if choice.words.endswith("ship") else f"{choice.words}:"
+    return f"{verb} {', '.join(names[:NAMED])}{more}"
+
+
+def decided(decisions: Mapping[str, Choice]) -> str:
+    """All decisions in one line: ``do not ship dense; ship hybrid``."""
+    return "; ".join(worded(choice, names) for choice, names in grouped(decisions)) or "nothing is compared"
+
+
+def run_name(outcome: Outcome, ordinal: int) -> str:
+    """What a list of evaluations calls one: ``✗ 12 do not ship dense``, ``✗ gate failed 12: do not ship dense``."""
+    found = choices(outcome)
+    if outcome.gate == "failed":
+        return f"✗ gate failed {ordinal}: {decided(found)}"
+    groups = grouped(found)
+    return f"{CHOICE_MARKS[groups[0][0]]} {ordinal} {decided(found)}" if groups else f"{ordinal} {decided(found)}"
+
+
+def told(outcome: Outcome) -> str:
+    """The decisions with their reasons, in one line."""
+    each = [
+        f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])} ({row.reason})"
+        for row in ordered_decisions(outcome)
+    ]
+    return "; ".join(each) or "nothing is compared"

@@ -1,0 +1,334 @@
+"""One page of plain words for each candidate: what was compared, the answer, how sure, what could overturn it, and
+what to do next.  It says nothing that the tables do not; it is for whoever decides and reads no tables.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ndcg_ab.report.answer import deciding, doubts, finding_lines, ordered_decisions
+from ndcg_ab.report.sections.changes import changes_text
+from ndcg_ab.report.words.escaping import escaped
+from ndcg_ab.report.words.text import clustered_text, level, likely_text, percent, plain, weighted_text
+from ndcg_ab.results.decisions import Choice, whether_settled
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
+from ndcg_core.measures.external_metric import GivenMetric, metric_named
+from ndcg_core.measures.meanings import PLAIN_MEANINGS
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+
+TITLES = ("What was compared", "The answer", "How sure", "What could overturn it", "What to do next")
+CARRIED = 0.3  # share of the difference from which on the one query in a hundred that carries it is told
+NAMED = 3  # queries, and candidates of many
+MOST = 1_000_000  # queries; more are not advised
+Sentences = Sequence[str]
+
+
+class PlainWords(NamedTuple):
+    """What there is to say of one candidate; parts: the title and the sentences of each, in the order of `TITLES`."""
+
+    candidate: str
+    parts: Sequence[tuple[str, Sentences]]
+
+
+def plain_words(outcome: Outcome) -> list[PlainWords]:
+    """One for each candidate, in the order of the decisions."""
+    return [words_of(outcome, found.candidate) for found in ordered_decisions(outcome)]
+
+
+def words_of(outcome: Outcome, candidate: str) -> PlainWords:
+    rows = deciding(outcome, candidate)
+    tellers = (compared, answered, certain, overturning, advised)
+    return PlainWords(
+        candidate,
+        [(title, list(tell(outcome, candidate, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
+    )
+
+
+def as_markdown(words: PlainWords) -> str:
+    """The titles in bold, the sentences as lists."""
+    parts = [(title, "\n".join(f"- {escaped(text)}" for text in sentences)) for title, sentences in words.parts]
+    return "\n\n".join(f"**{title}**\n\n{told}" for title, told in parts if told)
+
+
+# ---- what was compared
+
+
+def compared(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    counts = {row.queries for row in rows}
+    least, most = min(counts, default=0), max(counts, default=0)
+    over = queries_text(most) if least == most else f"{least} to {most} queries"
+    yield f"{candidate}, in the place of {outcome.baseline}, on {over}."
+    for row in rows:
+        metric = metric_named(row.metric)
+        if row.family == PRIMARY:
+            yield f"What decides: {metric.name}{meaning(metric)}."
+        else:
+            yield f"What must not get worse by {row.smallest_effect:g}: {metric.name}{meaning(metric)}."
+    if judged := judged_shares(outcome, candidate, rows):
+        yield judged
+    for told in filter(None, (weighted_text(outcome), clustered_text(outcome))):
+        yield f"{told[0].upper()}{told[1:]}."
+    for changes in outcome.changes:
+        if changes.candidate == candidate:
+            yield f"It {changes_text(changes)}."
+    if len(outcome.candidates) > 1:
+        yield f"It is one of {len(outcome.candidates)} candidates; the certainty below allows for that."
+
+
+def meaning(metric: Metric) -> str:
+    if isinstance(metric, GivenMetric):
+        return ", as another tool computed it"
+    results = f"the first {metric.cutoff} results" if metric.cutoff else "the results"
+    return f": {PLAIN_MEANINGS[metric.measure].format(results=results)}"
+
+
+def judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> str:
+    """How much of what both show is judged, on the first metric; empty where that is not known."""
+    shares = {row.system_id: row.judged for row in outcome.systems if rows and row.metric == rows[0].metric}
+    ours, theirs = shares.get(candidate), shares.get(outcome.baseline)
+    if ours is None or theirs is None:
+        return ""
+    cutoff = metric_named(rows[0].metric).cutoff
+    where = f"in the first {cutoff} places" if cutoff else "in all"
+    if ours == theirs == 1:
+        return f"Every result that they show {where} is judged."
+    each = f"{percent(ours)} ({candidate}) and {percent(theirs)} ({outcome.baseline})"
+    return f"Of what they show {where}, {each} is judged."
+
+
+# ---- the answer
+
+
+def answered(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
+    for row in rows:
+        values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
+        if row.family == GUARDRAILS:
+            yield f"{row.metric}: {guarded(row)}."
+        else:
+            yield f"{row.metric}: {ranked(row)}{numbers(row, *values)}."
+    if not rows:
+        yield "Nothing that decides could be compared."
+
+
+def ranked(row: Comparison) -> str:
+    """What a verdict of a primary metric says, without its numbers."""
+    known = {
+        Verdict.UNDECIDED: "which of the two ranks better is not shown",
+        Verdict.IDENTICAL: "both give the same value on every query",
+        Verdict.NOT_TESTABLE: f"it cannot be told, {row.verdict}",
+    }
+    if row.conclusion in known:
+        return known[row.conclusion]
+    if row.conclusion is Verdict.EQUIVALENT:
+        return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
+    better = "better" if row.conclusion is Verdict.IMPROVED else "worse"
+    return f"{row.candidate} ranks {better} than {row.baseline}{enough(row)}"
+
+
+def enough(row: Comparison) -> str:
+    """Whether a difference that is shown is large enough to matter."""
+    if row.smallest_effect is None:
+        return ""
+    if row.size is None:
+        return f"; whether by the {row.smallest_effect:g} that matters is open"
+    return f", by {'more' if row.size is Size.BY_MORE_THAN else 'less'} than the {row.smallest_effect:g} that matters"
+
+
+def numbers(row: Comparison, value: float | None, baseline: float | None) -> str:
+    """Means, difference, and on how many queries; nothing where there is no difference to tell."""
+    if row.difference is None or row.conclusion is Verdict.IDENTICAL:
+        return ""
+    relative = row.descriptive.relative if row.descriptive else None
+    share = "" if relative is None else f", {100 * relative:+.1f} %"
+    return (
+        f": a mean of {plain(value)} against {plain(baseline)} ({signed(row.difference)}{share});"
+        f" better on {row.wins} queries, worse on {row.losses}, equal on {row.ties}"
+    )
+
+
+def guarded(row: Comparison) -> str:
+    """What a verdict of a guardrail says."""
+    if row.conclusion is Verdict.NOT_WORSE:
+        return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
+    if row.conclusion is Verdict.MAY_BE_WORSE:
+        return f"a loss of {row.smallest_effect:g} is not ruled out ({signed(row.difference)})"
+    return ranked(row)
+
+
+# ---- how sure
+
+
+def certain(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    for row in rows:
+        yield from (f"{row.metric}: {told}." for told in certainty(row))
+    if any(row.notes for row in rows):
+        each = dict.fromkeys(note for row in rows for note in row.notes)
+        yield f"To keep in mind: {'; '.join(each)}."
+
+
+def certainty(row: Comparison) -> Iterator[str]:
+    if row.family == GUARDRAILS:
+        if row.lower_bound is not None and row.conclusion.is_guardrail:
+            loss = abs(min(row.lower_bound, 0.0))
+            yield f"a loss of more than {loss:.4f} is ruled out, with {level(row.alpha)} certainty"
+        return
+    if row.conclusion.is_detected and row.p_adjusted is not None:
+        others = f" in one of the {row.family_size} that were tested together" if row.family_size > 1 else ""
+        yield f"where no system ranks better, chance brings up a difference as clear{others} {times(row.p_adjusted)}"
+    if row.low is not None and row.conclusion is not Verdict.IDENTICAL:
+        yield (
+            f"the true difference is estimated to lie between {signed(row.low)} and {signed(row.high)} (a"
+            f" {level(row.alpha)} interval)"
+        )
+    if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
+        noticed = f"a true difference of {plain(row.mde)} would have been noticed four times out of five"
+        yield f"{noticed}, smaller ones less often"
+
+
+def times(p: float) -> str:
+    """How often chance alone does that: ``4 times in 100``."""
+    if p < 1e-4:
+        return "less than once in 10,000 evaluations"
+    scale = next(scale for scale in (100, 1000, 10_000) if p * scale >= 0.95)
+    count = round(p * scale)
+    return f"{'once' if count == 1 else f'{count} times'} in {scale:,} evaluations"
+
+
+# ---- what could overturn it
+
+
+def overturning(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    about = [doubt.sentence for doubt in doubts(outcome) if doubt.about(candidate, outcome.baseline)]
+    yield from (f"{text[0].upper()}{text[1:]}." for text in about)
+    for row in rows:
+        if told := by_labels(row):
+            yield f"{row.metric}: {told}."
+        if row.labels is not None and row.labels.full_difference is not None and row.bound_documents:
+            yield f"{row.metric}: {fully_judged_text(row.labels)}."
+        if row.likely is not None and row.likely.draws:
+            yield f"{row.metric}: {likely_text(row)}."
+        found = row.descriptive
+        if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
+            heavy = math.ceil(row.queries / 100)
+            names = ", ".join(each.query_id for each in found.carriers[: min(NAMED, heavy)])
+            share = percent(found.top_share)
+            yield f"{row.metric}: few queries carry it: {share} of the difference comes from {heavy} ({names})."
+    yield from other_judgments(outcome, candidate)
+    yield from (f"The data check warns: {ended(text)}" for text in warned(outcome, candidate))
+    yield "Other queries: all of this holds for queries like these, chosen as these were."
+
+
+def other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
+    """Verdicts that are others under a judge alone, or without the judgments that a system alone contributed."""
+    verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
+    for under in outcome.judges.verdicts if outcome.judges else ():
+        if under.candidate == candidate and under.conclusion is not verdicts.get(under.metric):
+            judge = under.judge or "without a name"
+            yield f"{under.metric}: by the judge {judge} alone it is {under.conclusion.words}."
+    for left in outcome.left_out:
+        if left.candidate == candidate and left.conclusion is not verdicts.get(left.metric):
+            own = f"without the judgments that {left.left_out} alone contributed"
+            yield f"{left.metric}: {own} it is {left.conclusion.words}."
+
+
+def warned(outcome: Outcome, candidate: str) -> list[str]:
+    """The warnings that concern the two, or nobody by name; not those of how much is judged, which stands above."""
+    concerned = [
+        finding
+        for finding in outcome.findings
+        if finding.system in (None, candidate, outcome.baseline) and finding.code != "few_judged"
+    ]
+    lines = finding_lines(replace(outcome, findings=tuple(concerned)))
+    return [line.text for line in lines if line.severity == "warning"]
+
+
+def ended(text: str) -> str:
+    """The text as a sentence."""
+    return text if text.endswith(("?", ".")) else f"{text}."
+
+
+def by_labels(row: Comparison) -> str:
+    """What the grades of unjudged results could do to a verdict; empty where that is not known."""
+    if row.bound_low is None or row.bound_high is None or row.label_settled is None:
+        return ""
+    between = f"between {signed(row.bound_low)} and {signed(row.bound_high)}"
+    if row.bound_low == row.bound_high:
+        return ""
+    if row.label_settled:
+        return f"no grades of the unjudged results could: they keep the difference {between}, and the verdict as it is"
+    ends = [end.words for end in (row.bound_low_conclusion, row.bound_high_conclusion) if end]
+    words = " to ".join(dict.fromkeys(ends))
+    could = "could" if row.bound_exact else "might (no tighter limits are known)"
+    return f"grades of the unjudged results {could}: the difference may be anywhere {between}, the verdict {words}"
+
+
+# ---- what to do next
+
+
+def advised(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    decision = next(found for found in outcome.decisions if found.candidate == candidate)
+    primary = [row for row in rows if row.family == PRIMARY]
+    yield FIRST[decision.decision]
+    if decision.decision is Choice.DO_NOT_SHIP:
+        yield from lost_first(rows)
+        return
+    if any(whether_settled(row) for row in rows) or any(turned_by_labels(row) for row in primary):
+        unjudged = max(row.bound_documents or 0 for row in rows)
+        yield (
+            f"To settle the labels, judge documents: {unjudged:,} that one of the two shows are unjudged;"
+            " `ndcg-ab judge-next` puts those first that would settle most."
+        )
+    for row in rows:
+        if told := more_queries(row):
+            yield f"{row.metric}: {told}."
+
+
+FIRST = {
+    Choice.SHIP: "Ship it.",
+    Choice.SHIP_IF_CHEAP: "Ship it if it costs little.",
+    Choice.DO_NOT_SHIP: "Do not ship it.",
+    Choice.JUDGE_MORE: "Keep the baseline for now: these queries do not settle it.",
+    Choice.NOTHING_CHANGED: "Nothing to see. If something should have changed: are these the right files?",
+}
+
+
+def turned_by_labels(row: Comparison) -> bool:
+    """Whether an open comparison could be settled by grades alone."""
+    return row.label_settled is False and row.conclusion is Verdict.UNDECIDED
+
+
+def lost_first(rows: Sequence[Comparison]) -> Iterator[str]:
+    """The queries to look at first, of what got worse."""
+    for row in rows:
+        if row.difference is not None and row.difference < 0 and row.descriptive and row.descriptive.carriers:
+            each = [f"{found.query_id} ({signed(found.difference)})" for found in row.descriptive.carriers[:NAMED]]
+            yield f"{row.metric}: look first at {', '.join(each)}."
+
+
+def more_queries(row: Comparison) -> str:
+    """How many queries would settle what these do not; empty where they do, or where it cannot be told.
+
+    What is detected falls as 1 / sqrt(n) (`estimates.power`), so that an effect takes n (mde / effect)^2.
+    """
+    count, units = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
+    if row.conclusion is Verdict.MAY_BE_WORSE and row.needed is not None and row.needed > count:
+        return f"{row.needed} {units} without a difference would rule the loss out"
+    if row.conclusion is not Verdict.UNDECIDED or not row.mde:
+        return ""
+    effect = row.smallest_effect
+    if effect is None:
+        return (
+            "name the smallest difference that matters (--smallest-effect); to notice"
+            f" {plain(row.mde / 2)}, half of what is noticed now, takes about {4 * row.queries:,} queries like these"
+        )
+    if row.mde <= effect:
+        return f"a difference of {effect:g} would probably have been noticed: decide by cost"
+    wanted = math.ceil(row.queries * (row.mde / effect) ** 2)
+    if wanted > MOST:
+        return f"a difference of {effect:g} takes more than {MOST:,} queries like these: is it what matters?"
+    return f"collect about {wanted - row.queries:,} more queries like these to notice a difference of {effect:g}"

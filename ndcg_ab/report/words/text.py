@@ -1,0 +1,265 @@
+"""Numbers and verdicts as words, the same in the terminal, on the page and in MLflow."""
+
+from collections.abc import Iterator
+
+from ndcg_ab.results.decisions import whether_settled
+from ndcg_ab.results.outcome import Outcome, SystemSummary
+from ndcg_ab.results.wording import LARGE, fully_judged_text, is_lead, queries_text, signed
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.statistics.estimates.descriptive import Descriptive
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+
+def plain(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
+
+
+def percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def probability(value: float | None) -> str:
+    """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
+    if value is None or value == 0:
+        return "–"
+    return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
+
+
+def interval(comparison: Comparison) -> str:
+    return between(comparison.low, comparison.high)
+
+
+def between(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{signed(low)} … {signed(high)}"
+
+
+def wins_ties_losses(comparison: Comparison) -> str:
+    return f"{comparison.wins}/{comparison.ties}/{comparison.losses}"
+
+
+def judged_label(metric: Metric) -> str:
+    return f"judged@{metric.cutoff}" if metric.cutoff else "judged"
+
+
+def origin_of(metric: Metric) -> str:
+    """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none, but who did."""
+    if isinstance(metric, GivenMetric):
+        return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
+    return f"definition {metric.hash}"
+
+
+def recomputed(outcome: Outcome, text: str) -> str:
+    """The text with how many queries the Python core computed again, or that another tool computed the scores."""
+    if not outcome.parity_queries:
+        return "scores computed by another tool"
+    return text.format(queries_text(outcome.parity_queries))
+
+
+def level(alpha: float) -> str:
+    return f"{100 * (1 - alpha):g} %"
+
+
+def verdict_text(comparison: Comparison) -> str:
+    """The verdict with its notes; of a guardrail also the bound that it comes from."""
+    bound = ""
+    if comparison.lower_bound is not None and comparison.conclusion.is_guardrail:
+        bound = f" (lower {level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
+    return comparison.verdict + bound + "".join(f"; {note}" for note in comparison.notes)
+
+
+def family_text(outcome: Outcome, family: str) -> str:
+    """How many comparisons a family has, how they were adjusted, and what they are for."""
+    row = next(row for row in outcome.comparisons if row.family == family)
+    count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
+    procedures = dict.fromkeys(
+        row.procedure for row in outcome.comparisons if row.family == family and row.p_value is not None
+    )
+    text = f"{family}: {count}, {' / '.join(procedures) or 'none tested'}"
+    return text + (" (exploratory: shows where to look, decides nothing)" if row.exploratory else "")
+
+
+def shared_text(outcome: Outcome, comparison: Comparison) -> str:
+    """How many queries a comparison is over, where that is not the number that a system's mean is over; else empty.
+
+    They differ where a metric leaves out the queries that a system did not answer.
+    """
+    pair = (comparison.baseline, comparison.candidate)
+    counts = {row.queries for row in outcome.systems if row.metric == comparison.metric and row.system_id in pair}
+    return "" if counts <= {comparison.queries} else f"over {queries_text(comparison.queries, 'shared')}"
+
+
+def weighted_text(outcome: Outcome) -> str | None:
+    """Whether means are weighted, and what the weights leave of the number of queries, where they leave the least."""
+    if all(system.unweighted_mean is None for system in outcome.systems):
+        return None
+    counts = [(row.effective_queries, row.queries) for row in outcome.main if row.effective_queries is not None]
+    tail = ""
+    if counts:
+        effective, queries = min(counts)
+        settle = "settles" if queries == 1 else "settle"
+        tail = f": {queries_text(queries)} {settle} as much as {effective:.0f} of equal weight"
+    return f"means and differences are weighted by the queries' weights{tail}"
+
+
+def clustered_text(outcome: Outcome) -> str | None:
+    """How many clusters of queries the tests flipped as wholes, and how unequal they are; the fewest of all."""
+    counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
+    if not counts:
+        return None
+    fewest = min(counts, key=lambda row: row.count)
+    sizes = f"{fewest.smallest} to {fewest.largest}" if fewest.smallest < fewest.largest else f"{fewest.largest}"
+    as_much = "" if round(fewest.effective) == fewest.count else f", as much as {fewest.effective:.0f} equal ones"
+    return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
+
+
+def bounds_text(comparison: Comparison) -> str | None:
+    """``by other grades undecided (-0.0185) to improved (+0.3414)``.
+
+    None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
+    """
+    if not whether_settled(comparison):
+        return None
+    low, high = (
+        end.words if end else "" for end in (comparison.bound_low_conclusion, comparison.bound_high_conclusion)
+    )
+    if low == high:
+        return f"by other grades {low} ({signed(comparison.bound_low)} … {signed(comparison.bound_high)})"
+    return f"by other grades {low} ({signed(comparison.bound_low)}) to {high} ({signed(comparison.bound_high)})"
+
+
+def likely_text(comparison: Comparison) -> str | None:
+    """``with likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)``.
+
+    None where no bounds were computed, and of fewer than two queries.
+    """
+    found = comparison.likely
+    if found is None:
+        return None
+    if found.label_share is None:
+        return f"no likely grades of what is unjudged: {found.why_none}"
+    between = f"{signed(found.low)} … {signed(found.high)}"
+    share = f"{100 * found.label_share:.0f} % of the variance is from the labels"
+    return f"by likely grades of what is unjudged: {signed(found.difference)} ({between}; {share})"
+
+
+def bounds_note(outcome: Outcome) -> str | None:
+    """What those bounds are, and what they leave out; None where they question no verdict."""
+    if not any(map(whether_settled, outcome.main)):
+        return None
+    left_out = max(row.bound_left_out or 0 for row in outcome.main)
+    tail = f"; {queries_text(left_out)} without a relevant document could come in" if left_out else ""
+    return (
+        "where labels cannot settle a verdict, other grades of the unjudged results in the cutoff give another one;"
+        f" documents further down are taken to gain nothing{tail}"
+    )
+
+
+def labels_clause(comparison: Comparison) -> str | None:
+    """``70 % judged, of the baseline 86 %``; None where the shares are near, or not known."""
+    found = comparison.labels
+    if found is None or not is_lead(found):
+        return None
+    return f"{percent(found.candidate_judged)} judged, of the baseline {percent(found.baseline_judged)}"
+
+
+def labels_text(comparison: Comparison) -> str | None:
+    """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
+
+    None where the shares lie near each other, and where they are not known.
+    """
+    found = comparison.labels
+    if found is None or not is_lead(found):
+        return None
+    shares = f"{percent(found.candidate_judged)} of its results, {percent(found.baseline_judged)} of the baseline's"
+    return f"judged: {shares}; {fully_judged_text(found)}"
+
+
+def cheap_text(comparison: Comparison) -> str | None:
+    """``corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth 130 more queries …``
+
+    None where there are no cheap judgments, or nothing that they could correct.
+    """
+    found = comparison.cheap
+    if found is None:
+        return None
+    between = f"{signed(found.low)} … {signed(found.high)}, p {probability(found.p_value)}"
+    saved = round(found.saved)
+    worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
+    told = f"{signed(found.difference)} ({between}), worth {worth}"
+    return f"corrected by {found.cheap_queries} queries judged cheaply: {told}"
+
+
+def cheap_note(outcome: Outcome) -> str | None:
+    """What the corrected differences are and what they are not; None where there are none."""
+    if all(row.cheap is None for row in outcome.main):
+        return None
+    return (
+        "cheap judgments correct the difference alone; verdicts, decisions and gates are those of the careful judgments"
+    )
+
+
+def function_note(outcome: Outcome) -> str | None:
+    """What a function judged, and how far it agrees with the files; None where none did."""
+    found = outcome.function_judge
+    if found is None:
+        return None
+    judged = f"{found.function} judged {found.judged:,} document{'s' * (found.judged != 1)}"
+    if found.unsaid:
+        judged += f", and could not say the grade of {found.unsaid:,}"
+    if not found.compared:
+        return f"{judged}; with no grade of a file to compare its own with"
+    numbers = [f"mean difference {signed(found.mean_difference)}"]
+    if found.cohen_kappa is not None:
+        numbers.append(f"kappa {found.cohen_kappa:.2f}")
+    if found.krippendorff_alpha is not None:
+        numbers.append(f"alpha {found.krippendorff_alpha:.2f}")
+    counted = f"{found.equal:,} of {found.compared:,} grades of files"
+    return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
+
+
+def together(comparison: Comparison) -> str:
+    """The simultaneous interval: it holds at once with those of the whole family."""
+    return between(comparison.simultaneous_low, comparison.simultaneous_high)
+
+
+def change(descriptive: Descriptive | None) -> str:
+    """The relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
+    if descriptive is None or descriptive.relative is None:
+        return "–"
+    text = f"{100 * descriptive.relative:+.1f} %"
+    if descriptive.relative_low is None or descriptive.relative_high is None:
+        return text
+    return f"{text} ({100 * descriptive.relative_low:+.1f} … {100 * descriptive.relative_high:+.1f})"
+
+
+def comparison_text(comparison: Comparison, alpha: float) -> str:
+    """One comparison in words: who, against whom, by how much, how sure."""
+    head = f"{comparison.candidate} against {comparison.baseline}, {comparison.metric}: {comparison.verdict}"
+    if comparison.difference is None or comparison.conclusion is Verdict.IDENTICAL:
+        return head
+    tail = f"difference {signed(comparison.difference)}"
+    if comparison.low is not None:
+        tail += f", {level(alpha)} interval {interval(comparison)}"
+    if comparison.p_adjusted is not None:
+        tail += f", adjusted p {probability(comparison.p_adjusted)}"
+    return f"{head} ({tail})"
+
+
+def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
+    """The baseline, which has no comparison, then the candidates, the largest difference first."""
+    rows = ordered(outcome, metric)
+    found = {row.candidate: row for row in rows}
+    places = list(found)
+    summaries = [system for system in outcome.systems if system.metric == metric.name]
+    for system in sorted(summaries, key=lambda each: places.index(each.system_id) if each.system_id in found else -1):
+        yield system, found.get(system.system_id)
+
+
+def ordered(outcome: Outcome, metric: Metric) -> list[Comparison]:
+    """The candidates on one metric, the largest difference first."""
+    rows = [row for row in outcome.main if row.metric == metric.name]
+    return sorted(rows, key=lambda row: (row.difference is None, -(row.difference or 0.0)))

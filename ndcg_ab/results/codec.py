@@ -1,0 +1,193 @@
+"""Records as JSON and as rows of tables, and back: one rule for every dataclass that is kept.
+
+A field that a record gains later has a default, so that older files are read without it; a key that nobody knows is
+left alone.  `SCHEMA` is written beside the records (docs/json.md); files of version 0.1.0, which had verdicts as
+sentences alone, are read through `upgraded`.
+"""
+
+import dataclasses
+import enum
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pydantic import BaseModel
+
+from ndcg_core.measures.external_metric import ELSEWHERE, GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
+
+SCHEMA = 1
+# What is written beside the fields, for readers, and made again from the fields when it is read: field -> it follows.
+COMPUTED: dict[type, dict[str, str]] = {Comparison: {"verdict": "mde"}}
+FLAT = frozenset(["descriptive"])  # fields whose record's columns go by their own names
+COLUMN_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of what stands in a record
+
+
+@cache
+def hints(record: type) -> dict[str, Any]:
+    return typing.get_type_hints(record)
+
+
+def encode(value: Any) -> Any:
+    """A record, or what stands in one, ready for JSON."""
+    if value is None or type(value) in PLAIN:
+        return value
+    if isinstance(value, Metric):
+        return {"name": value.name, "hash": value.hash, "definition": value.definition}
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        following = {before: name for name, before in COMPUTED.get(type(value), {}).items()}
+        found: dict[str, Any] = {}
+        for field in dataclasses.fields(value):
+            found[field.name] = encode(getattr(value, field.name))
+            if field.name in following:
+                found[following[field.name]] = encode(getattr(value, following[field.name]))
+        return found
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    if isinstance(value, tuple | list):
+        return [encode(each) for each in value]
+    if isinstance(value, dict):
+        return {key: encode(each) for key, each in value.items()}
+    return value
+
+
+def decode(kind: Any, value: Any) -> Any:
+    """What `encode` made of a value of this type; raises KeyError, TypeError or ValueError where it cannot be one."""
+    if value is None or kind is Any:
+        return value
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        return decode(next(each for each in inner if each is not type(None)), value)
+    if origin is tuple:
+        return tuple(decode(inner[0], each) for each in value)
+    if not isinstance(kind, type):
+        return value
+    if kind is Metric:
+        tool = value.get("definition", {}).get("computed")
+        if tool is None:
+            return parse(value["name"])
+        return GivenMetric(given=value["name"], tool="" if tool == ELSEWHERE else tool)
+    if issubclass(kind, BaseModel):
+        return kind(**value)
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(value)
+    if dataclasses.is_dataclass(kind):
+        given = upgraded(value) if issubclass(kind, Comparison) else value
+        fields = [field for field in dataclasses.fields(kind) if field.name in given or is_required(field)]
+        return kind(**{field.name: decode(hints(kind)[field.name], given[field.name]) for field in fields})
+    if issubclass(kind, enum.Enum):
+        return kind(value)
+    return datetime.fromisoformat(value) if kind is datetime else value
+
+
+def is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+# ---- rows of tables
+
+
+@cache
+def columns(record: type) -> dict[str, pa.DataType]:
+    """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out.
+
+    A column of a record inside begins with its field's name: ``clusters_count``.
+    """
+    found: dict[str, pa.DataType] = {}
+    for field in dataclasses.fields(record):
+        kind = hints(record)[field.name]
+        if typing.get_origin(kind) in (typing.Union, types.UnionType):
+            kind = next(each for each in typing.get_args(kind) if each is not type(None))
+        if typing.get_origin(kind) is tuple:
+            if typing.get_args(kind)[0] is str:
+                found[field.name] = pa.string()
+        elif dataclasses.is_dataclass(kind):
+            found |= {inner_name(field.name, name): of for name, of in columns(typing.cast(type, kind)).items()}
+        elif isinstance(kind, type):
+            found[field.name] = pa.string() if issubclass(kind, enum.Enum) else COLUMN_TYPES.get(kind, pa.string())
+        for name, before in COMPUTED.get(record, {}).items():
+            if before == field.name:
+                found[name] = pa.string()
+    return found
+
+
+def inner_name(field: str, name: str) -> str:
+    """The column of a record inside another."""
+    return name if field in FLAT else f"{field}_{name}"
+
+
+def row(record: Any) -> dict[str, Any]:
+    """One record as a row of `columns`."""
+    found: dict[str, Any] = {}
+    kind: type = type(record)
+    own = columns(kind)
+    for name, value in encode(record).items():
+        if isinstance(value, dict):
+            inside: type = type(getattr(record, name))
+            known = columns(inside)
+            found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
+        elif name in own:
+            found[name] = "; ".join(value) if isinstance(value, list) else value
+    return found
+
+
+def table(records: Iterable[Any], kind: type, **constants: Any) -> pa.Table:
+    """Records of one type as a table; constants: columns before theirs, with one value each."""
+    first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
+    schema = pa.schema(first | columns(kind))
+    return pa.Table.from_pylist([constants | row(record) for record in records], schema=schema)
+
+
+# ---- files of version 0.1.0
+
+OLD_VERDICTS: dict[str, Verdict] = {
+    "improved": Verdict.IMPROVED,
+    "regressed": Verdict.REGRESSED,
+    "equivalent": Verdict.EQUIVALENT,
+    "no detectable difference": Verdict.UNDECIDED,
+    "identical": Verdict.IDENTICAL,
+    "not testable": Verdict.NOT_TESTABLE,
+    "not worse": Verdict.NOT_WORSE,
+    "may be worse": Verdict.MAY_BE_WORSE,
+}
+
+
+def conclusion_of(sentence: str | None) -> Verdict | None:
+    """Which verdict a sentence of version 0.1.0 tells; newer records say it themselves."""
+    return next((found for start, found in OLD_VERDICTS.items() if sentence and sentence.startswith(start)), None)
+
+
+def upgraded(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A comparison of version 0.1.0 with the fields that its sentence tells; a newer one as it is."""
+    if "conclusion" in comparison:
+        return comparison
+    sentence = str(comparison["verdict"])
+    found: dict[str, Any] = {"conclusion": conclusion_of(sentence), "underpowered": "underpowered" in sentence}
+    if "by more than" in sentence:
+        found["size"] = Size.BY_MORE_THAN
+    elif "smaller than" in sentence:
+        found["size"] = Size.SMALLER_THAN
+    if found["conclusion"] is Verdict.NOT_TESTABLE:
+        differing = re.search(r"\((\d+) differing", sentence)
+        found["obstacle"] = Obstacle.FEW_DIFFERING if differing else Obstacle.FEW_QUERIES
+        if differing and int(differing[1]) != comparison.get("differing"):
+            found["flippable"] = int(differing[1])
+        found["least_queries"] = int(sentence.partition("fewer than ")[2].rstrip(")") or 2)
+    elif "zero variance" in sentence:
+        found["obstacle"] = Obstacle.ZERO_VARIANCE
+    return {**comparison, **found}

@@ -1,0 +1,137 @@
+"""Decisions: one for each candidate, from its verdicts and from the gates (docs/verdicts.md, "Deciding").
+
+The first rule that matches decides, and what must not get worse comes first: a failed gate or a guardrail that is not
+shown to hold, then a regression, then what is gained. A guardrail that so few queries could never show, and that points
+at no loss, asks for more of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
+
+# Names of gates whose failures are verdicts of the candidate, and told as such.
+NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
+TOLD_BY_VERDICTS = (NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE)
+SHOWN = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT, Verdict.MAY_BE_WORSE)  # told with the difference
+NAMED = 2  # comparisons that a reason names; more are counted
+
+
+class Choice(StrEnum):
+    """What to do with a candidate."""
+
+    SHIP = "ship"
+    """Better by more than the smallest effect, and nothing that must hold is in doubt."""
+    SHIP_IF_CHEAP = "ship_if_cheap"
+    """Better, but whether by enough is open; or equivalent: the cheaper one."""
+    DO_NOT_SHIP = "do_not_ship"
+    """Worse, or it is not shown that nothing that matters got worse."""
+    JUDGE_MORE = "judge_more"
+    """These queries cannot settle it."""
+    NOTHING_CHANGED = "nothing_changed"
+    """No query has another value on any primary metric."""
+
+    @property
+    def words(self) -> str:
+        """For people: ``judge more queries``."""
+        return "judge more queries" if self is Choice.JUDGE_MORE else self.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do with one candidate; reason: why, in one line."""
+
+    candidate: str
+    decision: Choice
+    reason: str
+
+
+def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> Decision:
+    """The decision on one candidate.
+
+    comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; those that are
+    verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named.
+    """
+    own = [row for row in comparisons if row.candidate == candidate]
+    margins = [row for row in own if row.family in (GUARDRAILS, GATE) and row.conclusion.fails_margin]
+    harmful = [row for row in margins if not is_open(row)]
+    primary = [row for row in own if row.family == PRIMARY]
+    regressed = [row for row in primary if row.conclusion is Verdict.REGRESSED]
+    if margins and not (harmful or failures or regressed):
+        return Decision(candidate, Choice.JUDGE_MORE, reason(margins))
+    if margins or failures or regressed:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*told([*margins, *regressed]), *failures]))
+    choice, why = by_primary_metrics(primary)
+    return Decision(candidate, choice, why)
+
+
+def is_open(row: Comparison) -> bool:
+    """Whether a guardrail points at no loss, and there are too few queries for any data to rule one out."""
+    return row.obstacle is Obstacle.FEW_TO_RULE_OUT and row.difference is not None and row.difference >= 0
+
+
+def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
+    """The decision where everything holds that must hold and nothing regressed, and its reason."""
+    conclusions = {row.conclusion for row in rows}
+    open_rows = [row for row in rows if row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE)]
+    better = [row for row in rows if row.conclusion is Verdict.IMPROVED]
+    enough = [row for row in better if row.size is Size.BY_MORE_THAN]
+    if enough and not open_rows:
+        return Choice.SHIP, reason(enough)
+    if better:
+        undecided = f"; open: {', '.join(row.metric for row in open_rows)}" if open_rows else ""
+        return Choice.SHIP_IF_CHEAP, reason(better) + undecided
+    if open_rows:
+        return Choice.JUDGE_MORE, reason(open_rows)
+    if conclusions == {Verdict.IDENTICAL}:
+        unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
+        names = " or ".join(row.metric for row in rows)
+        return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
+    if not rows:
+        return Choice.JUDGE_MORE, "no primary metric is compared"
+    return Choice.SHIP_IF_CHEAP, reason([row for row in rows if row.conclusion is Verdict.EQUIVALENT])
+
+
+def reason(rows: Sequence[Comparison]) -> str:
+    return "; ".join(told(rows))
+
+
+def told(rows: Sequence[Comparison]) -> Iterator[str]:
+    """The first few in words, and how many more there are."""
+    for row in rows[:NAMED]:
+        is_shown = row.conclusion in SHOWN and row.difference is not None
+        number = f" ({signed(row.difference)})" if is_shown else ""
+        words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
+        beside = f"{whether_settled(row)}{whether_enough(row)}{too_few(row)}"
+        yield f"{row.metric} {words}{number}{beside}"
+    if len(rows) > NAMED:
+        yield f"and {len(rows) - NAMED} more"
+
+
+def too_few(row: Comparison) -> str:
+    """What keeps a guardrail from holding where nothing points at a loss."""
+    if row.conclusion is not Verdict.MAY_BE_WORSE or not is_open(row):
+        return ""
+    units = f"{row.queries} queries" if row.clusters is None else f"{row.clusters.count} clusters"
+    return f": {units} cannot rule it out, {row.needed} could"
+
+
+def whether_enough(row: Comparison) -> str:
+    """What keeps an improvement from being enough, where it is open whether it is."""
+    if row.conclusion is not Verdict.IMPROVED or row.size is not None:
+        return ""
+    if row.smallest_effect is None:
+        return "; enough? no smallest effect is set"
+    return f", not shown to be by more than {row.smallest_effect:g}"
+
+
+def whether_settled(row: Comparison) -> str:
+    """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
+    if row.label_settled is not False or row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE):
+        return ""
+    between = f"difference between {signed(row.bound_low)} and {signed(row.bound_high)}"
+    verb = "cannot" if row.bound_exact else "may not"
+    return f", but the labels {verb} settle it ({between})"

@@ -1,0 +1,54 @@
+"""Words and numbers in the sentences of an evaluation: findings, gates, obstacles."""
+
+from ndcg_core.statistics.verdicts.record import Labels
+
+# Names of families of comparisons.
+PRIMARY, SECONDARY, GUARDRAILS, GATE, PAIRS = "primary", "secondary", "guardrails", "gate", "all pairs"
+SLICE_GATE = "slice gate"  # all slices over all attributes together, for the gate on them
+INTENDED, OTHERS = "intended", "others"  # the family of the queries that a change was meant for, and its two parts
+MAIN = (PRIMARY, SECONDARY, GUARDRAILS)
+FEW_JUDGED = 0.8  # below this share of judged results the unjudged ones can hide or fake a difference
+LEAD = 0.05  # shares of judged results that lie so far apart are told beside a verdict
+SLACK = 1e-9
+LARGE = 1e9  # from here on (of dcg and cg with huge gains) digits are counted, not written
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:+.4f}" if abs(value) < LARGE else f"{value:+.4e}"
+
+
+def percent_below(share: float, limit: float) -> str:
+    """A share in percent, with as many decimals as show that it is below the limit: ``79.8 %`` below 80 %."""
+    for decimals in range(6):
+        text = f"{100 * share:.{decimals}f}"
+        if float(text) < 100 * limit:
+            return f"{text} %"
+    return f"{100 * share:.6g} %"
+
+
+def queries_text(count: int, kind: str = "") -> str:
+    """``1 judged query``, ``2 judged queries``."""
+    return f"{count} {kind and kind + ' '}quer{'y' if count == 1 else 'ies'}"
+
+
+def is_lead(labels: Labels) -> bool:
+    """Whether the shares of judged results of two systems lie clearly apart."""
+    return abs(labels.lead) >= LEAD - SLACK
+
+
+def fully_judged_text(labels: Labels) -> str:
+    """The difference where all is judged: ``on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)``."""
+    if labels.full_difference is None:
+        return "no query is judged fully for both"
+    number = "one query" if labels.full_queries == 1 else f"{labels.full_queries} queries"
+    return f"on the {number} judged fully for both {fully_judged_difference(labels)}"
+
+
+def fully_judged_difference(labels: Labels) -> str:
+    """``-0.0049 (-0.1398 … +0.1301)``."""
+    if labels.full_difference is None:
+        return "–"
+    between = f" ({signed(labels.full_low)} … {signed(labels.full_high)})" if labels.full_low is not None else ""
+    return f"{signed(labels.full_difference)}{between}"

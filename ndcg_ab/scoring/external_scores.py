@@ -1,0 +1,313 @@
+"""Scores of another tool in the tables that ours would stand in, so that everything after scoring is the same."""
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import READING_SCORES, System
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.wording import queries_text
+from ndcg_ab.scoring.metric_tables import SCHEMAS
+from ndcg_ab.sources import Pulled, Queries
+from ndcg_ab.sources.external_scores import KEY, repeated
+from ndcg_ab.sources.tables.schema import shown
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.statistics.averages import mean
+
+SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
+TEXT, REAL, WHOLE, TRUTH = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+FAILED = pa.schema([("system_id", TEXT), ("query_id", TEXT)])
+QUERY_SCORE = pa.schema(
+    [("system_id", TEXT), ("query_id", TEXT), ("metric_id", TEXT), ("value", REAL), ("is_answered", TRUTH)]
+)
+COVERAGE = pa.schema([("system_id", TEXT), ("query_id", TEXT), ("metric_id", TEXT), ("judged", REAL)])
+SCORED_QUERY = pa.schema([("metric_id", TEXT), ("query_id", TEXT), ("is_relevant", TRUTH)])
+QUERY = pa.schema(
+    [
+        ("query_id", TEXT),
+        ("text", TEXT),
+        ("weight", REAL),
+        ("cluster", TEXT),
+        ("is_judged", TRUTH),
+        ("judged", WHOLE),
+        ("is_named", TRUTH),
+    ]
+)
+COARSE, FINE = 2, 4  # decimals: more than the first and at most the second tell of rounded values
+MOST_NAMED = 12  # metrics in a message
+UNLIKE_MEANS = ("gm_",)  # how names of metrics begin whose value over all queries is no plain mean
+
+Values = dict[str, float]  # query_id -> value
+
+
+# ---- what the scores settle
+
+
+def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
+    """The evaluation with its systems and its primary metric, where the scores alone say which there are."""
+    table = together(pulled)
+    origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
+    refuse_two_definitions(table, origins)
+    single = table.filter(pc.invert(table["is_mean"]))
+    names, metrics = (pc.unique(single[name]).to_pylist() for name in ("system_id", "metric"))
+    for name in [system.name for system in evaluation.systems] + [evaluation.baseline or names[0]]:
+        if name not in names:
+            key = "baseline" if name == evaluation.baseline else "systems"
+            raise InputError(f"{key} = {shown(name)}: is not in {origins} (there: {listed(names)}){near(name, names)}")
+    changes: dict[str, object] = {}
+    if not evaluation.systems:
+        changes["systems"] = [system_called(name) for name in names]
+    if not evaluation.names_metrics:
+        others = {*evaluation.secondary_metrics, *evaluation.guardrails}
+        left = [name for name in metrics if name not in others and f"-{name}" not in others]
+        if len(left) != 1:
+            raise InputError(
+                f"metrics: {origins}: holds {len(metrics)} metrics ({listed(metrics)}): say which is the primary one,"
+                f" as --metric {metrics[0]} (in a configuration: metrics: [{metrics[0]}])"
+            )
+        changes["metrics"] = left
+    settled = evaluation.model_copy(update=changes)
+    try:
+        settled._check_metrics()
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    for metric in settled.metric_list:
+        assert isinstance(metric, GivenMetric)
+        if metric.source_name not in metrics:
+            raise InputError(
+                f"metric {shown(metric.name)}: is not in {origins} (there: {listed(metrics)})"
+                f"{near(metric.source_name, metrics)}"
+            )
+    return settled
+
+
+def system_called(name: str) -> System:
+    """A system that is a name alone."""
+    before = READING_SCORES.set(True)
+    try:
+        return System(name=name)
+    except ValueError:
+        raise InputError(
+            f"system_id = {shown(name)}: must be printable text on one line, of 1 to 100 letters"
+        ) from None
+    finally:
+        READING_SCORES.reset(before)
+
+
+def together(pulled: Sequence[Pulled]) -> pa.Table:
+    """All of the values in one table; refuses what stands in two places."""
+    table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
+    for row in repeated(table.group_by(KEY).aggregate([([], "count_all")])):
+        key = [row[name] for name in KEY]
+        places = [each.origin for each in pulled if key in keys_of(each.table, row["query_id"])]
+        raise InputError(
+            f"{' and '.join(places)}: {shown(row['metric'])} of system {shown(row['system_id'])} on query"
+            f" {shown(row['query_id'])} stands in both; a query has one value"
+        )
+    return table
+
+
+def keys_of(table: pa.Table, query_id: str) -> list[list[object]]:
+    rows = table.filter(pc.equal(table["query_id"], query_id)).to_pylist()
+    return [[row[name] for name in KEY] for row in rows]
+
+
+def refuse_two_definitions(table: pa.Table, origins: str) -> None:
+    """Values of one name that bear two hashes were computed by two definitions."""
+    known: dict[str, str | None] = {}
+    for row in table.group_by(["metric", "metric_hash"]).aggregate([]).to_pylist():
+        first = known.setdefault(row["metric"], row["metric_hash"])
+        if first != row["metric_hash"]:
+            raise InputError(
+                f"{origins}: {row['metric']} has the metric_hash {first} and {row['metric_hash']}; one definition is"
+                " needed"
+            )
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    found = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+
+
+# ---- into the tables
+
+
+def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled], queries: Queries) -> list[Finding]:
+    """Puts the scores where the SQL finds ours; what is worth knowing of them.
+
+    evaluation: settled.  Raises InputError where two systems that are compared share no query.
+    """
+    metrics = [metric for metric in evaluation.metric_list if isinstance(metric, GivenMetric)]
+    systems = [system.name for system in evaluation.systems]
+    table = together(pulled)
+    values, means = (values_of(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
+    names = pa.table({"system_id": systems, "place": list(range(len(systems)))}, schema=SYSTEM_SCHEMA)
+    engine.put("pulled_system", names)
+    engine.put("pulled_failed_query", FAILED.empty_table())
+    engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_intended", queries.intended_table())
+    engine.put("pulled_metric", metric_table(metrics))
+    engine.set(baseline=evaluation.baseline_name)
+    rows: dict[str, list[object]] = {name: [] for name in QUERY_SCORE.names}
+    scored: dict[str, set[str]] = {}
+    for metric in metrics:
+        for system in systems:
+            for query_id, value in values.get((system, metric.source_name), {}).items():
+                signed = 0.0 - value if metric.is_negated else value
+                for name, cell in zip(rows, (system, query_id, metric.hash, signed, True), strict=True):
+                    rows[name].append(cell)
+                scored.setdefault(metric.hash, set()).add(query_id)
+    pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
+    columns = zip(*pairs, strict=True) if pairs else ((), (), ())
+    # In the order of the SQL files: what is given makes anew what reads it.
+    engine.give("query", query_table(sorted(set().union(*scored.values())), queries))
+    engine.give("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
+    engine.give("query_score", pa.table(rows, schema=QUERY_SCORE))
+    engine.give("coverage", COVERAGE.empty_table())
+    engine.build("system_summary", "paired_difference")
+    return [
+        Finding("scores_given", "note", GIVEN, len(rows["value"])),
+        *check_negated(metrics),
+        *check_shared(evaluation, metrics, values),
+        *check_means(systems, metrics, values, means),
+        *check_rounding(systems, metrics, values),
+    ]
+
+
+GIVEN = (
+    "another tool computed the values: the documents behind them, the order of ties and what is judged are not known"
+    " here; a higher value counts as better (write -METRIC where a lower one is)"
+)
+
+
+def values_of(table: pa.Table) -> dict[tuple[str, str], Values]:
+    found: dict[tuple[str, str], Values] = {}
+    columns = (table[name].to_pylist() for name in ("system_id", "metric", "query_id", "value"))
+    for system, metric, query_id, value in zip(*columns, strict=True):
+        found.setdefault((system, metric), {})[query_id] = value
+    return found
+
+
+def metric_table(metrics: Sequence[GivenMetric]) -> pa.Table:
+    """Names and places; every choice of a definition is null."""
+    schema = SCHEMAS["pulled_metric"]
+    rows = [
+        dict.fromkeys(schema.names)
+        | {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
+        for place, metric in enumerate(metrics)
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def query_table(scored: Sequence[str], queries: Queries) -> pa.Table:
+    """The scored queries, which stand for the judged ones, and those that the queries name besides."""
+    named = {row["query_id"]: row for row in queries.text_table().to_pylist()}
+    known = set(scored)
+    rows = [
+        {
+            "query_id": query_id,
+            "text": named.get(query_id, {}).get("text"),
+            "weight": named.get(query_id, {}).get("weight"),
+            "cluster": named.get(query_id, {}).get("cluster"),
+            "is_judged": query_id in known,
+            "judged": 0,
+            "is_named": query_id in named,
+        }
+        for query_id in dict.fromkeys([*scored, *named])
+    ]
+    return pa.Table.from_pylist(rows, schema=QUERY)
+
+
+# ---- what is worth knowing
+
+
+def check_negated(metrics: Sequence[GivenMetric]) -> Iterator[Finding]:
+    for metric in metrics:
+        if metric.is_negated:
+            message = f"{metric.name}: the values of {metric.source_name} with their signs turned, as lower is better"
+            yield Finding("negated_scores", "note", message, 1, metric=metric.name)
+
+
+def check_shared(
+    evaluation: Evaluation, metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
+) -> Iterator[Finding]:
+    """Counts what a system lacks; refuses two that are compared and share nothing."""
+    systems, baseline = [system.name for system in evaluation.systems], evaluation.baseline_name
+    for metric in metrics:
+        of_system = {name: values.get((name, metric.source_name), {}) for name in systems}
+        everything = sorted(set().union(*of_system.values()))
+        ours = of_system[baseline]
+        for name, found in of_system.items():
+            if not found:
+                raise InputError(f"{metric.source_name}: system {name} has no value of it")
+        for name, theirs in of_system.items():
+            if not ours.keys() & theirs.keys():
+                first = [f"{each} {min(found)!r}" for each, found in ((baseline, ours), (name, theirs))]
+                raise InputError(
+                    f"{metric.source_name}: systems {baseline} and {name} share no query that both have a value for"
+                    f" (the first of {' and of '.join(first)}): the query ids of both must be the same"
+                )
+            lacking = [query_id for query_id in everything if query_id not in theirs]
+            if lacking:
+                message = (
+                    f"system {name} has no value of {metric.source_name} for {len(lacking)} of"
+                    f" {queries_text(len(everything))} (such as {lacking[0]!r}): differences are taken over the queries"
+                    " that both systems have, and a system may gain by what it leaves out"
+                )
+                yield Finding("missing_score", "warning", message, len(lacking), name, metric.name)
+
+
+def check_means(
+    systems: Sequence[str],
+    metrics: Sequence[GivenMetric],
+    values: dict[tuple[str, str], Values],
+    means: dict[tuple[str, str], Values],
+) -> Iterator[Finding]:
+    """Says where the tool's own mean over all queries is not that of its values: by more than its digits explain."""
+    for metric in metrics:
+        for system in systems:
+            key = (system, metric.source_name)
+            given = list(means.get(key, {}).values())
+            own = list(values.get(key, {}).values())
+            if not given or not own or metric.source_name.startswith(UNLIKE_MEANS):
+                continue
+            ours, unit = mean(own) or 0.0, 10.0 ** -min(FINE, decimals(np.array([*own, *given])))
+            if min(abs(ours - given[0]), abs(ours * len(own) - given[0])) > max(1.01 * unit, 1e-9 * abs(ours)):
+                message = (
+                    f"system {system}: the mean of {metric.source_name} over its {queries_text(len(own))} is"
+                    f" {ours:.6g}, and the file says {given[0]:.6g}: it counts other queries (as trec_eval -c does), or"
+                    " some are not in the file"
+                )
+                yield Finding("mean_disagrees", "warning", message, len(own), system, metric.name, ours - given[0])
+
+
+def check_rounding(
+    systems: Sequence[str], metrics: Sequence[GivenMetric], values: dict[tuple[str, str], Values]
+) -> Iterator[Finding]:
+    """Says where values were rounded before they were written: small differences are lost then."""
+    for metric in metrics:
+        found = [value for name in systems for value in values.get((name, metric.source_name), {}).values()]
+        digits = decimals(np.array(found))
+        if COARSE < digits <= FINE:
+            message = (
+                f"{metric.source_name}: its values have {digits} decimals: smaller differences are lost, and a query"
+                " may count as a tie that is none (trec_eval -q prints 4 decimals; pytrec_eval and ir_measures -p 12"
+                " give all)"
+            )
+            yield Finding("rounded_scores", "note", message, len(found), metric=metric.name)
+
+
+def decimals(values: NDArray[np.float64]) -> int:
+    """The least number of decimals that all of the values can be written with; 15 where it takes more."""
+    return next((digits for digits in range(15) if bool(np.all(np.round(values, digits) == values))), 15)

@@ -1,0 +1,141 @@
+"""What was pulled, put where the SQL finds it (sql/0x)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.base import Engine, InFiles
+from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
+from ndcg_ab.sources import Pulled, Queries
+from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.tables.on_disk import Spilled, file_of
+from ndcg_ab.sources.tables.schema import DOCUMENT
+from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK
+from ndcg_core.measures.metric import Metric
+
+SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
+
+
+def load(
+    engine: Engine,
+    judgments: Pulled,
+    queries: Queries,
+    rankings: Mapping[str, Pulled],
+    evaluation: Evaluation,
+) -> None:
+    """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
+    if documents := documents_of(evaluation):
+        documents.check()
+    engine.number("system_id", rankings)
+    engine.number("query_id", query_ids_of(judgments, queries, rankings))
+    put_metrics(engine, evaluation.metric_list)
+    engine.put_all("pulled_judgment", [judgments.elsewhere or judgments.table])
+    if judgments.singles is not None:
+        engine.put(SINGLES, judgments.singles)
+    engine.put("pulled_query", queries.text_table())
+    engine.put("pulled_attribute", queries.attribute_table())
+    engine.put("pulled_intended", queries.intended_table())
+    put_rankings(engine, rankings)
+    engine.put("pulled_answer", answer_table(rankings))
+    engine.put("pulled_known_rank", known_rank_table(rankings))
+    engine.put("pulled_failed_query", failed_table(rankings))
+    engine.put("pulled_document", document_table(rankings))
+    systems = {"system_id": list(rankings), "place": list(range(len(rankings)))}
+    engine.put("pulled_system", pa.table(systems, schema=SYSTEM_SCHEMA))
+    engine.set(baseline=evaluation.baseline_name)
+
+
+def put_metrics(engine: Engine, metrics: Sequence[Metric]) -> None:
+    """The definitions and their rules, and how deep they look."""
+    tables = metric_tables(metrics)
+    for column in ("metric_id", "rank_rule", "gain_rule", "discount_rule"):
+        holding = (table[column] for table in tables.values() if column in table.column_names)
+        engine.number(column, (text for texts in holding for text in texts.to_pylist()))
+    for name, table in tables.items():
+        engine.put(name, table)
+    # One place more than any metric counts shows whether the last one is tied.
+    engine.set(cutoff=deepest_cutoff(metrics), depth=depth_of(metrics) + 1)
+
+
+def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pulled]) -> set[str]:
+    """Every query that anything pulled names; none where some of it stays elsewhere."""
+    pulled = [judgments, *rankings.values()]
+    if any(each.elsewhere for each in pulled):
+        return set()
+    named = queries.text_table()["query_id"].to_pylist()
+    return set(named).union(*(each.query_ids for each in pulled), *(each.failed for each in pulled))
+
+
+def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
+    """All rankings as one table, as far as they were read; those in files are read there."""
+    rows = {name: pulled.at_hand for name, pulled in rankings.items()}
+    in_files = any(isinstance(each, Spilled) for each in rows.values())
+    if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
+        engine.put_all("pulled_ranking", [named(name, pulled) for name, pulled in rankings.items()])
+        return
+    columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
+    files = [(file_of(each), {"system_id": name}) for name, each in rows.items()]
+    engine.put_files("pulled_ranking", InFiles(columns, files))
+
+
+def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
+    return by_system(ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced})
+
+
+def known_rank_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """The ranks of relevant documents in reduced rankings, where they are known."""
+    known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
+    return by_system(KNOWN_RANK, {name: ranks for name, ranks in known.items() if ranks is not None})
+
+
+def by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Tables of one schema under each other, with the system's name in every row."""
+    schema = pa.schema([("system_id", pa.string()), *schema])
+    found = [schema.empty_table()]
+    for name, table in tables.items():
+        names = one_text(name, table.num_rows).cast(pa.string())
+        found.append(pa.table([names, *table.columns], schema=schema))
+    return pa.concat_tables(found)
+
+
+def failed_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """The queries that each system's place failed on."""
+    rows = [(name, query_id) for name, pulled in rankings.items() for query_id in pulled.failed]
+    return pa.table([[row[0] for row in rows], [row[1] for row in rows]], schema=FAILED)
+
+
+def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
+    """Titles and addresses that came along with rankings: a row for each document, of the first system that has it."""
+    known: dict[str, dict[str, Any]] = {}
+    for pulled in rankings.values():
+        for row in pulled.documents.to_pylist() if pulled.documents is not None else ():
+            known.setdefault(row["doc_id"], row)
+    return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
+
+
+def named(system_id: str, pulled: Pulled) -> pa.Table | Elsewhere:
+    """A system's ranking with its name in every row (kept once)."""
+    if pulled.elsewhere:
+        return pulled.elsewhere.named(system_id)
+    table = pulled.at_hand
+    query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
+    return pa.table(
+        {
+            "system_id": one_text(system_id, table.num_rows),
+            "query_id": query_ids,
+            "doc_id": table["doc_id"],
+            "score": table["score"],
+            "rank_given": table["rank"],
+        }
+    )
+
+
+def one_text(text: str, count: int) -> pa.Array:
+    """The same text in every row, kept once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])

@@ -1,0 +1,122 @@
+"""A metric's definition as rows of tables: what to compute; how stands in the SQL."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.registry import DISCOUNTS, GAINS
+from ndcg_core.measures.writing import number, written
+
+EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
+
+TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
+SCHEMAS = {
+    "pulled_metric": pa.schema(
+        [("metric_id", TEXT), ("place", WHOLE), ("name", TEXT), ("measure", TEXT), ("cutoff", WHOLE)]
+        + [("rank_rule", TEXT), ("gain_rule", TEXT), ("relevance_rule", TEXT), ("discount_rule", TEXT)]
+        + [("ideal", TEXT), ("recall_depth", WHOLE), ("max_grade", REAL), ("ideal_cut", TEXT)]
+        + [("unanswered", TEXT), ("no_relevant", TEXT)]
+    ),
+    "pulled_rank_rule": pa.schema(
+        [("rank_rule", TEXT), ("ties", TEXT), ("score_precision", TEXT), ("unjudged", TEXT), ("least_grade", REAL)]
+    ),
+    "pulled_gain_rule": pa.schema([("gain_rule", TEXT), ("kind", TEXT), ("relevant_from", REAL)]),
+    "pulled_gain_entry": pa.schema([("gain_rule", TEXT), ("grade", REAL), ("gain", REAL)]),
+    "pulled_discount_rule": pa.schema([("discount_rule", TEXT), ("kind", TEXT), ("base", REAL)]),
+    "pulled_place": pa.schema([("rank", WHOLE)]),
+}
+
+
+def rank_rule(metric: Metric) -> str:
+    """The name of how documents are ordered: ``doc_id_desc/double/zero``."""
+    least = ">=0" if metric.negative == "unjudged" else ""
+    return f"{metric.ties}/{metric.score_precision}/{metric.unjudged}{least}"
+
+
+def gain_rule(metric: Metric) -> str:
+    """The name of what a grade is worth: ``linear``, ``binary>=2``, ``{1:1, 2:3}``, ``judged``."""
+    least = "" if metric.relevant_from is None else f">={number(metric.relevant_from)}"
+    return written(metric.effective_gain) + least
+
+
+def relevance_rule(metric: Metric) -> str:
+    """The name of the gain rule that says which queries have something to find."""
+    gain = metric.effective_gain
+    return (GAINS[gain].relevance if isinstance(gain, str) else None) or gain_rule(metric)
+
+
+def discount_rule(metric: Metric) -> str:
+    """The name of the factor of a rank: ``log2``, ``jarvelin_kekalainen/2``, ``geometric/0.8``, ``none``."""
+    is_made_with = bool(DISCOUNTS[metric.effective_discount].choices)
+    return metric.effective_discount + f"/{number(metric.discount_number)}" * is_made_with
+
+
+def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:
+    """The definitions, and every rule that they are put together from, once each."""
+    rows: dict[str, dict[Any, dict[str, Any]]] = {name: {} for name in SCHEMAS}
+    # Coverage (judged@k) is computed for every metric.
+    rows["pulled_gain_rule"] = {"judged": {"gain_rule": "judged", "kind": "judged"}}
+    rows["pulled_gain_rule"]["binary"] = {"gain_rule": "binary", "kind": "binary"}
+    rows["pulled_discount_rule"]["none"] = {"discount_rule": "none", "kind": "none", "base": 2.0}
+    for place, metric in enumerate(metrics):
+        rows["pulled_metric"][metric.hash] = metric_row(metric, place)
+        if isinstance(metric, GivenMetric):
+            continue
+        order: dict[str, Any] = {
+            "ties": metric.ties,
+            "score_precision": metric.score_precision,
+            "unjudged": metric.unjudged,
+        }
+        order["least_grade"] = 0.0 if metric.negative == "unjudged" else None
+        rows["pulled_rank_rule"][rank_rule(metric)] = {"rank_rule": rank_rule(metric)} | order
+        rule, factor = gain_rule(metric), discount_rule(metric)
+        kind = metric.effective_gain if isinstance(metric.effective_gain, str) else "table"
+        rows["pulled_gain_rule"][rule] = {"gain_rule": rule, "kind": kind, "relevant_from": metric.relevant_from}
+        discount = {"kind": metric.effective_discount, "base": metric.discount_number}
+        rows["pulled_discount_rule"][factor] = {"discount_rule": factor} | discount
+        for grade, gain in () if isinstance(metric.gain, str) else metric.gain:
+            rows["pulled_gain_entry"][rule, grade] = {"gain_rule": rule, "grade": grade, "gain": gain}
+    filled = max((metric.cutoff or 0 for metric in metrics if metric.has_endless_ideal), default=0)
+    rows["pulled_place"] = {rank: {"rank": rank} for rank in range(1, filled + 1)}
+    return {name: pa.Table.from_pylist(list(rows[name].values()), schema=schema) for name, schema in SCHEMAS.items()}
+
+
+def metric_row(metric: Metric, place: int) -> dict[str, Any]:
+    if isinstance(metric, GivenMetric):  # every choice is null, and the SQL computes nothing of it
+        return {"metric_id": metric.hash, "place": place, "name": metric.name, "measure": metric.source_name}
+    rule = gain_rule(metric)
+    return {
+        "metric_id": metric.hash,
+        "place": place,
+        "name": metric.name,
+        "measure": metric.measure,
+        "cutoff": metric.cutoff,
+        "rank_rule": rank_rule(metric),
+        "gain_rule": rule,
+        "relevance_rule": relevance_rule(metric),
+        "discount_rule": discount_rule(metric),
+        "ideal": metric.effective_ideal,
+        "recall_depth": metric.recall_depth,
+        "max_grade": metric.max_grade,
+        "ideal_cut": metric.ideal_cut,
+        "unanswered": metric.unanswered,
+        "no_relevant": metric.no_relevant,
+    }
+
+
+def depth_of(metrics: Sequence[Metric]) -> int:
+    """How many ranks the deepest metric looks at."""
+    return max(metric.depth or EVERYTHING for metric in metrics)
+
+
+def deepest_cutoff(metrics: Sequence[Metric]) -> int:
+    """The largest cutoff; where a metric has none, as deep as rankings go."""
+    return max(metric.cutoff or EVERYTHING - 1 for metric in metrics)
+
+
+def looks_beyond(metric: Metric) -> bool:
+    """Whether a metric's value can depend on results that stand below its cutoff in the whole ranking."""
+    return metric.cutoff is None or metric.has_deeper_ideal or metric.unjudged == "condense"

@@ -1,0 +1,201 @@
+"""The SQL against the core: a sample of queries is computed again, and a difference stops the evaluation."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby, pairwise, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ndcg_ab.engines.base import Engine
+from ndcg_ab.errors import ParityError
+from ndcg_ab.scoring.counted_places import RESULT, Answer, long_answers
+from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
+from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.tables_by_system import coded
+from ndcg_ab.scoring.without_collection import many_objects
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
+
+TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
+BATCH = 250_000  # results that are read together, of several systems or queries
+LONG = 20_000  # results of one answer beyond which they are counted, and no object is made of each
+SAMPLE = 50  # queries recomputed in every run; all of them where there are no more
+ANSWERS = 1000  # of more systems than return so many for the sample, fewer queries are recomputed
+LEAST = 10  # but so many
+SOMETHING = (Result("", 0.0),)  # stands for the results of an answer whose places are known
+
+
+def sample_queries(query_ids: Sequence[str], systems: int) -> list[str]:
+    """The same queries on every run: those with the lowest hash of their id, at most `sample_size`."""
+    by_hash = sorted(query_ids, key=lambda query_id: hashlib.sha256(query_id.encode()).digest())
+    return sorted(by_hash[: sample_size(systems)])
+
+
+def sample_size(systems: int) -> int:
+    """`SAMPLE` queries of up to 20 systems; of more systems as many as make `ANSWERS` answers, at least `LEAST`."""
+    return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
+
+
+@many_objects()
+def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
+    """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
+
+    Of long answers the places of judged documents are counted, of others results are made, one answer at a time, so
+    that memory does not depend on how many there are.
+    Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
+    """
+    metrics = of_ours(metrics)
+    if not metrics:
+        return 0
+    judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
+    systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
+    sample = sample_queries(judged, len(systems))
+    sampled = {"query_id": sample}
+    judgments: dict[str, dict[str, float]] = defaultdict(dict)
+    for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
+        judgments[query_id][doc_id] = grade
+    columns = ("system_id", "query_id", "metric_id", "value")
+    stored = {
+        (system_id, query_id, metric_id): value
+        for system_id, query_id, metric_id, value in engine.rows("query_score", columns, where=sampled)
+    }
+    failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
+    highest = engine.rows("highest_grade")[0][0]
+    ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
+    by_rule = [list(own) for _, own in groupby(sorted(metrics, key=rule_of), key=rule_of)]
+
+    def compare(answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
+        system_id, query_id = answer
+        grades, is_missing = judgments[query_id], answer in failed
+        for own in by_rule:  # a ranking is ordered once for each rule
+            places = places_of(own[0])
+            for metric in own:
+                if (query_id, metric.hash) not in ideals:
+                    ideals[query_id, metric.hash] = shared_ideal(metric, grades, highest)
+                ideal = ideals[query_id, metric.hash]
+                core = None if is_missing else score_query(metric, results, grades, highest, places, ideal)
+                agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
+
+    returned = {
+        (system_id, query_id): count
+        for system_id, query_id, count in engine.rows(
+            "answered_query", ("system_id", "query_id", "returned"), where=sampled
+        )
+    }
+    left = {*product(systems, sample)}
+    long = {answer for answer, count in returned.items() if count > LONG}
+    if long:
+        wanted = {"query_id": sorted({query_id for _, query_id in long})}
+        read = ("system_id", "query_id", *RESULT.names)
+        found = long_answers(lambda: engine.pieces("ranking", read, where=wanted), long, judgments, metrics)
+        for answer, each in found.items():
+            compare(answer, SOMETHING, each.places)
+    left -= long
+    short = {answer: count for answer, count in returned.items() if answer not in long}
+    for several, queries in in_batches(short, systems, is_uniform=not long):
+        for answer, results in results_of(engine, several, queries, metrics):
+            compare(answer, results, partial(arrange, results=results, judgments=judgments[answer[1]]))
+            left.discard(answer)
+    for answer in left:
+        compare(answer, [], lambda metric: [])
+    return len(sample)
+
+
+def rule_of(metric: Metric) -> tuple[str, ...]:
+    """What the order of a ranking depends on."""
+    return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
+
+
+def in_batches(
+    returned: Mapping[Answer, int], systems: Sequence[str], *, is_uniform: bool
+) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Systems and queries that return some `BATCH` results together at the most, where no answer alone does.
+
+    returned: how many results each answer has.  is_uniform: several systems can be read together.
+    """
+    by_system: dict[str, list[str]] = {}
+    for system_id, query_id in returned:
+        by_system.setdefault(system_id, []).append(query_id)
+    totals = {name: sum(returned[name, query_id] for query_id in queries) for name, queries in by_system.items()}
+    largest = max(totals.values(), default=0)
+    if is_uniform and largest <= BATCH:
+        size = BATCH // max(1, largest)
+        queries = sorted({query_id for _, query_id in returned})
+        for start in range(0, len(systems) if returned else 0, size):
+            yield systems[start : start + size], queries
+        return
+    for name, queries in by_system.items():
+        for start in range(0, len(queries), BATCH // LONG):
+            yield [name], queries[start : start + BATCH // LONG]
+
+
+def results_of(
+    engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
+) -> Iterator[tuple[tuple[str, str], list[Result]]]:
+    """Each system and sampled query that it answers, with the results that any of the metrics may look at.
+
+    Which these are is not taken from the ranks that the SQL made.
+    """
+    columns = ("system_id", "query_id", "doc_id", "score", "rank_given")
+    rows = engine.read("ranking", columns, where={"query_id": sample, "system_id": systems})
+    places = None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
+    system_codes, system_ids = coded(rows["system_id"])
+    query_codes, query_ids = coded(rows["query_id"])
+    codes = system_codes.astype(np.int64) * max(1, len(query_ids)) + query_codes
+    order = np.argsort(codes, kind="stable")
+    codes = codes[order]
+    table = rows.select(["doc_id", "score", "rank_given"]).combine_chunks().take(pa.array(order))
+    edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    keys = keys_of(table)
+    kept = np.ones(len(codes), dtype=bool)
+    for start, end in pairwise(edges if places is not None and len(codes) else ()):
+        if places is not None and end - start > places:
+            kept[start:end] = reachable([values[start:end] for values in keys], places)
+    table = table.filter(pa.array(kept))
+    ends = [0, *np.cumsum(kept).tolist()]
+    for start, end in pairwise(edges if len(codes) else ()):
+        system, query = divmod(int(codes[start]), len(query_ids))
+        own = table.slice(ends[start], ends[end] - ends[start])
+        results = list(map(Result, *(column.to_pylist() for column in own.columns)))
+        yield (system_ids[system], query_ids[query]), results
+
+
+def keys_of(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
+    """What may order the results, higher first: the scores as 32-bit floats, the ranks with the sign reversed.
+
+    Not a number where there is none.
+    """
+    scores, ranks = (results[name].cast(pa.float64()).to_numpy() for name in ("score", "rank_given"))
+    with np.errstate(over="ignore"):
+        return [scores.astype(np.float32), -ranks]
+
+
+def reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
+    """Which results of a query can stand in its first places: by score, or by the rank that they came with.
+
+    keys: of the query's results.  Scores are compared as 32-bit floats, so that whatever ties with the last place in
+    any precision is among them.
+    """
+    found = np.zeros(len(keys[0]), dtype=bool)
+    for values in keys:
+        missing = np.isnan(values)
+        if not missing.any():
+            found |= values >= np.partition(values, -places)[-places]
+        elif not missing.all():  # only some have one, which the core refuses
+            found |= True
+    return found
+
+
+def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
+    if sql is None and core is None:
+        return
+    if sql is None or core is None or not abs(sql - core) <= TOLERANCE * max(1.0, abs(core)):
+        raise ParityError(
+            f"parity check: query {query_id!r}, system {system_id}, metric {metric.name}: SQL gives {sql!r},"
+            f" the Python core {core!r} (more than {TOLERANCE} apart); nothing of this evaluation can be believed"
+        )

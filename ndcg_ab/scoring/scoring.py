@@ -1,0 +1,73 @@
+"""From what was read to scores in the tables of an engine: opened, scored."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import Resources
+from ndcg_ab.engines import Engine, open_engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.scoring.other_tools import add_measured, measured_elsewhere
+from ndcg_ab.sources import Pulled, Queries
+from ndcg_ab.sources.spark_tables import cluster_of
+from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import number
+
+
+class Read(NamedTuple):
+    """The inputs of an evaluation as they were read.
+
+    judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
+    cheap: the cheap judgments; None where there are none.
+    files, by_function: where a function judges, the judgments of each file, and all that it said.
+    """
+
+    judgments: Pulled | None
+    queries: Queries
+    rankings: dict[str, Pulled]
+    scores: tuple[Pulled, ...] = ()
+    cheap: Pulled | None = None
+    files: tuple[Pulled, ...] = ()
+    by_function: Pulled | None = None
+
+
+def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
+    """The engine that an evaluation asks for, with what it may use.
+
+    path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation, and the
+    file, if any, is of a finished one.
+    """
+    if evaluation is None:
+        given = resources or Resources()
+        return open_engine(path, given.threads, given.memory_limit, given.spill, is_kept=path is not None)
+    given, spark = evaluation.resources, evaluation.engine.spark
+    cluster = cluster_of(spark, evaluation.directory) if spark else None
+    return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
+
+
+def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
+    """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
+    refuse_missing_gains(engine, metrics)
+    engine.build("dcg_by_rank", "own_ideal_by_rank")
+    engine.release("graded_doc")
+    engine.build("query_score", *["coverage"] * summed_up)
+    add_measured(engine, measured_elsewhere(metrics))
+    engine.release("dcg_by_rank", "ideal_by_rank", "own_ideal_by_rank", "query_dcg", "query_ideal")
+    engine.build("paired_difference", *["system_summary"] * summed_up)
+
+
+def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
+    """A gain table must know every grade above 0 that occurs, and every gain must be a number to add up."""
+    impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
+    for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
+        raise InputError(
+            f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
+            " choose another gain, or a table of gains"
+        )
+    for gain_rule, grade, _ in impossible:
+        names = [metric.name for metric in metrics if gain_rule in metric.name]
+        raise InputError(
+            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
+            f" max_grade names); add {number(grade)}:GAIN"
+        )

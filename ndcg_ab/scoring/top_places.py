@@ -1,0 +1,105 @@
+"""What an evaluation looks at in a ranking: whether it can be reduced while it is read, or afterwards, and to what."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
+from ndcg_ab.scoring.parity import sample_queries
+from ndcg_ab.sources import Pulled, Wanted
+from ndcg_ab.sources.tables.on_disk import Spilled, of_queries
+from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, Reduced, reduce_rows, starts_of
+from ndcg_core.measures.metric import Metric
+
+FIRST_QUERIES = 200  # enough to see whether ids meet at all
+LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
+
+
+def wanted_of(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> Wanted | None:
+    """What the metrics and the checks look at, if that is not everything; systems: how many are compared.
+
+    The parity check takes whole queries, the look for ids that never meet takes a number for each.
+    """
+    if judgments.elsewhere or any(looks_beyond(metric) or metric.depth is None for metric in metrics):
+        return None
+    judged = sorted(judgments.query_ids)
+    # One place more than any metric counts shows whether the last one is tied.
+    sample = frozenset(sample_queries(judged, systems))
+    return Wanted(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
+
+
+def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
+    """query_id -> the documents that have a judgment."""
+    rows = of_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
+    rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
+    rows = rows.combine_chunks()
+    if not rows.num_rows:
+        return {}
+    ids, documents = rows["query_id"].chunk(0), rows["doc_id"].chunk(0)
+    starts = starts_of(ids).tolist()
+    return {
+        ids[start].as_py(): documents.slice(start, end - start)
+        for start, end in zip(starts, [*starts[1:], len(ids)], strict=True)
+    }
+
+
+def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
+    """Whether the first judged queries that it answers, in which `met_query` counts, are among those looked at."""
+    judged = sorted(judgments.query_ids)
+    if len(judged) <= LOOKED_AT:
+        return True
+    return len(set(judged[:LOOKED_AT]).intersection(pulled.query_ids)) >= FIRST_QUERIES
+
+
+def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> Reduced | None:
+    """A ranking that was read whole, reduced, with the ranks of relevant documents in the order of the first metric.
+
+    systems: how many are compared.  None where everything must be looked at, or not all of it is in memory.
+    """
+    wanted = wanted_of(metrics, judgments, systems)
+    if wanted is None or pulled.elsewhere or isinstance(pulled.table, Spilled):
+        return None
+    table = pulled.table.combine_chunks()
+    nulls = {name: table[name].null_count for name in ("score", "rank")}
+    if nulls["score"] or nulls["rank"] not in (0, len(table)) or any(each.num_chunks != 1 for each in table.columns):
+        return None
+    try:
+        reduced = reduce_rows(table, wanted)
+    except NotPlainError:
+        return None
+    if not holds_enough(pulled, judgments):
+        return None
+    rows = reduced.rows.replace_schema_metadata(pulled.table.schema.metadata)
+    return dataclasses.replace(reduced, rows=rows, ranks=relevant_ranks(table, judgments.table, metrics[0]))
+
+
+def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.Table:
+    """The ranks of the relevant documents of a ranking that can be reduced: its rows stand in order but for ties.
+
+    table: one piece for each column.
+    """
+    keys = ["query_id", "doc_id"]
+    relevant = judgments.filter(pc.greater(judgments["grade"], 0)).select(keys).group_by(keys).aggregate([])
+    places = table.select(keys).append_column("place", pa.array(np.arange(len(table))))
+    places = places.filter(pc.is_in(places["doc_id"], value_set=relevant["doc_id"].combine_chunks()))
+    found = places.join(relevant, keys, join_type="inner").sort_by("place")
+    doc_ids, scores = table["doc_id"].chunk(0), table["score"].to_numpy()
+    if metric.score_precision == "float32":
+        scores = scores.astype(np.float32)
+    starts = starts_of(table["query_id"].chunk(0))
+    begins = np.concatenate([[True], scores[1:] != scores[:-1]])
+    if metric.ties == "given":
+        begins[:] = True
+    begins[starts] = True
+    runs = np.append(np.flatnonzero(begins), len(table))
+    place = found["place"].to_numpy()
+    at = np.searchsorted(runs, place, side="right") - 1
+    ranks = runs[at] - starts[np.searchsorted(starts, place, side="right") - 1] + 1
+    is_before = pc.less if metric.ties == "doc_id_asc" else pc.greater
+    for row in np.flatnonzero(runs[at + 1] - runs[at] > 1):
+        first, end = int(runs[at[row]]), int(runs[at[row] + 1])
+        ranks[row] += pc.sum(is_before(doc_ids.slice(first, end - first), doc_ids[int(place[row])])).as_py()
+    return pa.table([found["query_id"], found["doc_id"], pa.array(ranks)], schema=KNOWN_RANK)

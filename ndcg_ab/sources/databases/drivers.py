@@ -1,0 +1,238 @@
+"""The door to databases: which driver an address needs, how it is opened, and what its errors mean."""
+
+import contextlib
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+
+import pyarrow as pa
+
+from ndcg_ab.config.model.connections import plain_address
+from ndcg_ab.config.model.sources import DatabaseSource
+from ndcg_ab.config.secrets.lookup import redacted, remembered, revealed
+from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
+
+SCHEMES = {  # of an address -> the ADBC driver
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "sqlite": "sqlite",
+    "snowflake": "snowflake",
+    "bigquery": "bigquery",
+    "grpc": "flightsql",
+    "grpc+tcp": "flightsql",
+    "grpc+tls": "flightsql",
+    "grpc+unix": "flightsql",
+}
+FILES = ("sqlite", "duckdb")  # databases that are one file
+SQLITE_START, DUCKDB_START = b"SQLite format 3\0", b"DUCK"
+WITH_TRANSACTIONS = ("postgresql", "sqlite")
+PATIENCE = "10"  # seconds for a connection to PostgreSQL
+STATEMENT = {  # driver -> what its statements are told: few rows in memory; SQLite tells types by the first batch
+    "postgresql": {"adbc.postgresql.batch_size_hint_bytes": str(1 << 20)},
+    "sqlite": {"adbc.sqlite.query.batch_rows": str(1 << 16)},
+}
+AWAY = ("08", "53", "57P", "58", "40")  # SQLSTATE: connection, resources, shutdown, system, serialization
+BUSY = re.compile(  # said to who connects, without a SQLSTATE
+    r"starting up|shutting down|in recovery|terminating connection|too many (clients|connections)|connection slots"
+)
+SAID = re.compile(r"(?:FATAL|ERROR):\s*(?P<said>[^\n]*)")
+Answering = tuple[str, pa.RecordBatchReader]
+
+
+@contextlib.contextmanager
+def answering(described: DatabaseSource, directory: Path) -> Iterator[Answering]:
+    """The place for messages, and the batches that the database answers the query with.
+
+    Raises InputError for what is wrong, SilentError where the database did not answer, and may later.
+    """
+    database = described.database
+    uri = revealed(database.uri, "database", directory)
+    options = {
+        key: str(revealed(value, f"database.options.{key}", directory)) for key, value in database.options.items()
+    }
+    query = described.query.strip().rstrip("; \n\t")
+    if uri is not None and (file := file_of(uri, database.driver, directory)) is not None:
+        kind = kind_of(file)
+        if kind == "duckdb":
+            with duckdb_answering(file, query) as reader:
+                yield str(file), reader
+            return
+        needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
+        with adbc_answering(
+            "sqlite", str(file), {"uri": f"file:{quote(str(file))}?mode=ro", **options}, query
+        ) as reader:
+            yield str(file), reader
+        return
+    place = plain_address(uri) if uri and "://" in uri else database.driver or "database"
+    needs(f"database: {place}", "adbc_driver_manager")
+    driver = database.driver or driver_of(uri, place)
+    with adbc_answering(driver, place, parameters(driver, uri, options), query, directory) as reader:
+        yield place, reader
+
+
+def file_of(uri: str, driver: str | None, directory: Path) -> Path | None:
+    """The file of a database that is one: `sqlite:///lists.db`, `warehouse.duckdb`; None for an address."""
+    scheme, mark, rest = uri.partition("://")
+    if mark and scheme not in FILES:
+        return None
+    if not mark and driver not in (None, *FILES):
+        return None
+    path = Path(rest.removeprefix("/") if mark else uri).expanduser()
+    return path if path.is_absolute() else directory / path
+
+
+def kind_of(file: Path) -> str:
+    """What kind of database a file is, by its first bytes."""
+    if not file.is_file():
+        raise InputError(
+            f"{file}: there is no such database file; a server's address is like postgresql://host/database"
+        )
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(16)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    if start[8:12] == DUCKDB_START:
+        return "duckdb"
+    if start.startswith(SQLITE_START):
+        return "sqlite"
+    raise InputError(f"{file}: is no database of SQLite or DuckDB: name a file of rows with `file`")
+
+
+def driver_of(uri: str | None, place: str) -> str:
+    scheme = (uri or "").partition("://")[0].partition("+psycopg")[0]
+    if scheme not in SCHEMES:
+        known = ", ".join(f"{name}://" for name in SCHEMES)
+        raise InputError(
+            f"database: {place}: names no driver that is known ({known}): say it with driver: NAME or PATH"
+        )
+    return SCHEMES[scheme]
+
+
+def parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
+    """What the driver is told, in its own names."""
+    if uri is None:
+        return options
+    if driver == "snowflake":
+        uri = uri.removeprefix("snowflake://")
+    if driver == "bigquery" and uri.startswith("bigquery://"):
+        project, _, dataset = uri.removeprefix("bigquery://").partition("/")
+        names = {"adbc.bigquery.sql.project_id": project, "adbc.bigquery.sql.dataset_id": dataset}
+        return {name: value for name, value in names.items() if value} | options
+    if (
+        driver == "postgresql"
+        and "://" in uri
+        and "connect_timeout" not in uri
+        and "PGCONNECT_TIMEOUT" not in os.environ
+    ):
+        uri += f"{'&' if '?' in uri else '?'}connect_timeout={PATIENCE}"
+    return {"uri": uri, **options}
+
+
+def library_of(driver: str, directory: Path) -> str:
+    """The path of a driver's library; its name where the driver manager may know it."""
+    if "/" in driver:
+        return str(directory / Path(driver).expanduser())
+    if find_spec(f"adbc_driver_{driver}") is None:
+        return driver
+    return str(importlib.import_module(f"adbc_driver_{driver}")._driver_path())
+
+
+@contextlib.contextmanager
+def adbc_answering(
+    driver: str, place: str, told: dict[str, str], query: str, directory: Path = Path()
+) -> Iterator[pa.RecordBatchReader]:
+    """The batches, through the plain interface: the one of PEP 249 imports pandas and polars, 60 MB."""
+    import adbc_driver_manager as adbc
+    from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
+
+    for secret in passwords(told):
+        remembered(secret)
+    with contextlib.ExitStack() as stack:
+        with meaning(place, driver, told, "cannot be opened"):
+            opened = stack.enter_context(adbc.AdbcDatabase(driver=library_of(driver, directory), **told))
+            connection = stack.enter_context(adbc.AdbcConnection(opened))
+            if driver in WITH_TRANSACTIONS:
+                connection.set_autocommit(False)  # nothing is committed, whatever the query does
+        with meaning(place, driver, told, "the query fails"):
+            statement = stack.enter_context(adbc.AdbcStatement(connection))
+            statement.set_options(**STATEMENT.get(driver, {}))
+            statement.set_sql_query(query)
+            stream, _ = statement.execute_query()
+            reader = stack.enter_context(contextlib.closing(AdbcRecordBatchReader._import_from_c(stream.address)))
+            if not reader.schema.names:
+                raise InputError(f"{place}: the query gives no table: it must be a SELECT")
+            yield reader
+
+
+def passwords(told: dict[str, str]) -> Iterator[str]:
+    """What is secret in an address, as it is written and as it is meant."""
+    uri = told.get("uri", "")
+    with contextlib.suppress(ValueError):
+        if password := urlsplit(uri).password:
+            yield from {password, unquote(password)}
+    yield from re.findall(r"password=([^&\s]+)", uri)
+    yield from (value for name, value in told.items() if re.search(r"password|token|secret|private_key", name))
+
+
+@contextlib.contextmanager
+def meaning(place: str, driver: str, told: dict[str, str], what: str) -> Iterator[None]:
+    """An error of the driver's as ours: in one sentence, without secrets, silent where the server may answer later."""
+    from adbc_driver_manager import Error
+
+    try:
+        yield
+    except (Error, OSError, pa.ArrowException) as error:
+        if isinstance(error, Error) and error.status_code is not None and "Could not load" in str(error):
+            package = f"pip install adbc-driver-{driver}, or give" if "/" not in driver else "give"
+            raise InputError(
+                f"database: {place}: there is no ADBC driver {driver!r}: {package} the path of its library with driver"
+            ) from None
+        said = sentence(error, told, place)
+        if driver == "sqlite" and (found := re.search(r"Type mismatch in column (\d+): expected (\w+)", said)):
+            column = int(found[1]) + 1
+            said = (
+                f"column {column} holds values of several types, its first ones {found[2].lower()}:"
+                " cast it in the query, as in cast(doc_id as text)"
+            )
+            raise InputError(f"{place}: {what}: {said}") from None
+        if is_away(error, driver):
+            advice = "see that the server runs and that its address is right"
+            raise SilentError(f"{place}: the database does not answer: {said}; {advice}") from None
+        raise InputError(f"{place}: {what}: {said}") from None
+
+
+def is_away(error: Exception, driver: str) -> bool:
+    """Whether the server did not answer, or cannot at the moment; a file always answers."""
+    text = str(error)
+    if driver in FILES:
+        return "locked" in text
+    if BUSY.search(text) or (state := getattr(error, "sqlstate", None) or "").startswith(AWAY):
+        return True
+    if state or SAID.search(text) or "invalid" in text or "URI" in text:
+        return False
+    kinds = ("IO", "TIMEOUT", "CANCELLED")
+    return isinstance(error, OSError) or getattr(getattr(error, "status_code", None), "name", "") in kinds
+
+
+def sentence(error: Exception, told: dict[str, str], place: str) -> str:
+    """What the driver says, in one line: the server's own words where it gives some."""
+    text = str(error)
+    found = SAID.search(text)
+    text = found["said"] if found else re.sub(r"^[A-Z_]+: ", "", text)
+    if uri := told.get("uri"):
+        text = text.replace(uri, place)
+    text = re.sub(r"^\[\w[\w ]*\] ", "", redacted(text).strip())
+    return on_one_line(text, 500).rstrip(".")
+
+
+@contextlib.contextmanager
+def duckdb_answering(file: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+    from ndcg_ab.engines.duckdb import answering_file
+
+    with answering_file(file, query) as reader:
+        yield reader

@@ -1,0 +1,214 @@
+"""Databases: the rows of a query, batch by batch, never as Python objects but where a batch breaks a rule.
+
+A batch is brought to the columns of the layout as it comes: what is kept of five million rows is one copy.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.sources import DatabaseSource
+from ndcg_ab.errors import InputError, shown
+from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.databases.drivers import answering
+from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
+from ndcg_ab.sources.files.records import parquet_rows, table_of
+from ndcg_ab.sources.tables.columns import breaks_a_rule
+from ndcg_ab.sources.tables.digests import whole_column
+from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type
+
+POSTGRESQL_TYPE = b"POSTGRESQL:type"  # what its driver says of a column: PostgreSQL's name of the type
+PADDED = b"bpchar"  # char(n): spaces are added up to n letters
+NUMERIC = b"numeric"  # comes as text
+MONEY = b"money"  # comes as a whole number of the currency's smallest unit
+ID_TYPES = {b"text", b"varchar", PADDED, b"name", b"char", b"uuid", b"int2", b"int4", b"int8", NUMERIC}
+
+
+class DatabaseQuery(Source):
+    """What a database answers a query with."""
+
+    def __init__(self, described: DatabaseSource, directory: Path) -> None:
+        self.origin = described.origin
+        self.described = described
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        layout.refuse_unknown(self.origin, self.described.columns)
+        with answering(self.described, self.directory) as (place, reader):
+            parts = read_batches(reader.schema, reader, place, layout, self.described.columns)
+        return joined(parts, layout)
+
+
+def read_batches(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], place: str, layout: Layout, columns: dict[str, str]
+) -> list[pa.Table]:
+    """The rows in the columns of `layout` that the query gives, batch by batch.
+
+    columns maps a field to the query's name for it.  Raises InputError for anything that breaks a rule.
+    """
+    chosen = layout.check_columns(place, schema.names, columns, in_query)
+    fields = [field for field in layout.fields if field.name in chosen]
+    for field in fields:
+        refuse_type(schema.field(chosen[field.name]), field, place)
+    parts: list[pa.Table] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            refuse_decimals(batch, fields, chosen, f"{place}, row", rows)
+            parts.append(part_of(batch, fields, chosen, layout, f"{place}, row", rows))
+            refuse_gaps(parts, f"{place}, row {rows + 1}")
+            rows += batch.num_rows
+    if not parts:
+        raise InputError(f"{place}: the query gives no rows: there is no {layout.kind} to read")
+    return parts
+
+
+def in_query(_kind: str, mapping: Mapping[str, str]) -> str:
+    """How columns are named in the query itself."""
+    return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
+
+
+def refuse_type(given: pa.Field, field: Field, place: str) -> None:
+    """Columns of a type that cannot be meant."""
+    kind, name = stored(given.type), said_type(given)
+    if field.type == pa.string():
+        is_whole = pa.types.is_decimal(kind) and kind.scale <= 0
+        is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
+        if is_known and (is_id_type(kind) or is_whole or is_uuid(given.type) or pa.types.is_null(kind)):
+            return
+        rule, wanted = "must be text or a whole number", "text"
+    else:
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null, is_text)
+        if name != MONEY and any(is_kind(kind) for is_kind in kinds):
+            return
+        rule, wanted = "must be a number", "integer" if pa.types.is_boolean(kind) else "double precision"
+    wanted = "numeric" if (name, wanted) == (MONEY, "double precision") else wanted  # there is no other cast
+    raise InputError(
+        f"{place}: column {given.name!r} is of type {name.decode() if name else kind}: {field.name} {rule}; cast it in"
+        f" the query: cast({given.name} as {wanted}) as {field.name}"
+    )
+
+
+def said_type(given: pa.Field) -> bytes | None:
+    """PostgreSQL's name of a column's type; None of another database."""
+    found: bytes | None = (given.metadata or {}).get(POSTGRESQL_TYPE)
+    return found
+
+
+def refuse_decimals(
+    batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], place: str, before: int
+) -> None:
+    """PostgreSQL's numeric as an id, where a value is no whole number."""
+    for field in fields:
+        at = batch.schema.get_field_index(chosen[field.name])
+        if field.type != pa.string() or said_type(batch.schema.field(at)) != NUMERIC:
+            continue
+        values = batch.column(at).storage
+        if (row := pc.index(pc.match_substring_regex(values, "[^0-9-]"), True).as_py()) >= 0:
+            raise InputError(
+                f"{place} {before + row + 1}: {field.name} = {shown(values[row].as_py())}: must be text or a whole"
+                f" number; cast it in the query: cast({chosen[field.name]} as bigint) as {field.name}"
+            )
+
+
+def stored(kind: pa.DataType) -> pa.DataType:
+    """The type without what a driver says about it."""
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def is_uuid(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.UuidType)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return any(each(kind) for each in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def part_of(
+    batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], layout: Layout, place: str, before: int
+) -> pa.Table:
+    """A batch in the types of its fields; row by row where a value breaks a rule.
+
+    place, before: what a row is called in messages, and how many rows came before.
+    """
+    plain = {field.name: plain_column(batch, chosen[field.name], field) for field in fields}
+    try:
+        part = pa.table({field.name: typed(plain[field.name], field, layout) for field in fields})
+        part.validate(full=True)  # a database may hold bytes that are not UTF-8
+    except UNCLEAR:
+        part = None
+    if part is None or breaks_a_rule(part, spaces=False) or has_no_order(part, layout):
+        rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
+        placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
+        careful = table_of(placed, layout)
+        part = pa.table({field.name: typed(careful[field.name].combine_chunks(), field, layout) for field in fields})
+    return part
+
+
+def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
+    """A column as texts and numbers: without padding, uuids as they are written, decimals as the field needs them."""
+    place = batch.schema.get_field_index(name)
+    column, described = batch.column(place), batch.schema.field(place)
+    if is_uuid(described.type):
+        return pa.array([None if each is None else str(each) for each in column.to_pylist()], pa.string())
+    if isinstance(described.type, pa.BaseExtensionType):
+        column = column.storage
+    if (described.metadata or {}).get(POSTGRESQL_TYPE) == PADDED:
+        return pc.utf8_rtrim(column, " ")
+    if pa.types.is_decimal(column.type):
+        return pc.cast(column, field.type if field.type == pa.string() else pa.float64())
+    return column
+
+
+def typed(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
+    """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
+    made = pc.cast(column, field.type)
+    if is_repeated(field, layout):
+        return pc.cast(pc.dictionary_encode(made), ANY_TEXT)
+    return pa.concat_arrays([made, made[:0]])  # a copy: the driver's buffers are larger than what is in them
+
+
+def is_repeated(field: Field, layout: Layout) -> bool:
+    return layout.kind == "ranking" and field.name == "query_id"
+
+
+def has_no_order(part: pa.Table, layout: Layout) -> bool:
+    """Whether a ranking has neither scores nor ranks."""
+    return layout.kind == "ranking" and not {"score", "rank"} & (set(part.column_names) - empty(part))
+
+
+def empty(part: pa.Table) -> set[str]:
+    """The columns that hold nothing."""
+    return {name for name in part.column_names if part[name].null_count == part.num_rows}
+
+
+def refuse_gaps(parts: list[pa.Table], where: str) -> None:
+    """A column that has values in some batches alone."""
+    if odd := empty(parts[0]) ^ empty(parts[-1]):
+        name = sorted(odd)[0]
+        if name in empty(parts[-1]):
+            raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
+        raise InputError(f"{where}: {name} stands here, but not in the rows before it")
+
+
+def joined(parts: list[pa.Table], layout: Layout) -> pa.Table:
+    """All parts, a column after the other in one piece, which lets go of what the driver gave; absent ones are null."""
+    columns = [list(part.columns) for part in parts]
+    names, count = parts[0].column_names, sum(part.num_rows for part in parts)
+    parts.clear()
+    found: dict[str, pa.ChunkedArray] = {}
+    for name in names:
+        chunks = [chunk for each in columns for chunk in each.pop(0).chunks]
+        column = pa.chunked_array(chunks)
+        del chunks
+        found[name] = pa.chunked_array([whole_column(column)]) if column.null_count < count else column
+        del column
+        pa.default_memory_pool().release_unused()
+    for field in layout.fields:
+        if field.name not in found:
+            found[field.name] = pa.chunked_array([pa.nulls(count, field.type)])
+    return pa.table({field.name: found[field.name] for field in layout.fields})

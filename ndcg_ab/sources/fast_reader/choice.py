@@ -1,0 +1,134 @@
+"""Is this file plain? A plain ranking is reduced while it is read, some four times faster than a table is made of it.
+
+Plain is a file of this machine in TREC text, packed or not, or in Parquet, in which every query's rows stand together,
+once, scores do not rise and ranks rise by 1 within a query, no document comes twice in one, and nothing needs a second
+look: `plain_text`, `plain_parquet` and `reduced` have the rules.  Anything else is not plain, and is read from its
+start by the careful ways of `files`, which say what is wrong, or accept what is only unusual: no rule is kept here that
+they do not know.
+
+Slices of whole queries are reduced by threads, each in itself; across slices no query may come twice.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+
+import pyarrow as pa
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.fast_reader.plain_text import SLICE, reduce_slice, reduce_span, slices, spans
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.tables.on_disk import Keep, null_count
+from ndcg_ab.sources.tables.schema import RANKING
+from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted
+
+UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
+Slice = TypeVar("Slice")
+Made = TypeVar("Made")
+IN_FLIGHT = 2  # slices that wait beside those that are worked at
+
+
+def reduce(
+    path: Path,
+    file_format: str,
+    columns: dict[str, str],
+    wanted: Wanted,
+    threads: int | None = None,
+    size: int = SLICE,
+    keep: Keep | None = None,
+) -> Reduced | None:
+    """The ranking reduced; None where the file is not plain.
+
+    columns: field -> column in the file, where they differ.  threads: by default one for every processor.
+    size: bytes of a slice.  keep: where the rows that are kept go while memory is limited.
+    """
+    try:
+        if file_format == "parquet":
+            return reduce_parquet(path, columns, wanted, threads, keep)
+        if file_format != "trec" or columns:
+            return None
+        with opened(path) as file:
+            if not is_packed(path) and hasattr(os, "preadv"):
+                place = file.fileno()
+                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads), keep)
+            return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads), keep)
+    except UNREADABLE:
+        return None
+
+
+def reduce_parquet(
+    path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None, keep: Keep | None
+) -> Reduced | None:
+    if is_packed(path):
+        return None
+    from ndcg_ab.sources.fast_reader.plain_parquet import Groups, put_together, reduce_group
+
+    try:
+        groups = Groups(path, columns)
+        found = worked(lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads)
+        return joined(put_together(found, wanted), keep)
+    except Exception:  # a broken file makes the library raise nearly anything
+        return None
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file's bytes, unpacked; those of a plain file by their places."""
+    return open_bytes(path) if is_packed(path) else cast(BinaryIO, path.open("rb", buffering=0))
+
+
+def worked(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:
+    """What threads make of each slice, in order; a few slices are there at a time."""
+    workers = threads or processors()
+    if workers == 1:
+        yield from map(work, given)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        begun: deque[Future[Made]] = deque()
+        try:
+            for each in given:
+                begun.append(pool.submit(work, each))
+                if len(begun) >= workers + IN_FLIGHT:
+                    yield begun.popleft().result()
+            while begun:
+                yield begun.popleft().result()
+        finally:
+            for left in begun:
+                left.cancel()
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def joined(found: Iterable[Reduced], keep: Keep | None = None) -> Reduced:
+    """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none.
+
+    keep: puts the rows that are kept into a file, where they are many; None: into memory.
+    """
+    answers: list[pa.Table] = []
+    count = 0
+
+    def rows_of_each() -> Iterator[pa.Table]:
+        nonlocal count
+        seen: set[str] = set()
+        for part in found:
+            heads = part.answers["query_id"].to_pylist()
+            if not seen.isdisjoint(heads):  # the others need not be reduced where a query comes again
+                raise NotPlainError
+            seen.update(heads)
+            answers.append(part.answers)
+            count += part.count
+            yield part.rows
+
+    rows: Any
+    if keep is not None:
+        rows = keep.write(rows_of_each(), RANKING.schema)
+    else:
+        rows = pa.concat_tables([RANKING.schema.empty_table(), *rows_of_each()])
+    if not count or 0 < null_count(rows, "rank") < rows.num_rows:
+        raise NotPlainError
+    return Reduced(rows, pa.concat_tables(answers).combine_chunks(), count)

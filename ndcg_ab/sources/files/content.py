@@ -1,0 +1,73 @@
+"""What the content of a source is, told without reading it: whether it is the one that was read before.
+
+Of files every byte is digested, for a date and a size prove nothing; of objects the mark that their store gives each
+content (ETag, generation) is believed.  Web servers, databases, search engines and functions tell nothing before they
+are asked.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.files import named
+from ndcg_ab.sources.files.file import format_of
+from ndcg_ab.sources.files.parts import local, object_names, partitions
+from ndcg_ab.sources.files.stores import store_of
+from ndcg_ab.sources.tables.schema import Layout
+
+READING = 1  # to be raised with every change of how bytes become rows
+
+
+@dataclass(frozen=True)
+class Content:
+    """key: of the content together with all that decides how it is read.  places: where it stands, for messages."""
+
+    key: str
+    places: tuple[str, ...]
+
+
+def content_of(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
+    """The content of a source now; None where only its answer tells it.
+
+    program: the version that reads it.  Raises InputError and OSError for what is not there or cannot be read.
+    """
+    if not isinstance(described, FileSource) or described.given is not None:
+        return None
+    if isinstance(described.file, str):
+        found = object_marks(described, directory)
+    else:
+        found = [
+            (part.name, dict(part.values), digest_of_file(part.path))
+            for part in local(described, described.file, directory)
+        ]
+    if found is None:
+        return None
+    places = tuple(place for place, _, _ in found)
+    parts = [[format_of(Path(place)), values, mark] for place, values, mark in found]
+    kind = [layout.kind, layout.trec, layout.order, *([field.name, str(field.type)] for field in layout.fields)]
+    how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
+    text = json.dumps([how, parts], sort_keys=True)
+    return Content(hashlib.sha256(text.encode()).hexdigest()[:32], places)
+
+
+def digest_of_file(path: Path) -> str:
+    """SHA-256 of the bytes: a gigabyte a second."""
+    with named(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
+    """The address of each object with what its folders' names say, and its store's mark; None where one has none."""
+    store = store_of(described, directory)
+    found = []
+    for name in object_names(store, described) if store.is_listed else ():
+        mark = store.mark(name)
+        if mark is None:
+            return None
+        found.append((store.address_of(name), partitions(Path(name)), mark))
+    return found or None

@@ -1,0 +1,356 @@
+"""Files: TREC, CSV, TSV, JSON Lines and Parquet, plain or packed.
+
+Two ways through a file.  The fast one is pyarrow's own readers, which use every core; it must give a clean
+table.  Where it gives up, or gives something that breaks a rule, `rows` reads the file again record by
+record: it accepts what is only unusual, and names the line of what is wrong.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.json as pajson
+
+from ndcg_ab.config.loading.hints import similar_file
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError, in_short
+from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, with_remarks
+from ndcg_ab.sources.fast_reader.choice import reduce
+from ndcg_ab.sources.files.hints import FORMAT, files_in, packed
+from ndcg_ab.sources.files.parts import parts_of, spoken_of
+from ndcg_ab.sources.files.records import find_lines, gathered, open_parquet, read_rows
+from ndcg_ab.sources.files.streams import (
+    BLOCK,
+    Evened,
+    Handed,
+    Objects,
+    Quoted,
+    UnusualError,
+    handed,
+    line_blocks,
+)
+from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
+from ndcg_ab.sources.tables.columns import BrokenRuleError, Rules, breaks_text_rule, distinct_texts, shaped, typed
+from ndcg_ab.sources.tables.format_warnings import remarks_on_tags
+from ndcg_ab.sources.tables.on_disk import AT_ONCE, Keep, batches_of, null_count
+from ndcg_ab.sources.tables.schema import Layout, check_types
+from ndcg_ab.sources.tables.top_places import Reduced, Wanted
+
+FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+UNCLEAR = (pa.ArrowException, UnusualError, UnicodeDecodeError)
+TAG = "unused_5"  # where a TREC ranking has it
+MOST_TAGS = 100
+ANY_TEXT = pa.dictionary(pa.int32(), pa.string())  # each text is kept once, however many lines it stands on
+
+
+class File(Source):
+    """A file of judgments, queries or one system's rankings."""
+
+    def __init__(self, described: FileSource, directory: Path) -> None:
+        is_path = isinstance(described.file, Path)
+        self.origin = str(directory / described.file) if is_path else described.origin
+        self.described = described
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
+        return self.read(layout, None)
+
+    def answer(self, layout: Layout, asked: Asked) -> Found:
+        return Found(self.read(layout, asked.keep))
+
+    def read(self, layout: Layout, keep: Keep | None) -> Any:
+        """keep: puts the rows into a file; None: into memory."""
+        described = self.described
+        layout.refuse_unknown(str(described.file), described.columns)
+        tables = []
+        with parts_of(described, self.directory, self.wanted(layout)) as parts:
+            for at, part in enumerate(parts):
+                here = keep if keep is None or len(parts) == 1 else keep.part(at)
+                with spoken_of(part):
+                    tables.append(read_file(part.path, layout, described.format, described.columns, here))
+        return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin, keep)
+
+    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None, keep: Keep | None = None) -> Reduced | None:
+        """Of one file of this machine, where it is plain."""
+        described = self.described
+        if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
+            return None
+        file_format = described.format or format_of(path)
+        return reduce(path, file_format, described.columns, wanted, threads, keep=keep)
+
+    def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
+        if not isinstance(self.described.file, Path):
+            return self.origin
+        found = []
+        with parts_of(self.described, self.directory, self.wanted(layout)) as parts:
+            for part in parts:
+                file_format = self.described.format or format_of(part.path)
+                lines = find_lines(part.path, layout, file_format, self.described.columns, query_id, doc_id)
+                if lines or len(parts) == 1:
+                    found.append(f"{part.name}, {in_words(lines, 'row' if file_format == 'parquet' else 'line')}")
+        return " and ".join(found[:3])
+
+    def wanted(self, layout: Layout) -> dict[str, str]:
+        return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
+
+
+def joined(tables: list[Any], layout: Layout, origin: str, keep: Keep | None) -> Any:
+    """The parts of one table; InputError where some have a column that others lack."""
+    for field in layout.fields:
+        kinds = {null_count(table, field.name) == table.num_rows for table in tables}
+        if len(kinds) > 1:
+            raise InputError(
+                f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
+            )
+    remarks = [remark for table in tables for remark in remarks_of(table)]
+    if keep is not None:
+        names = layout.schema.names
+        pieces = (piece.cast(layout.schema) for table in tables for piece in batches_of(table, names))
+        return gathered(pieces, layout, keep, lambda: remarks)
+    plain = [table.replace_schema_metadata() for table in tables]
+    return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
+
+
+def format_of(path: Path) -> str:
+    """The format by the file's name; anything without a telling ending is TREC text."""
+    name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    return SUFFIXES.get(Path(name).suffix, "trec")
+
+
+def read_file(
+    path: Path, layout: Layout, file_format: str | None, columns: dict[str, str], keep: Keep | None = None
+) -> Any:
+    """The file's table in the columns of `layout` (absent optional ones are null).
+
+    columns maps a field to the file's name for it.  keep: puts the rows into a file, piece by piece; None: into
+    memory, where every core reads.  Raises InputError for anything that breaks a rule.
+    """
+    refuse_no_file(path)
+    file_format = file_format or format_of(path)
+    if file_format == "trec" and layout.trec is None:
+        raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
+    if file_format == "trec" and columns:
+        raise InputError(f"{path}: columns cannot be mapped in a TREC file; say its format if it is another one")
+    try:
+        refuse_packed(path, layout, file_format)
+        table = read_if_clean(path, layout, file_format, columns, keep)
+        if table is None:
+            table = read_rows(path, layout, file_format, columns, keep)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {in_short(error)}") from None
+    if table.num_rows == 0:
+        raise InputError(f"{path}: there is no {layout.kind} in the file")
+    return table
+
+
+def read_if_clean(
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None
+) -> Any:
+    """The table by the fast way; None where it gives up, or gives something that breaks a rule."""
+    try:
+        if file_format == "trec":
+            return read_trec(path, layout, keep)
+        if file_format == "parquet":
+            pieces = parquet_pieces(path, layout, columns, in_pieces=keep is not None)
+        elif file_format == "jsonl":
+            pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
+        else:
+            pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
+        return gathered(Rules(spaces=False).each(pieces), layout, keep)
+    except UNCLEAR:
+        return None
+
+
+def refuse_no_file(path: Path) -> None:
+    """What is not there, is no file, or holds nothing."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file{similar_file(path)}")
+    if not path.is_file():
+        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty")
+
+
+def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
+    """Files that are no text (or no Parquet) by their first bytes."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if problem := packed(path, start):
+        raise InputError(f"{path}: {problem}")
+    if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
+        raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
+
+
+def open_trec(path: Path) -> Any:
+    """For the fast reader, which itself looks at every field of TREC and holds one block at a time."""
+    return open_bytes(path) if is_packed(path) else pa.input_stream(str(path), compression=None)
+
+
+def first_line(path: Path) -> bytes:
+    with open_bytes(path) as file:
+        return file.readline(1 << 20)
+
+
+def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType]:
+    """Types for the reader; queries repeat on many lines and are kept once each."""
+    types = {chosen[field.name]: field.type for field in layout.fields if field.name in chosen}
+    if "rank" in chosen:
+        types[chosen["rank"]] = pa.float64()  # read as a whole number, 0x1F would be one
+    if layout.kind == "ranking":
+        types[chosen["query_id"]] = ANY_TEXT
+    return types
+
+
+def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
+    """Fields between single spaces or single tabs as they stand; any other white space made even first."""
+    line = first_line(path)
+    delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
+    try:
+        return read_trec_text(path, open_trec(path), layout, delimiter, keep)
+    except (pa.ArrowInvalid, BrokenRuleError):
+        return read_trec_text(path, Evened(open_bytes(path)), layout, " ", keep)
+
+
+def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: Keep | None) -> Any:
+    tags: dict[str, int] = {}
+    given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else handed(stream)
+    with given as text:
+        pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
+        is_ranking = layout.kind == "ranking"
+        return gathered(
+            Rules(spaces=True).each(pieces), layout, keep, lambda: remarks_on_tags(path, tags) if is_ranking else []
+        )
+
+
+def add_tags(tags: dict[str, int], column: pa.ChunkedArray, before: int) -> None:
+    """Notes text -> the first row that has it, of a column of dictionaries; before: rows that stand before."""
+    for chunk in column.chunks:
+        for text in islice(chunk.dictionary.to_pylist(), MOST_TAGS):
+            if text not in tags and len(tags) < MOST_TAGS:
+                tags[text] = 1 + before + pc.index(chunk.cast(pa.string()), text).as_py()
+        before += len(chunk)
+
+
+def trec_pieces(
+    stream: Any, layout: Layout, delimiter: str, tags: dict[str, int], *, in_pieces: bool
+) -> Iterator[pa.Table]:
+    """Raises ArrowInvalid where a field that nobody needs is empty or holds white space: the others are shifted."""
+    assert layout.trec is not None
+    places, width = layout.trec
+    chosen = {name: name for name in places}
+    names = [f"unused_{place}" for place in range(width)]
+    for name, place in places.items():
+        names[place] = name
+    unused = [name for name in names if name not in places]
+    options = (
+        pacsv.ReadOptions(column_names=names, block_size=block_size(in_pieces)),
+        pacsv.ParseOptions(delimiter=delimiter, quote_char=False, ignore_empty_lines=True),
+        convert_options(arrow_types(layout, chosen) | dict.fromkeys(unused, ANY_TEXT)),
+    )
+    rows = 0
+    for table in csv_pieces(stream, options, in_pieces):
+        if any(breaks_text_rule(table[name], spaces=True) for name in unused):
+            raise pa.ArrowInvalid("fields are missing, or there are too many")
+        if any(pc.any(pc.starts_with(texts, "#")).as_py() for texts in distinct_texts(table["query_id"])):
+            raise pa.ArrowInvalid("there are comments")
+        if TAG in unused:
+            add_tags(tags, table[TAG], rows)
+        rows += table.num_rows
+        yield shaped(table, layout, chosen)
+
+
+def block_size(in_pieces: bool) -> int:
+    """One reader that reads ahead of who takes the pieces needs less at a time than several that parse."""
+    return BLOCK // 4 if in_pieces else BLOCK
+
+
+def csv_pieces(stream: Any, options: Any, in_pieces: bool) -> Iterator[pa.Table]:
+    """All rows by all cores, or a piece at a time."""
+    if not in_pieces:
+        yield pacsv.read_csv(stream, *options)
+        return
+    with pacsv.open_csv(stream, *options) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+
+
+def convert_options(types: dict[str, pa.DataType]) -> pacsv.ConvertOptions:
+    return pacsv.ConvertOptions(
+        column_types=types, include_columns=list(types), null_values=[], strings_can_be_null=False
+    )
+
+
+def delimited_pieces(
+    path: Path, layout: Layout, delimiter: str, columns: dict[str, str], in_pieces: bool
+) -> Iterator[pa.Table]:
+    parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
+    found = header_of(path, parse)
+    chosen = layout.check_columns(str(path), found, columns)
+    options = (pacsv.ReadOptions(block_size=block_size(in_pieces)), parse, convert_options(arrow_types(layout, chosen)))
+    with open_delimited(path, delimiter) as stream:
+        for table in csv_pieces(stream, options, in_pieces):
+            yield shaped(table, layout, chosen)
+
+
+def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
+    """The names of columns in the first line of a CSV file."""
+    options = pacsv.ReadOptions(block_size=BLOCK)
+    with open_delimited(path, parse.delimiter) as stream, pacsv.open_csv(stream, options, parse) as reader:
+        return list(reader.schema.names)
+
+
+def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]:
+    """For the fast readers of CSV and TSV; at its end it raises UnusualError for what they may take wrongly."""
+    return handed(Quoted(open_bytes(path), delimiter))
+
+
+def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+    names = {field.name: columns.get(field.name, field.name) for field in layout.fields}
+    if len(set(names.values())) < len(names):
+        raise UnusualError("a column for two fields")
+    schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
+    objects = Objects(open_bytes(path))
+    options = (pajson.ReadOptions(block_size=BLOCK), pajson.ParseOptions(schema, False, "ignore"))
+    rows = 0
+    with handed(objects) as stream:
+        texts = map(pa.BufferReader, line_blocks(cast(BinaryIO, stream))) if in_pieces else [stream]
+        for text in texts:
+            table = pajson.read_json(text, *options)
+            if any(table[names[name]].null_count for name in columns):
+                raise pa.ArrowInvalid("a column that is named is not everywhere")
+            rows += table.num_rows
+            yield shaped(table, layout, names)
+    if rows != objects.lines:
+        raise UnusualError("several objects on a line")
+
+
+def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
+    with open_parquet(path) as file:
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        check_types(file.schema_arrow, layout, chosen, str(path))
+        wanted = list(chosen.values())
+        try:
+            if not in_pieces:
+                yield typed(file.read(columns=wanted), layout, chosen, str(path))
+                return
+            for batch in file.iter_batches(AT_ONCE, columns=wanted):
+                yield typed(pa.Table.from_batches([batch]), layout, chosen, str(path))
+        except (InputError, pa.ArrowException):
+            raise
+        except Exception as error:  # a broken file makes the library raise nearly anything
+            raise UnusualError(str(error)) from error

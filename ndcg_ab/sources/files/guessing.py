@@ -1,0 +1,159 @@
+"""What a file seems to hold, from its name and its first line: judgments, a ranking or queries, in which columns."""
+
+import csv
+import dataclasses
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files.file import format_of
+from ndcg_ab.sources.files.records import open_parquet
+from ndcg_ab.sources.files.unpacking import open_bytes
+from ndcg_ab.sources.tables.schema import few
+
+JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
+NAMES = {  # field -> other names that files have for it, the likeliest first
+    "query_id": ("qid", "query-id", "queryid", "topic", "topic_id", "query"),
+    "doc_id": ("docid", "corpus-id", "document_id", "doc", "document", "pid", "url", "product_id", "item_id"),
+    "grade": ("rating", "relevance", "label", "rel", "judgment", "judgement"),
+    "score": ("similarity", "relevance_score", "sim"),
+    "rank": ("position", "pos"),
+    "text": ("query_text", "query", "question"),
+}
+FIELDS = {  # kind -> the fields that such a file has
+    JUDGMENTS: ("query_id", "doc_id", "grade"),
+    RANKING: ("query_id", "doc_id", "score", "rank"),
+    QUERIES: ("query_id", "text"),
+}
+BEIR = {"query-id", "corpus-id", "score"}  # judgments, whose grade is called score there
+TREC_FIELDS = {4: JUDGMENTS, 6: RANKING}
+DELIMITERS = {"\t": "tsv", ",": "csv"}
+LONGEST_LINE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Guess:
+    """What a file seems to hold.
+
+    kind: judgments, ranking or queries. format: where the name does not tell it. columns: field -> column where names
+    differ.
+    """
+
+    path: Path
+    kind: str
+    format: str | None
+    columns: dict[str, str]
+
+
+def guess(path: Path, kind: str | None = None) -> Guess:
+    """What a file holds; kind: what it is said to be. InputError where its first line tells nothing."""
+    found = format_of(path)
+    names: Sequence[str] = ()
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InputError(f"{path}: is not a file")
+    if found == "parquet":
+        with open_parquet(path) as file:
+            names = file.schema_arrow.names
+    else:
+        line = first_line(path)
+        if found == "trec" and (other := delimited(line)):
+            found = other
+        if found == "trec":
+            return Guess(path, kind or trec_kind(path, line), None, {})
+        names = keys_of(line) if found == "jsonl" else cells_of(line, delimiter_of(found))
+    kind = kind or kind_of(path, names)
+    return Guess(path, kind, found if found != format_of(path) else None, columns_of(names, kind))
+
+
+def first_line(path: Path) -> str:
+    """The first line that is not empty."""
+    try:
+        with open_bytes(path) as file:
+            while line := file.readline(LONGEST_LINE):
+                if line.strip():
+                    return line.decode("utf-8-sig", errors="replace").strip("\r\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    raise InputError(f"{path}: the file is empty")
+
+
+def delimiter_of(file_format: str) -> str:
+    return next(delimiter for delimiter, name in DELIMITERS.items() if name == file_format)
+
+
+def cells_of(line: str, delimiter: str) -> list[str]:
+    """The fields of a line; none where it is no line of CSV."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def delimited(line: str) -> str | None:
+    """csv or tsv where a line is a head with names of ours, whatever the file is called."""
+    for delimiter, name in DELIMITERS.items():
+        cells = cells_of(line, delimiter)
+        if len(cells) > 1 and field_column("query_id", cells):
+            return name
+    return None
+
+
+def trec_kind(path: Path, line: str) -> str:
+    count = len(line.split())
+    if count not in TREC_FIELDS:
+        raise InputError(
+            f"{path}: the first line has {count} fields: judgments have 4, rankings 6; a file with a head of names is"
+            " called .csv, .tsv or .jsonl"
+        )
+    return TREC_FIELDS[count]
+
+
+def keys_of(line: str) -> Sequence[str]:
+    """The keys of the first object in a line of JSON."""
+    try:
+        found: Any = json.loads(line.strip().lstrip("[").rstrip(",]"))
+    except (ValueError, RecursionError):
+        return ()
+    return list(found) if isinstance(found, dict) else ()
+
+
+def kind_of(path: Path, names: Sequence[str]) -> str:
+    has = {field for field in NAMES if field_column(field, names)}
+    if {name.lower() for name in names} >= BEIR or {"query_id", "doc_id", "grade"} <= has:
+        return JUDGMENTS
+    if {"query_id", "doc_id"} <= has and has & {"score", "rank"}:
+        return RANKING
+    if "query_id" in has and "doc_id" not in has:
+        return QUERIES
+    raise InputError(
+        f"{path}: the columns ({few(names)}) are those of neither judgments (query_id, doc_id, grade)"
+        " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text)"
+    )
+
+
+def columns_of(names: Sequence[str], kind: str) -> dict[str, str]:
+    """field -> column, for the fields whose column has another name."""
+    found: dict[str, str] = {}
+    for field in FIELDS[kind]:
+        column = field_column(field, [name for name in names if name not in found.values()])
+        if column is None and field == "grade" and "score" in names:
+            column = "score"
+        if column is not None and column != field:
+            found[field] = column
+    return found
+
+
+def field_column(field: str, names: Sequence[str]) -> str | None:
+    """The column of a field: of its own name, else of one of its other names."""
+    plain = {re.sub(r"[^a-z0-9]", "", name.lower()): name for name in reversed(names)}
+    for name in (field, *NAMES[field]):
+        if name in names:
+            return name
+        if (found := plain.get(re.sub(r"[^a-z0-9]", "", name))) is not None:
+            return found
+    return None

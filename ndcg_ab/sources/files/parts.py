@@ -1,0 +1,184 @@
+"""The files that a `file:` stands for, as files of this machine: one, the parts of one table, or copies of objects.
+
+A folder of Parquet files is one table, as the tools that write such folders mean it; of other files, and of several
+that a pattern matches, it must be said (`parts: true`), because two nights side by side look alike.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from ndcg_ab.config.loading.patterns import SHOWN, WILD, matches
+from ndcg_ab.config.model.connections import plain_address
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.files.hints import files_in
+from ndcg_ab.sources.files.records import open_parquet, saying_what_is_broken
+from ndcg_ab.sources.files.stores import Store, store_of
+from ndcg_ab.temporary import ALONE, temporary_folder
+
+PARQUET = (".parquet", ".pq")
+MOST_PARTS = 100_000  # files of one table; looking through a whole disk takes minutes
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One file to read. name: what it is called in messages. values: what folders above it say, as day=2026-11-20."""
+
+    path: Path
+    name: str
+    values: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+
+
+@contextlib.contextmanager
+def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) -> Iterator[list[Part]]:
+    """The files that are read for it; copies, which lie in a temporary folder, are gone afterwards.
+
+    wanted: field -> column, for those that may be partitions' names.
+    """
+    with contextlib.ExitStack() as stack:
+        folder = functools.cache(lambda: stack.enter_context(temporary_folder()))
+        if isinstance(described.file, str):
+            found = fetched(described, directory, folder())
+        else:
+            found = local(described, described.file, directory)
+        yield [prepared(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
+
+
+def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
+    path = file if file.is_absolute() else directory / file
+    if path.is_dir():
+        return in_folder(described, path)
+    if described.parts and WILD.search(str(file)) and not path.exists():
+        found = matches(file, directory)
+        if not found:
+            raise InputError(f"{path}: no file matches it")
+        return [Part(directory / each, str(directory / each), partitions(each)) for each in found]
+    return [Part(path, str(path))]
+
+
+def in_folder(described: FileSource, path: Path) -> list[Part]:
+    """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
+    names = [each.relative_to(path) for each in sorted(files_below(path))]
+    is_parquet = described.format == "parquet" or all(each.suffix.lower() in PARQUET for each in names)
+    if not names:
+        raise InputError(f"{path}: is not a file, and there is none in the folder")
+    if not described.parts and not is_parquet:
+        advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
+        raise InputError(f"{path}: is not a file{files_in(path)}{advice}")
+    return [Part(path / each, str(path / each), partitions(each)) for each in names]
+
+
+def files_below(path: Path) -> list[Path]:
+    """The files in a folder and below it, but hidden ones; InputError where they are too many to be one table."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(path):
+        folders[:] = [name for name in folders if is_data(Path(name))]
+        found += [Path(place, name) for name in files if is_data(Path(name)) and Path(place, name).is_file()]
+        if len(found) > MOST_PARTS:
+            raise InputError(f"{path}: is a folder of more than {MOST_PARTS:,} files: name the one that is meant")
+    return found
+
+
+def is_data(name: Path) -> bool:
+    return not any(part.startswith((".", "_")) for part in name.parts)
+
+
+def partitions(name: Path) -> dict[str, str | None]:
+    """{"day": "2026-11-20"} for day=2026-11-20/part-0.parquet."""
+    pairs = (part.partition("=") for part in name.parts[:-1] if re.match(r"[^=]+=", part))
+    return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
+
+
+def fetched(described: FileSource, directory: Path, folder: Path) -> list[Part]:
+    """Copies of the objects that an address stands for."""
+    store = store_of(described, directory)
+    names = object_names(store, described)
+    found = []
+    for at, name in enumerate(names):
+        path = folder / f"object{at}" / (Path(name).name or "object")
+        path.parent.mkdir(mode=ALONE)
+        store.fetch(name, path)
+        found.append(Part(path, store.address_of(name), partitions(Path(name))))
+    return found
+
+
+def object_names(store: Store, described: FileSource) -> list[str]:
+    if not store.is_listed:
+        return [store.path]
+    if not WILD.search(store.path):
+        names = (
+            [store.path]
+            if store.has(store.path)
+            else [name for name in store.below(store.path) if is_data_of(store, name)]
+        )
+        is_parquet = described.format == "parquet" or all(Path(name).suffix.lower() in PARQUET for name in names)
+        if not names:
+            raise InputError(f"{store.shown}: there is no such object: see the bucket and the path")
+        if len(names) > 1 and not is_parquet and not described.parts:
+            raise InputError(refused(store, names))
+        return names
+    fixed = re.split(r"[*?\[]", store.path)[0].rpartition("/")[0]
+    names = [name for name in store.below(fixed) if Path(name).match(store.path)]
+    if not names:
+        raise InputError(f"{store.shown}: no object matches it")
+    if len(names) > 1 and not described.parts:
+        raise InputError(refused(store, names))
+    return names
+
+
+def is_data_of(store: Store, name: str) -> bool:
+    return is_data(Path(name.removeprefix(store.path).lstrip("/")))
+
+
+def refused(store: Store, names: list[str]) -> str:
+    shown = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return (
+        f"{store.shown}: {len(names)} objects match it ({shown}); one is needed: name it,"
+        " or say parts: true where they are parts of one table"
+    )
+
+
+def prepared(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
+    """The part with the columns that its folders' names give, where they are wanted: a copy, in a folder of a name."""
+    values = {name: value for name, value in part.values.items() if name in wanted.values()}
+    if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
+        return part
+    place = folder() / name
+    place.mkdir(mode=ALONE)
+    return dataclasses.replace(part, path=with_values(part.path, values, place / f"with-{part.path.name}"))
+
+
+def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> Path:
+    """A copy of a Parquet file with columns of one value each, a batch at a time."""
+    import pyarrow.parquet as papq
+
+    with saying_what_is_broken(path), open_parquet(path) as file:
+        schema = file.schema_arrow
+        added = [name for name in values if name not in schema.names]
+        for name in added:
+            schema = schema.append(pa.field(name, pa.string()))
+        with papq.ParquetWriter(target, schema) as writer:
+            for batch in file.iter_batches():
+                columns = [pa.repeat(pa.scalar(values[name], pa.string()), batch.num_rows) for name in added]
+                writer.write_batch(pa.record_batch([*batch.columns, *columns], schema=schema))
+    return target
+
+
+@contextlib.contextmanager
+def spoken_of(part: Part) -> Iterator[None]:
+    """What is said of a copy is said of what it is a copy of."""
+    try:
+        yield
+    except InputError as error:
+        if str(part.path) == part.name:
+            raise
+        raise type(error)(str(error).replace(str(part.path), plain_address(part.name))) from None

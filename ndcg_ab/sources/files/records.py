@@ -1,0 +1,278 @@
+"""The careful way through a file: record by record, with the line of everything that breaks a rule."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from ndcg_ab.config.loading.hints import to_utf8
+from ndcg_ab.errors import InputError, in_short, shown
+from ndcg_ab.files import named
+from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
+from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format
+from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
+from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
+from ndcg_ab.sources.files.unpacking import open_bytes, open_table
+from ndcg_ab.sources.tables.format_warnings import UnreadRankError, Watched
+from ndcg_ab.sources.tables.on_disk import Keep
+from ndcg_ab.sources.tables.schema import Layout, check_types, read_value
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+
+PIECE = 1 << 16  # rows
+BLANKS = " \t\v\f\r"  # white space in TREC text is that of ASCII, as for trec_eval
+Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
+csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
+
+
+def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None) -> Any:
+    """The file's table, or an InputError that names the first line that breaks a rule.
+
+    keep: puts it into a file; None: into memory.
+    """
+    if file_format == "trec" and layout.kind == "ranking":
+        try:
+            return read_watched(path, layout, keep, without_ranks=False)
+        except UnreadRankError:
+            return read_watched(path, layout, keep, without_ranks=True)
+    word = "row" if file_format == "parquet" else "line"
+    found = records(path, layout, file_format, columns)
+    placed = ((f"{path}, {word} {line}", record) for line, record in found)
+    return gathered(pieces_of(placed, layout), layout, keep)
+
+
+def read_watched(path: Path, layout: Layout, keep: Keep | None, *, without_ranks: bool) -> Any:
+    """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
+    watched = Watched(path, without_ranks=without_ranks)
+    found = watched.each(trec_records(path, layout))
+    placed = ((f"{path}, line {line}", record) for line, record in found)
+    return gathered(pieces_of(placed, layout), layout, keep, watched.remarks)
+
+
+def gathered(
+    pieces: Iterable[pa.Table],
+    layout: Layout,
+    keep: Keep | None,
+    remarks: Callable[[], Sequence[Remark]] = tuple,
+) -> Any:
+    """One table of the pieces.
+
+    keep: puts it into a file; None: into memory.  remarks: what was noticed, asked when all pieces are there.
+    """
+    if keep is not None:
+        return keep.write(pieces, layout.schema, lambda: metadata_of(remarks()))
+    tables = list(pieces)
+    return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
+
+
+def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
+    """The table of records, each with the place where it stands; InputError for the first that breaks a rule."""
+    return pa.concat_tables(pieces_of(placed, layout))
+
+
+def pieces_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> Iterator[pa.Table]:
+    """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
+    values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
+    present: tuple[str, ...] | None = None
+    for row, (where, record) in enumerate(placed, 1):
+        names = tuple(field.name for field in layout.fields if field.required or record.get(field.name) is not None)
+        if present is None:
+            if layout.kind == "ranking" and not {"score", "rank"} & set(names):
+                raise InputError(f"{where}: score is missing: a ranking needs a score, a rank, or both in every row")
+            present = names
+        for field in layout.fields:
+            if field.may_lack:
+                values[field.name].append(read_value(field, record.get(field.name), where))
+            elif field.name in names or field.name in present:
+                if field.name not in present:
+                    raise InputError(f"{where}: {field.name} stands here, but not in the rows before it")
+                values[field.name].append(read_value(field, record.get(field.name), where))
+            else:
+                values[field.name].append(None)
+        if row % PIECE == 0:
+            yield pa.table(values, schema=layout.schema)
+            values = {field.name: [] for field in layout.fields}
+    yield pa.table(values, schema=layout.schema)
+
+
+def find_lines(
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], query_id: str, doc_id: str
+) -> list[int]:
+    """The lines (rows of a Parquet file) on which a document of a query stands."""
+    return [
+        line
+        for line, record in records(path, layout, file_format, columns)
+        if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
+    ]
+
+
+def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
+    if file_format == "trec":
+        yield from trec_records(path, layout)
+    elif file_format == "jsonl":
+        yield from json_records(path, layout, columns)
+    elif file_format == "parquet":
+        yield from parquet_records(path, layout, columns)
+    else:
+        yield from delimited_records(path, layout, "," if file_format == "csv" else "\t", columns)
+
+
+def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple[int, str]]:
+    """(number, line with its end) of a text file, packed or not; refuses what is not UTF-8, and lines without end."""
+    number = 0
+    try:
+        with named(path), open_bytes(path) as file:
+            blocks = line_blocks(file, longest)
+            for number, raw in enumerate(chain.from_iterable(block.splitlines(keepends=True) for block in blocks), 1):
+                if longest is not None and len(raw) > longest:
+                    raise LongLineError
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    bad = raw[error.start : error.start + 1]
+                    raise InputError(f"{path}, line {number}: byte {bad!r} is not UTF-8 text: {to_utf8(raw)}") from None
+                if "\0" in line:
+                    hint = f" ({to_utf8(raw)})" if number == 1 else ""
+                    raise InputError(f"{path}, line {number}: holds a zero byte: not a text file{hint}")
+                yield number, line
+    except LongLineError:
+        raise InputError(
+            f"{path}: the line after line {number} is longer than {LONGEST_LINE:,} bytes: lines must be shorter;"
+            " are its line ends lost, or is it of another format?"
+        ) from None
+
+
+def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
+    assert layout.trec is not None
+    places, width = layout.trec
+    shapes = {"judgment": "query_id 0 doc_id grade", "ranking": "query_id Q0 doc_id rank score tag"}
+    shape = shapes.get(layout.kind, "query_id")
+    first = True
+    for number, line in text_lines(path):
+        inner = line.strip(BLANKS + "\n")
+        if not inner or inner.startswith("#"):
+            continue
+        parts = re.split(f"[{BLANKS}]+", inner)
+        if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
+            raise InputError(
+                f"{path}, line {number}: {shown(inner)} is a header, and a TREC file has none: take the line away"
+            )
+        if len(parts) != width:
+            raise InputError(
+                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({shown(inner)}),"
+                f" a TREC {layout.kind} has {width} ({shape});"
+                f" {(not first and cut_short(line)) or other_format(layout.kind, inner, parts, first)}"
+            )
+        first = False
+        record = {name: parts[place] for name, place in places.items()}
+        yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
+
+
+def cut_short(line: str) -> str:
+    """What a line without an end, after lines with one, tells."""
+    return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
+
+
+def delimited_records(path: Path, layout: Layout, delimiter: str, columns: dict[str, str]) -> Iterator[Record]:
+    lines = (line for _, line in text_lines(path))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    start = 1
+    header: list[str] = []
+    chosen: dict[str, str] = {}
+    try:
+        for parts in reader:
+            number, start = start, reader.line_num + 1
+            if len(parts) < 2 and not "".join(parts).strip():
+                continue
+            if not header:
+                header = parts
+                chosen = layout.check_columns(str(path), header, columns)
+                continue
+            if len(parts) != len(header):
+                raise InputError(
+                    f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)},"
+                    f" the header names {len(header)} ({', '.join(header)})"
+                )
+            row = dict(zip(header, parts, strict=True))
+            yield number, {name: row[column] for name, column in chosen.items()}
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {start}: cannot be read as {'CSV' if delimiter == ',' else 'TSV'}: {error};"
+            " a field with a quote in it stands in quotes, and its own quotes are doubled"
+        ) from None
+
+
+def json_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
+    """One record a line, or those of one document."""
+    lines = ((number, line) for number, line in text_lines(path, None) if line.strip())
+    first = list(islice(lines, 1))
+    rows: Iterator[Record] = ((number, json_row(path, number, line)) for number, line in chain(first, lines))
+    if first and is_document(first[0][1], layout):
+        text = "".join(line for _, line in text_lines(path, None))
+        rows = document_records(path, text, layout, columns)
+    for number, row in rows:
+        refuse_lists(f"{path}, line {number}", row, layout)
+        chosen = layout.check_columns(f"{path}, line {number}", list(row), columns)
+        refuse_twice(f"{path}, line {number}", row, chosen)
+        yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        row = DECODER.decode(line)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {number}: is not JSON ({error.msg} at character {error.pos + 1});"
+            " every line must be one JSON object"
+        ) from None
+    except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
+        raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{path}, line {number}: {shown(line.strip())}: every line must be one JSON object")
+    return row
+
+
+def open_parquet(path: Path) -> "ParquetFile":
+    with saying_what_is_broken(path, "is not a Parquet file"):
+        return open_table(path)
+
+
+@contextmanager
+def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
+    """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
+    try:
+        yield
+    except (InputError, PermissionError):
+        raise
+    except Exception as error:  # a broken file makes it raise nearly anything, down to a wish for petabytes of memory
+        raise InputError(f"{path}: {what}: {in_short(error)}") from None
+
+
+def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
+    number = 0
+    with saying_what_is_broken(path), open_parquet(path) as file:
+        chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
+        check_types(file.schema_arrow, layout, chosen, str(path))
+        for batch in file.iter_batches(columns=list(chosen.values())):
+            for row in parquet_rows(batch):
+                number += 1
+                yield number, {name: row[column] for name, column in chosen.items()}
+
+
+def parquet_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows; where a text is not UTF-8, texts are left as bytes."""
+    try:
+        return cast(list[dict[str, Any]], batch.to_pylist())
+    except UnicodeDecodeError:
+        for place, field in enumerate(batch.schema):
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                batch = batch.set_column(place, field.name, batch.column(place).cast(pa.binary()))
+        return cast(list[dict[str, Any]], batch.to_pylist())

@@ -1,0 +1,264 @@
+"""The door to object stores and web servers: what they hold is copied to a file, a piece at a time.
+
+Credentials come from where every tool of a store takes them (AWS_…, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_…),
+and from `storage:` where a configuration says them by reference.
+"""
+
+import contextlib
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ndcg_ab.config.model.connections import Storage, plain_address
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.config.secrets.lookup import remembered, revealed
+from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
+
+PIECE = 1 << 22  # bytes
+PATIENCE = 30.0  # seconds for a connection, and for every piece
+MOST_REDIRECTS = 20
+AWAY = re.compile(
+    r"NETWORK_CONNECTION|curlCode|[Tt]imeout|SLOW_DOWN|THROTTLING|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|"
+    r"Couldn't connect|Connection refused|HTTP (status|response code) 5\d\d"
+)
+DENIED = re.compile(
+    r"ACCESS_DENIED|INVALID_ACCESS_KEY|SIGNATURE|INVALID_CLIENT|EXPIRED|credential|40[13]\b", re.IGNORECASE
+)
+AS_IT_IS = {"Accept-Encoding": "identity"}
+GONE = (404, 410)
+REFUSED = (401, 403, 407)
+TRANSIENT = (408, 425, 429)
+
+
+class Store(ABC):
+    """A place of objects. path: of the object, or the pattern. shown: the address without secrets."""
+
+    is_listed = True
+
+    def __init__(self, address: str, path: str) -> None:
+        self.path = path
+        self.shown = plain_address(address)
+
+    def address_of(self, name: str) -> str:
+        return self.shown.removesuffix(self.path) + name
+
+    @abstractmethod
+    def fetch(self, name: str, target: Path) -> None:
+        """Copies an object to a file; InputError where it is not there, is refused, or changed meanwhile."""
+
+    def has(self, name: str) -> bool:
+        raise NotImplementedError
+
+    def mark(self, name: str) -> str | None:
+        """What the store calls this content of an object; None where it has no name for it."""
+        raise NotImplementedError
+
+    def below(self, name: str) -> list[str]:
+        """The objects whose path begins with a folder's."""
+        raise NotImplementedError
+
+
+def store_of(described: FileSource, directory: Path) -> Store:
+    """The store that an address is of."""
+    address = str(revealed(str(described.file), "file", directory))
+    scheme = address.partition("://")[0].lower()
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(address)
+        for secret in (parts.password, parts.query):
+            if secret:
+                remembered(secret)
+    if scheme in ("http", "https"):
+        return Web(address)
+    if scheme not in OPENED:
+        known = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
+        hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
+        raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({known})")
+    storage = described.storage or Storage()
+    given = {name: revealed(value, f"storage.{name}", directory) for name, value in storage if value is not None}
+    return Objects(address, given)
+
+
+class Objects(Store):
+    """S3, Google Cloud Storage or Azure, through pyarrow."""
+
+    def __init__(self, address: str, given: dict[str, Any]) -> None:
+        scheme, _, rest = address.partition("://")
+        super().__init__(address, rest.rpartition("@")[2] if scheme.startswith("abfs") else rest)
+        with self.meaning():
+            self.system = OPENED[scheme.lower()](rest, given)
+        if scheme.startswith("abfs") and "@" in rest:  # abfs://container@account.dfs.core.windows.net/path
+            container, _, path = rest.partition("@")
+            self.path = f"{container}/{path.partition('/')[2]}"
+
+    def fetch(self, name: str, target: Path) -> None:
+        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream, target.open("wb") as file:
+            before = mark_of(stream.metadata())
+            while piece := stream.read(PIECE):
+                file.write(piece)
+        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
+            if mark_of(stream.metadata()) != before:
+                raise SilentError(f"{self.address_of(name)}: changed while it was read: run it again")
+
+    def has(self, name: str) -> bool:
+        from pyarrow import fs
+
+        with self.meaning():
+            return bool(self.system.get_file_info(name).type == fs.FileType.File)
+
+    def mark(self, name: str) -> str | None:
+        with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
+            etag, *others, generation, size = mark_of(stream.metadata())
+        return repr((etag, *others, generation, size)) if etag or generation else None
+
+    def below(self, name: str) -> list[str]:
+        from pyarrow import fs
+
+        with self.meaning():
+            found = self.system.get_file_info(fs.FileSelector(name, recursive=True, allow_not_found=True))
+        return sorted(each.path for each in found if each.type == fs.FileType.File)
+
+    @contextlib.contextmanager
+    def meaning(self) -> Iterator[None]:
+        """An error of the store's as ours, silent where it may answer later."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise InputError(f"{self.shown}: there is no such object: see the bucket and the path") from None
+        except (OSError, ValueError) as error:
+            text = on_one_line(str(error), 300)
+            if AWAY.search(text):
+                advice = "see that its address is right and that it can be reached"
+                raise SilentError(f"{self.shown}: the store does not answer: {text}; {advice}") from None
+            if DENIED.search(text):
+                advice = "set its variables of the environment, or `storage` (docs/sources.md)"
+                raise InputError(f"{self.shown}: the store refuses the credentials: {text}; {advice}") from None
+            raise InputError(f"{self.shown}: cannot be read: {text}") from None
+
+
+def mark_of(metadata: dict[Any, Any]) -> tuple[Any, ...]:
+    """What tells one content of an object from another."""
+    known = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
+    return tuple(known.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
+
+
+def open_s3(_rest: str, given: dict[str, Any]) -> Any:
+    from pyarrow import fs
+
+    endpoint = given.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = given.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    return fs.S3FileSystem(
+        access_key=given.get("access_key"),
+        secret_key=given.get("secret_key"),
+        session_token=given.get("session_token"),
+        anonymous=given.get("anonymous", False),
+        region=region or ("us-east-1" if endpoint else None),
+        endpoint_override=endpoint,
+        connect_timeout=PATIENCE / 3,
+        request_timeout=PATIENCE,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=2),
+    )
+
+
+def open_gcs(_rest: str, given: dict[str, Any]) -> Any:
+    from datetime import timedelta
+
+    from pyarrow import fs
+
+    scheme, _, place = (given.get("endpoint") or "").rpartition("://")
+    found = {"endpoint_override": place, "scheme": scheme or "https"} if place else {}
+    return fs.GcsFileSystem(
+        anonymous=given.get("anonymous", False), retry_time_limit=timedelta(seconds=PATIENCE), **found
+    )
+
+
+def open_azure(rest: str, given: dict[str, Any]) -> Any:
+    from pyarrow import fs
+
+    account = re.match(r"[^/@]*@([^./]+)\.", rest)
+    known = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME") or os.environ.get("AZURE_STORAGE_ACCOUNT")
+    name = given.get("access_key") or (account[1] if account else known)
+    if not name:
+        raise InputError("az://: names no account: set AZURE_STORAGE_ACCOUNT, or storage: {access_key: ACCOUNT}")
+    key = given.get("secret_key") or os.environ.get("AZURE_STORAGE_KEY") or os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")
+    token = given.get("session_token") or os.environ.get("AZURE_STORAGE_SAS_TOKEN")
+    return fs.AzureFileSystem(name, account_key=key, sas_token=token if not key else None)
+
+
+OPENED = {
+    "s3": open_s3,
+    "gs": open_gcs,
+    "gcs": open_gcs,
+    "az": open_azure,
+    "abfs": open_azure,
+    "abfss": open_azure,
+}
+
+
+class Web(Store):
+    """One file of a web server, by GET."""
+
+    is_listed = False
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        super().__init__(address, plain_address(address))
+
+    def address_of(self, name: str) -> str:
+        return self.shown
+
+    def fetch(self, name: str, target: Path) -> None:
+        needs(f"reading {self.shown}", "httpx")
+        import httpx
+
+        try:
+            with httpx.Client(timeout=PATIENCE, headers=AS_IT_IS) as client, target.open("wb") as file:
+                with contextlib.closing(last_of(client, self.address)) as answer:
+                    self.refuse(answer.status_code)
+                    for piece in answer.iter_raw(PIECE):
+                        file.write(piece)
+                before = web_mark(answer.headers)
+                if any(before):
+                    after = client.head(self.address, follow_redirects=True)
+                    if after.status_code == 200 and any(web_mark(after.headers)) and web_mark(after.headers) != before:
+                        raise SilentError(f"{self.shown}: changed while it was read: run it again")
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.TooManyRedirects) as error:
+            raise InputError(f"{self.shown}: cannot be asked for: {in_short(error)}") from None
+        except httpx.HTTPError as error:
+            advice = "see that its address is right and can be reached"
+            raise SilentError(f"{self.shown}: the server does not answer: {in_short(error)}; {advice}") from None
+
+    def refuse(self, status: int) -> None:
+        if status == 200:
+            return
+        if status in GONE:
+            raise InputError(f"{self.shown}: there is no such file on the server (HTTP {status}): see the address")
+        if status in REFUSED:
+            advice = "see the name and password, or the signature, in the address"
+            raise InputError(f"{self.shown}: the server refuses it (HTTP {status}): {advice}")
+        kind = SilentError if status in TRANSIENT or status >= 500 else InputError
+        raise kind(f"{self.shown}: the server answers HTTP {status}, and sends no file")
+
+
+def last_of(client: Any, address: str) -> Any:
+    """The answer behind all redirects, whose own content nobody reads: httpx would unpack all of it.
+
+    Raises httpx.TooManyRedirects, as httpx does.
+    """
+    import httpx
+
+    request = client.build_request("GET", address)
+    for _ in range(MOST_REDIRECTS + 1):
+        answer = client.send(request, stream=True)
+        if answer.next_request is None:
+            return answer
+        answer.close()
+        request = answer.next_request
+    raise httpx.TooManyRedirects(f"more than {MOST_REDIRECTS} redirects", request=request)
+
+
+def web_mark(headers: Any) -> tuple[str | None, str | None]:
+    return headers.get("etag"), headers.get("last-modified")

@@ -1,0 +1,1 @@
+"""Python functions that return rankings."""

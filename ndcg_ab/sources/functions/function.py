@@ -1,0 +1,136 @@
+"""A Python function as a source: it is given the queries, and returns documents with scores.
+
+    def search(queries: Mapping[str, str], **arguments) -> Mapping[str, Iterable[tuple[str, float]]]
+    def search(queries: Mapping[str, str], **arguments) -> Iterator[tuple[str, Iterable[tuple[str, float]]]]
+    def search(text: str, **arguments) -> Iterable[tuple[str, float]]                 # with per_query: true
+
+`queries` maps query_id to text.  The result maps query_id to (doc_id, score) pairs in any order, or yields such
+entries one by one; a query that finds nothing may be left out.  With `per_query` the function is called for each query
+with its text, so that every error names the query.  Any search engine can be pulled from this way.
+An OSError that the function raises (ConnectionError, TimeoutError, …) may pass: the flow tries again.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.secrets.lookup import revealed
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Source
+from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
+from ndcg_ab.sources.tables.schema import Layout, shown
+
+Entry = tuple[Any, Any]  # query_id and results, both unchecked
+
+
+class Function(Source):
+    """A function of the user's, found beside the configuration or installed."""
+
+    def __init__(self, described: PythonSource, directory: Path) -> None:
+        self.origin = described.python
+        self.arguments = described.arguments
+        self.per_query = described.per_query
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        """The ranking that the function returns; raises InputError when it fails or returns something else."""
+        with beside(self.directory):
+            function = load_function(self.origin, self.directory)
+            arguments = revealed(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            if self.per_query:
+                entries = self.one_by_one(function, queries, arguments)
+            else:
+                entries = self.all_at_once(function, queries, arguments)
+            rows = self.checked_rows(entries)
+        if not rows:
+            raise InputError(f"python = {self.origin!r} returned no document for any of {len(queries)} queries")
+        query_ids, doc_ids, scores = zip(*rows, strict=True)
+        ranks = pa.nulls(len(rows), pa.int64())
+        return pa.table([query_ids, doc_ids, scores, ranks], schema=layout.schema)
+
+    def one_by_one(
+        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
+    ) -> Iterator[Entry]:
+        """The results of a function that is called for each query."""
+        for query_id, text in queries.items():
+            with self.saying_where(f" on query {shown(query_id)}"):
+                found = function(text, **arguments)
+            yield query_id, found
+
+    def all_at_once(
+        self, function: Callable[..., Any], queries: Mapping[str, str], arguments: Mapping[str, Any]
+    ) -> Iterator[Entry]:
+        """What a function says of all queries, whole or one after the other."""
+        with self.saying_where():
+            found = function(dict(queries), **arguments)
+        if isinstance(found, Mapping):
+            yield from found.items()
+            return
+        if not isinstance(found, Iterator):
+            raise InputError(
+                f"python = {self.origin!r} returned {type(found).__name__}: must map query_id to results, or yield"
+                " query_id and results"
+            )
+        after = " before it yielded the first query"
+        while True:
+            with self.saying_where(after):
+                entry = next(found, END)
+            if entry is END:
+                return
+            if not isinstance(entry, tuple | list) or len(entry) != 2:
+                raise InputError(f"python = {self.origin!r} yielded {shown(entry)}: must be query_id and results")
+            yield entry[0], entry[1]
+            after = f" after query {shown(entry[0])}"
+
+    def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
+        """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
+        rows: list[tuple[str, str, float]] = []
+        for query_id, results in entries:
+            with self.saying_where(f" on query {shown(query_id)}"):
+                rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
+        return rows
+
+    def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
+        """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
+        return saying_where(self.origin, place)
+
+
+END = object()
+
+
+def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
+    where = f"python = {name!r}, query {shown(query_id)}"
+    if not is_text(query_id):
+        raise InputError(f"{where}: the query_id must be text that is not empty")
+    if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
+        raise InputError(f"{where}: {shown(results)}: the results must be pairs (doc_id, score)")
+    for result in results:
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise InputError(f"{where}: {shown(result)}: every result must be a pair (doc_id, score)")
+        doc_id, score = result
+        if not is_text(doc_id):
+            raise InputError(f"{where}: doc_id = {shown(doc_id)}: must be text that is not empty")
+        if not is_finite(score):
+            raise InputError(f"{where}, document {shown(doc_id)}: score = {shown(score)}: must be a finite number")
+        yield doc_id, float(score)
+
+
+def is_text(value: Any) -> bool:
+    """Not empty, and what UTF-8 can hold."""
+    try:
+        return isinstance(value, str) and len(value.encode()) > 0
+    except UnicodeEncodeError:
+        return False
+
+
+def is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False

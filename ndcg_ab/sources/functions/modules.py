@@ -1,0 +1,87 @@
+"""Modules of the user's, beside a configuration: found while they are imported and while their functions run.
+
+What goes wrong in them is told in one sentence.
+"""
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ndcg_ab.config.secrets.redaction import discreet
+from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line, words_of
+from ndcg_ab.files import resolved
+
+OURS = {"ndcg_ab", "ndcg_core"}
+# Trouble with files does not pass by itself; every other OSError (ConnectionError, TimeoutError, …) may.
+FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
+@contextlib.contextmanager
+def beside(directory: Path) -> Iterator[None]:
+    """Modules in `directory` are found first, also by imports inside functions.
+
+    A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
+    configuration); it comes back at the end.
+    """
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    others = {top for top in tops if is_another(top, directory)}
+    aside = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in others}
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        for name in [name for name in sys.modules if name.partition(".")[0] in others]:
+            del sys.modules[name]
+        sys.modules.update(aside)
+
+
+def is_another(top: str, directory: Path) -> bool:
+    """Whether an imported module that is in no package, or a package, has a namesake in `directory`."""
+    if top in sys.stdlib_module_names or top in OURS:
+        return False
+    here = [directory / top / "__init__.py", directory / f"{top}.py"]
+    namesake = next((path for path in here if path.is_file()), None)
+    if namesake is None:
+        return False
+    loaded = getattr(sys.modules.get(top), "__file__", None)
+    return loaded is None or resolved(Path(loaded)) != resolved(namesake)
+
+
+def load_function(name: str, directory: Path) -> Callable[..., Any]:
+    """The function that ``module:function`` names; to be called inside `beside`."""
+    module_name, _, function_name = name.partition(":")
+    try:
+        module: ModuleType = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name != module_name.partition(".")[0]:
+            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+        raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
+    except (Exception, SystemExit) as error:
+        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def in_one_line(error: BaseException) -> str:
+    """KeyError: 'title'"""
+    return on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
+
+
+@contextlib.contextmanager
+def saying_where(name: str, place: str) -> Iterator[None]:
+    """Whatever a function raises, in one sentence; name: ``module:function``; place: where, as `` on query 'q1'``."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
+        raise kind(f"python = {name!r} failed{place}: {in_one_line(error)}") from discreet(error)

@@ -1,0 +1,172 @@
+"""What a search engine answered: hits by JMESPath, each one checked, and told what is wrong with it."""
+
+import dataclasses
+import json
+import math
+from itertools import islice
+from typing import Any
+
+from ndcg_ab.config.model.http import HttpRequest, HttpResults
+from ndcg_ab.errors import InputError, beginning, on_one_line, shortened
+from ndcg_ab.sources.tables.schema import LONGEST_ID, shown
+
+EXACT = 2**53  # whole numbers beyond it share a double with others
+LONGEST = 500  # characters of a title or an address
+MOST_KEYS = 12  # in a message
+EXCERPT = 200  # characters of an answer in a message
+ENOUGH = 1 << 16  # bytes of it that are looked at for that
+
+
+class QueryError(Exception):
+    """Why one query has no answer. may_pass: whether asking again may help."""
+
+    def __init__(self, message: str, may_pass: bool = False) -> None:
+        super().__init__(message)
+        self.may_pass = may_pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Hit:
+    """One result; score: None where the order as returned counts."""
+
+    doc_id: str
+    score: float | None
+    title: str | None = None
+    url: str | None = None
+
+
+class Reader:
+    """Reads answers by the paths of a configuration."""
+
+    def __init__(self, described: HttpRequest, where: str) -> None:
+        self.depth = described.depth
+        self.paths = {
+            field: compiled(path, f"{where}.results.{field}")
+            for field in HttpResults.model_fields
+            if (path := getattr(described.results, field)) is not None
+        }
+        self.written = described.results
+
+    def hits(self, content: bytes) -> list[Hit]:
+        """The hits of an answer; QueryError says what is wrong with it."""
+        answer = parsed(content)
+        if error := self.found("error", answer):
+            raise QueryError(f"the answer holds an error: {excerpt(error)}")
+        hits = self.found("hits", answer)
+        if not isinstance(hits, list):
+            raise QueryError(
+                f"results.hits = {self.written.hits!r} finds {kind_of(hits)} in the answer, and must find a list;"
+                f" the answer {keys_of(answer)}"
+            )
+        if len(hits) > self.depth:
+            raise QueryError(
+                f"{len(hits)} hits came, more than depth = {self.depth}: give a larger depth, or pass {{depth}} on in"
+                " parameters or body"
+            )
+        return [self.hit(hit, place) for place, hit in enumerate(hits, start=1)]
+
+    def hit(self, hit: Any, place: int) -> Hit:
+        doc_id = self.found("id", hit)
+        if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or doc_id == "" or not is_utf8(str(doc_id)):
+            raise QueryError(
+                f"hit {place}: results.id = {self.written.id!r} finds {kind_of(doc_id)}, and must find a text or a"
+                f" whole number; the hit {keys_of(hit)}"
+            )
+        if len(str(doc_id)) > LONGEST_ID:
+            raise QueryError(
+                f"hit {place}: results.id = {self.written.id!r} finds a text of {len(str(doc_id)):,} characters, and"
+                f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_of(hit)}"
+            )
+        score = self.score(hit, f"hit {place}, document {shown(str(doc_id))}") if "score" in self.paths else None
+        return Hit(str(doc_id), score, self.words("title", hit), self.words("url", hit))
+
+    def score(self, hit: Any, where: str) -> float:
+        value = self.found("score", hit)
+        path = f"{where}: results.score = {self.written.score!r}"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise QueryError(f"{path} finds {kind_of(value)}, and must find a number; the hit {keys_of(hit)}")
+        if isinstance(value, int) and abs(value) > EXACT:
+            raise QueryError(
+                f"{path} finds {shown(value)}, beyond 2^53, where different scores become equal: leave results.score"
+                " out, so that the order as returned counts"
+            )
+        if not math.isfinite(value):
+            raise QueryError(f"{path} finds {shown(value)}, and must find a finite number")
+        return float(value)
+
+    def words(self, field: str, hit: Any) -> str | None:
+        """A title or an address, the first of several; None where there is none."""
+        value = self.found(field, hit) if field in self.paths else None
+        if isinstance(value, list):
+            value = value[0] if value else None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            return None
+        text = " ".join(beginning(str(value), LONGEST).split())
+        return text if text and is_utf8(text) else None
+
+    def found(self, field: str, content: Any) -> Any:
+        import jmespath.exceptions
+
+        if field not in self.paths:
+            return None
+        try:
+            return self.paths[field].search(content)
+        except jmespath.exceptions.JMESPathError as error:
+            written = getattr(self.written, field)
+            raise QueryError(f"results.{field} = {written!r} fails: {excerpt(str(error))}") from None
+
+
+def compiled(path: str, where: str) -> Any:
+    import jmespath
+    import jmespath.exceptions
+
+    try:
+        return jmespath.compile(path)
+    except jmespath.exceptions.JMESPathError as error:
+        said = str(error).splitlines()[0]
+        raise InputError(f"{where} = {path!r}: must be a JMESPath expression: {excerpt(said)}") from None
+
+
+def parsed(content: bytes) -> Any:
+    """The JSON of an answer."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise QueryError("the answer is nested too deeply to be read") from None
+    except ValueError as error:
+        start = content[:ENOUGH].decode(errors="replace").strip()
+        if start.startswith("<"):
+            raise QueryError(
+                f"the answer is no JSON but HTML ({excerpt(start)}): is it the address of the search itself?"
+            ) from None
+        said = f"the answer is no whole JSON: {error}" if start else "the answer is empty"
+        raise QueryError(said, may_pass=True) from None
+
+
+def keys_of(content: Any) -> str:
+    """``has the keys took, hits``: what there is in the place of what was looked for; never a value."""
+    if isinstance(content, dict):
+        keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
+        return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"
+    return f"is {kind_of(content)}" + (f" of {len(content)}" if isinstance(content, list) else "")
+
+
+def kind_of(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    names = {dict: "a mapping", list: "a list", bool: "true or false", str: "a text", int: "a number"}
+    return names.get(type(value), "a number") if value != "" else "an empty text"
+
+
+def excerpt(value: Any) -> str:
+    """The begin of what an engine said, on one line, without the secrets that are known here."""
+    text = on_one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), EXCERPT)
+    return text if text.isprintable() else shortened(ascii(text)[1:-1], EXCERPT)
+
+
+def is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

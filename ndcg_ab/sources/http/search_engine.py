@@ -1,0 +1,139 @@
+"""A search engine behind HTTP as a source: one request for each query, described in the configuration alone.
+
+A query that fails is never an empty result: it fails the pull, or, where `allow_failed_queries` admits it, is missing
+data, which no comparison counts.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from ndcg_ab.config.model.http import HttpSource
+from ndcg_ab.errors import InputError, SilentError, needs
+from ndcg_ab.sources.base import Asked, Found, Remark, Source, with_failed, with_remarks
+from ndcg_ab.sources.http.answers import Hit, QueryError, Reader
+from ndcg_ab.sources.http.requests import Query, Request, Template
+from ndcg_ab.sources.tables.schema import DOCUMENT, Layout, shown
+
+MOST_EXAMPLES = 5
+ANSWERS = "answers.jsonl"
+
+
+class SearchEngine(Source):
+    """What is asked over HTTP."""
+
+    def __init__(self, described: HttpSource, directory: Path) -> None:
+        self.described = described.http
+        self.origin = described.origin
+        self.directory = directory
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        return self.answer(layout, Asked(queries)).table
+
+    def answer(self, layout: Layout, asked: Asked) -> Found:
+        """The ranking of every query, with the titles and addresses that came along."""
+        needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
+        from ndcg_ab.sources.http.client import Client, DeadlineError
+
+        template = Template(self.described, self.directory, f"{self.origin}: http")
+        reader = Reader(self.described, f"{self.origin}: http")
+        requests = [
+            template.filled(Query(query_id, text, asked.attributes.get(query_id, {})))
+            for query_id, text in asked.texts.items()
+        ]
+        kept = Answers(asked.folder)
+        found = {request.query_id: kept.known[request.key] for request in requests if request.key in kept.known}
+
+        def answered(request: Request, hits: list[Hit]) -> None:
+            found[request.query_id] = hits
+            kept.add(request, hits)
+
+        client = Client(self.described, template.base, reader)
+        try:
+            client.ask([request for request in requests if request.query_id not in found], answered)
+        except DeadlineError:
+            raise SilentError(
+                f"{self.origin}: {len(found)} of {len(requests)} queries were answered within"
+                f" deadline = {self.described.deadline:g} s: give it more time, or ask for more at once (concurrency)"
+            ) from None
+        order = [request.query_id for request in requests]
+        failures = {query_id: client.failures[query_id] for query_id in order if query_id in client.failures}
+        self.refuse(failures, len(requests))
+        table = ranking_of({query_id: found[query_id] for query_id in order if query_id in found}, layout)
+        if not table.num_rows:
+            raise InputError(
+                f"{self.origin}: no hit came for any of {len(requests)} queries: look at what the engine answers to"
+                f" {requests[0].method} for query {shown(requests[0].query_id)}"
+                if requests
+                else f"{self.origin}: there is no query to ask for"
+            )
+        if failures:
+            remark = Remark("failed_query", len(failures), tuple(told(failures)[:MOST_EXAMPLES]))
+            table = with_failed(with_remarks(table, [remark]), list(failures))
+        return Found(table, documents_of(found))
+
+    def refuse(self, failures: Mapping[str, QueryError], asked: int) -> None:
+        """Raises for more failed queries than may be, and where none is left."""
+        allowed = self.described.allow_failed_queries
+        if not failures or (len(failures) <= allowed and len(failures) < asked):
+            return
+        first = told(failures)[0]
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        admitted = f"; {allowed} may fail (allow_failed_queries)" if allowed else ""
+        kind = SilentError if any(error.may_pass for error in failures.values()) else InputError
+        raise kind(f"{self.origin}: {first}{more}{admitted}")
+
+
+class Answers:
+    """The answers of this run so far, in a file: when the pull begins anew, nobody is asked twice.
+
+    They hold what was read of them, never the request or a secret.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = None if folder is None else folder / ANSWERS
+        self.known: dict[str, list[Hit]] = {}
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_bytes().splitlines():
+                try:
+                    row = json.loads(line)
+                except ValueError:  # a process that died wrote half of it
+                    continue
+                self.known[row["key"]] = [Hit(*hit) for hit in row["hits"]]
+
+    def add(self, request: Request, hits: list[Hit]) -> None:
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        row = {"key": request.key, "hits": [(hit.doc_id, hit.score, hit.title, hit.url) for hit in hits]}
+        with self.path.open("ab") as file:
+            file.write(json.dumps(row).encode() + b"\n")
+
+
+def told(failures: Mapping[str, QueryError]) -> list[str]:
+    return [f"query {shown(query_id)}: {error}" for query_id, error in failures.items()]
+
+
+def ranking_of(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
+    """A row for each hit; ranks where the order as returned counts, else scores."""
+    rows = [(query_id, rank, hit) for query_id, hits in found.items() for rank, hit in enumerate(hits, start=1)]
+    columns = [
+        [query_id for query_id, _, _ in rows],
+        [hit.doc_id for _, _, hit in rows],
+        [hit.score for _, _, hit in rows],
+        [rank if hit.score is None else None for _, rank, hit in rows],
+    ]
+    return pa.table(columns, schema=layout.schema)
+
+
+def documents_of(found: Mapping[str, list[Hit]]) -> pa.Table | None:
+    """One row for each document that has a title or an address, by id; None where no document has."""
+    known: dict[str, dict[str, str | None]] = {}
+    for hits in found.values():
+        for hit in hits:
+            if hit.title or hit.url:
+                row = known.setdefault(hit.doc_id, {"doc_id": hit.doc_id, "title": hit.title, "url": hit.url})
+                row["title"], row["url"] = row["title"] or hit.title, row["url"] or hit.url
+    return pa.Table.from_pylist([known[doc_id] for doc_id in sorted(known)], schema=DOCUMENT.schema) if known else None

@@ -1,0 +1,1 @@
+"""Judgments of several files, judges and functions: one grade for each document."""

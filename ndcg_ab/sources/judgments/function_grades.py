@@ -1,0 +1,198 @@
+"""A Python function that judges: it is given a query and a document, and returns a grade.
+
+    def grade(query: ndcg_ab.Query, document: ndcg_ab.Document, **arguments) -> float | int | None
+
+None says that it cannot tell.  What it returned for the same content is not asked again (`known_grades`): for the
+source of its module, its name and arguments, the query and the document.  A function in memory that no module has under
+its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError
+that the function raises may pass: the flow tries again, and asks what is not known yet.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.config.model.sources import JudgeSource
+from ndcg_ab.config.secrets.lookup import revealed
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.functions.function import is_finite
+from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
+from ndcg_ab.sources.judgments.grade_cache import Say, known_grades
+from ndcg_ab.sources.tables.schema import shown
+
+KEYS = 1  # to be raised with every change of what a key is made from
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """The query that a document is judged for.
+
+    attributes: column -> value, of those that the configuration names (in Python: those sliced by).
+    """
+
+    query_id: str
+    text: str
+    attributes: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """The document that is judged; title, url: None where they are not known."""
+
+    doc_id: str
+    title: str | None = None
+    url: str | None = None
+
+
+Pair = tuple[Query, Document]
+
+
+@dataclasses.dataclass(frozen=True)
+class Said:
+    """What the function says of every pair, in their order; None: it cannot say.  known: how many were not asked."""
+
+    grades: tuple[float | None, ...]
+    known: int
+
+
+class AskedFunction:
+    """The function that a configuration names, or that was given in memory."""
+
+    def __init__(self, described: JudgeSource, directory: Path) -> None:
+        self.origin = described.python
+        self.described = described
+        self.directory = directory
+        self.workers = described.workers or 1
+
+    def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> Said:
+        """Asks for what is not known, `workers` at a time.
+
+        since: seconds since 1970, answers before which do not count.  Raises InputError where the function fails or
+        returns no grade, SilentError where that may pass; what it said until then stays known.
+        """
+        given = self.described.given
+        with contextlib.nullcontext() if given else beside(self.directory), known_grades(say) as known:
+            function = given.data if given else load_function(self.origin, self.directory)
+            keys = self.keys_of(function, pairs, named_module(function) if given else function_module(function))
+            if keys is None:
+                say(f"{self.origin}: no source tells what it does, so that it is asked every time")
+            found = known.take(keys, since) if keys else {}
+            grades: list[float | None] = [found.get(key) for key in keys] if keys else [None] * len(pairs)
+            asked = [at for at in range(len(pairs)) if not keys or keys[at] not in found]
+            say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(asked):,} known)")
+            arguments = revealed(self.described.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            for at, grade in self.answers(function, [(at, *pairs[at]) for at in asked], arguments):
+                grades[at] = grade
+                if keys:
+                    known.keep(keys[at], grade)
+        return Said(tuple(grades), len(pairs) - len(asked))
+
+    def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], module: Any) -> list[str] | None:
+        """What the answers are known by; None where no source tells what the function does."""
+        source = source_of(module)
+        if source is None:
+            return None
+        name = getattr(function, "__qualname__", self.described.judge)
+        about = hashlib.sha256(json.dumps([KEYS, source, name]).encode())
+        about.update(json.dumps(self.described.arguments, sort_keys=True, default=str).encode())
+        return [key_of(about, query, document) for query, document in pairs]
+
+    def answers(
+        self, function: Callable[..., Any], asked: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
+    ) -> Iterator[tuple[int, float | None]]:
+        """Each place with its grade, as they arrive."""
+
+        def ask(query: Query, document: Document) -> float | None:
+            return self.checked(function, query, document, arguments)
+
+        if self.workers == 1:
+            for at, query, document in asked:
+                yield at, ask(query, document)
+            return
+        executor = ThreadPoolExecutor(self.workers)
+        try:
+            yield from answered_by(executor, self.workers, ask, asked)
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def checked(
+        self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
+    ) -> float | None:
+        place = f"query {shown(query.query_id)}, document {shown(document.doc_id)}"
+        with saying_where(self.origin, f" on {place}"):
+            found = function(query, document, **arguments)
+        if found is None:
+            return None
+        if not is_finite(found):
+            raise InputError(
+                f"python = {self.origin!r}, {place}: grade = {shown(found)}: must be a finite number, or None where it"
+                " cannot say"
+            )
+        return float(found)
+
+
+def answered_by(
+    executor: ThreadPoolExecutor,
+    workers: int,
+    ask: Callable[[Query, Document], float | None],
+    asked: Sequence[tuple[int, Query, Document]],
+) -> Iterator[tuple[int, float | None]]:
+    """As the threads answer; after a failure nothing more is asked, and those at work are heard out before it is told.
+
+    Two questions for each thread are there at a time, so that none waits and few are taken back.
+    """
+    rest = iter(asked)
+    waiting: dict[Future[float | None], int] = {}
+    failure: BaseException | None = None
+    while True:
+        while failure is None and len(waiting) < 2 * workers and (entry := next(rest, None)) is not None:
+            waiting[executor.submit(ask, *entry[1:])] = entry[0]
+        if not waiting:
+            break
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in sorted(done, key=waiting.__getitem__):
+            at = waiting.pop(future)
+            if (error := future.exception()) is None:
+                yield at, future.result()
+            elif failure is None:
+                failure = error
+                for other in [other for other in waiting if other.cancel()]:
+                    del waiting[other]
+    if failure is not None:
+        raise failure
+
+
+def function_module(function: Callable[..., Any]) -> Any:
+    """The module that a function stands in."""
+    return inspect.getmodule(inspect.unwrap(function))
+
+
+def named_module(function: Callable[..., Any]) -> Any:
+    """The same, if the module has the function under its name; else None."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    return module if getattr(module, getattr(function, "__qualname__", ""), None) is function else None
+
+
+def source_of(module: Any) -> str | None:
+    """A module's source as its file has it."""
+    if module is None:
+        return None
+    with contextlib.suppress(OSError, TypeError, UnicodeDecodeError):
+        path = inspect.getsourcefile(module)
+        return Path(path).read_text(encoding="utf-8") if path else None
+    return None
+
+
+def key_of(about: "hashlib._Hash", query: Query, document: Document) -> str:
+    """What is asked, as a digest."""
+    content = [query.query_id, query.text, dict(query.attributes), document.doc_id, document.title, document.url]
+    digest = about.copy()
+    digest.update(json.dumps(content, sort_keys=True).encode())
+    return digest.hexdigest()

@@ -1,0 +1,289 @@
+"""Judgments as the evaluation reads them: of one file or several, by one judge or several, one grade for each document.
+
+`pull_judged` reads one place, `gathered` makes one table of several.  What says more than a grade (who judged, where
+the judgment came from, in which file it stands) travels beside it as `Pulled.singles`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import Source as Described
+from ndcg_ab.config.model.sources import SparkSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
+from ndcg_ab.sources.judgments.grades import DisagreeError, Graded, Units, deciding, graded, latest
+from ndcg_ab.sources.registry import pull
+from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
+from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
+
+KEY = ["query_id", "doc_id"]
+KEYS = pa.schema([(name, pa.string()) for name in KEY])
+NO_NAME = ""  # the judge of judgments that name none
+
+
+class Gathering(NamedTuple):
+    """How judgments of several files and judges become one grade: the keys of the configuration."""
+
+    precedence: str = "last"
+    combine: str | None = None
+
+
+def judgments_layout(described: Described) -> Layout:
+    """The columns that are looked for; a table that stays on a cluster has the three that the SQL reads."""
+    return JUDGMENT if isinstance(described, SparkSource) else JUDGED
+
+
+def layout_in(names: Iterable[str]) -> Layout:
+    """The columns that were found, of a table that was pulled."""
+    there = set(names)
+    fields = tuple(field for field in JUDGED.fields if field.name in there)
+    return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
+
+
+def pull_judged(described: Described, directory: Path) -> Pulled:
+    """The judgments of one place, with the columns judge and source where it has them."""
+    pulled = pull(described, judgments_layout(described), directory)
+    if pulled.layout is JUDGMENT:
+        return pulled
+    table = pulled.table
+    layout = layout_in(name for name in table.column_names if name in JUDGMENT.schema.names or is_told(table[name]))
+    metadata = table.schema.metadata
+    chosen = table.select(layout.schema.names).cast(layout.schema).replace_schema_metadata(metadata)
+    return Pulled(chosen, layout, pulled.source)
+
+
+def is_told(column: pa.ChunkedArray) -> bool:
+    """Whether any row says something there."""
+    return bool(pc.any(pc.greater(pc.binary_length(column), 0)).as_py())
+
+
+def pull_judgments(evaluation: Evaluation) -> Pulled:
+    """All judgments of an evaluation's files as one table; there are some."""
+    return gathered(pull_files(evaluation), evaluation)
+
+
+def pull_files(evaluation: Evaluation) -> list[Pulled]:
+    """The judgments of each place, in their order."""
+    return [pull_judged(source, evaluation.directory) for source in evaluation.judgment_sources]
+
+
+def completed(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
+    """One table of the files' judgments, and of what a function says of documents that these do not judge.
+
+    Raises InputError where there is no grade at all.
+    """
+    if by_function is None:
+        return gathered(parts, evaluation)
+    rows = by_function.table.append_column("row", pa.array(range(by_function.table.num_rows), pa.int64()))
+    for part in parts:
+        judged = part.table.select(KEY).cast(KEYS)
+        rows = rows.join(judged, KEY, join_type="left anti")
+    rest = by_function.table.take(rows["row"].sort()) if parts else by_function.table
+    if not parts and not rest.num_rows:
+        raise InputError(f"python = {by_function.origin!r}: it could say the grade of no document that systems return")
+    filling = [Pulled(rest, by_function.layout, by_function.source)] if rest.num_rows else []
+    return gathered([*parts, *filling], evaluation)
+
+
+def named_judgments(evaluation: Evaluation) -> list[str]:
+    """What the places of judgments are called: by their files, with a number where a name comes again.
+
+    A function that judges comes last.
+    """
+    names = [source.shown for source in (*evaluation.judgment_sources, evaluation.judge) if source]
+    return [
+        name if names.count(name) == 1 else f"{name} {names[: at + 1].count(name)}" for at, name in enumerate(names)
+    ]
+
+
+def gathered(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
+    """One table of the parts, in their order; of a single one that names no judge and no source, that one itself."""
+    if len(parts) == 1 and parts[0].layout is JUDGMENT:
+        return parts[0]
+    names = named_judgments(evaluation)[: len(parts)]
+    how = Gathering(evaluation.judgments_precedence, evaluation.combine)
+    source = Several(parts)
+    singles = pa.concat_tables([singles_of(part, name, how) for part, name in zip(parts, names, strict=True)])
+    units, keys = units_of(singles, names)
+    refuse_contradictions(singles, units, keys, source)
+    try:
+        found = graded(units, how.precedence, how.combine)
+    except DisagreeError as error:
+        raise disagreement(error, keys, units, source) from None
+    table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
+    remarks = [*(remark for part in parts for remark in part.remarks), *repeated(singles, source)]
+    remarks += [*told_of_files(found, names, how, keys), *told_of_judges(found, units, how)]
+    source.table = table
+    return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
+
+
+class Several(Source):
+    """The places that judgments were gathered from."""
+
+    def __init__(self, parts: Sequence[Pulled]) -> None:
+        self.parts = tuple(parts)
+        self.origin = ", ".join(dict.fromkeys(part.origin for part in parts))
+        self.table = JUDGMENT.schema.empty_table()
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        return self.table
+
+    def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
+        """In every file that judges the document."""
+        found = [
+            part.place_of(query_id, doc_id)
+            for part in self.parts
+            if pc.any(
+                pc.and_(pc.equal(part.table["query_id"], query_id), pc.equal(part.table["doc_id"], doc_id))
+            ).as_py()
+        ]
+        return " and ".join(found) or self.origin
+
+
+def singles_of(part: Pulled, name: str, how: Gathering) -> pa.Table:
+    """One row for each judgment of a file, in the columns of `SINGLE_JUDGMENT`.
+
+    Where files stand beside each other, one that names no judges is a judge of its name.
+    """
+    table = part.table
+    columns: dict[str, Any] = {each: table[each].cast(pa.string()) for each in ("query_id", "doc_id")}
+    columns["grade"] = table["grade"]
+    for each in ("judge", "source"):
+        texts = table[each] if each in table.column_names else pa.nulls(table.num_rows, pa.string())
+        columns[each] = pc.if_else(pc.equal(texts, ""), None, texts)
+    if how.precedence == "together":
+        columns["judge"] = pc.coalesce(columns["judge"], pa.scalar(name))
+    columns["file"] = pa.repeat(pa.scalar(name), table.num_rows)
+    return pa.table(columns, schema=SINGLE_JUDGMENT.schema)
+
+
+def units_of(singles: pa.Table, names: Sequence[str]) -> tuple[Units, pa.Table]:
+    """The judgments as numbers, and the documents (query_id, doc_id) that their keys stand for, by first appearance."""
+    queries, documents = (codes(singles[name]) for name in ("query_id", "doc_id"))
+    pairs = queries.astype(np.int64) * (int(documents.max()) + 1) + documents
+    _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
+    place = np.argsort(np.argsort(first))
+    keys = singles.select(["query_id", "doc_id"]).take(np.sort(first))
+    told = pc.fill_null(singles["judge"], NO_NAME)
+    judges = pc.unique(told).sort()
+    grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
+    files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
+    judge = pc.index_in(told, judges).to_numpy()
+    return Units(place[key], judge, files, grades, tuple(judges.to_pylist()), keys.num_rows), keys
+
+
+@dataclass(frozen=True, eq=False)
+class ByJudge:
+    """The latest judgment of each document by each judge.
+
+    judges: their names, empty for none.  keys: query_id, doc_id of each document.  key, judge, grade: of each judgment
+    the places of its document and its judge, and what it says.
+    """
+
+    judges: tuple[str, ...]
+    keys: pa.Table
+    key: Any
+    judge: Any
+    grade: Any
+
+    def of(self, name: str) -> pa.Table:
+        """The judgments of one judge, in the columns of `JUDGMENT`."""
+        mine = self.judge == self.judges.index(name)
+        table = self.keys.take(pa.array(self.key[mine])).append_column("grade", pa.array(self.grade[mine]))
+        return table.cast(JUDGMENT.schema)
+
+
+def by_judge(singles: pa.Table, precedence: str) -> ByJudge:
+    """What each judge says, of `Pulled.singles`; not what a file says that another one corrects."""
+    names = pc.unique(singles["file"]).to_pylist()
+    units, keys = units_of(singles, names)
+    key, judge, file, grade, _ = units.grouped()
+    rows = latest(key, judge, file, len(names))
+    if precedence in ("last", "first"):
+        rows = deciding(key, file, units.count, last=precedence == "last")
+    told = np.unique(judge[rows])
+    judges = tuple(units.judges[place] for place in told.tolist())
+    return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
+
+
+def codes(column: pa.ChunkedArray) -> Any:
+    return column.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+
+
+def refuse_contradictions(singles: pa.Table, units: Units, keys: pa.Table, source: Several) -> None:
+    """Two grades of one document by one judge in one file."""
+    odd = units.contradictions()
+    if not odd:
+        return
+    query_id, doc_id, lowest, highest, judge, file = min(
+        (*(keys[name][key].as_py() for name in ("query_id", "doc_id")), *rest) for key, *rest in odd
+    )
+    part = source.parts[file]
+    by = f" by judge {units.judges[judge]!r}" if "judge" in part.layout.schema.names and units.judges[judge] else ""
+    rule = "a judge gives a document one grade" if by else "a document has one grade"
+    raise InputError(
+        f"{part.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged {lowest:g} and"
+        f" {highest:g}{by}: {rule} ({len(odd)} such)"
+    )
+
+
+def disagreement(error: DisagreeError, keys: pa.Table, units: Units, source: Several) -> InputError:
+    """Says who disagrees on which document, and how to say what counts."""
+    query_id, doc_id = (keys[name][error.key].as_py() for name in ("query_id", "doc_id"))
+    (low, lowest), (high, highest) = error.lowest, error.highest
+    return InputError(
+        f"{source.locate(source.table, JUDGMENT, query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is"
+        f" judged {lowest:g} by {judge_text(units.judges[low])} and {highest:g} by {judge_text(units.judges[high])}"
+        f" ({error.count} such): where judges disagree, say what counts: --combine majority, median, mean, highest or"
+        " lowest (in a configuration combine: majority)"
+    )
+
+
+def judge_text(name: str) -> str:
+    return f"judge {name!r}" if name else "a judge without a name"
+
+
+def repeated(singles: pa.Table, source: Several) -> list[Remark]:
+    """Judgments that stand in their file more than once, as those of a single file are told by the SQL."""
+    columns = ["query_id", "doc_id", "judge", "source", "file"]
+    counted = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted["count_all"], 1)).sort_by([(name, "ascending") for name in columns[:2]])
+    if not twice.num_rows:
+        return []
+    rows = twice.slice(0, MOST_EXAMPLES).to_pylist()
+    examples = tuple(source.locate(source.table, JUDGMENT, row["query_id"], row["doc_id"]) for row in rows)
+    count = int(pc.sum(pc.subtract(twice["count_all"], 1)).as_py())
+    return [Remark("repeated_judgment", count, examples)]
+
+
+def told_of_files(found: Graded, names: Sequence[str], how: Gathering, keys: pa.Table) -> list[Remark]:
+    """What each later file changed."""
+    remarks = []
+    for name, later in zip(names[1:], found.later, strict=True):
+        examples = [
+            f"query {keys['query_id'][key].as_py()!r}, document {keys['doc_id'][key].as_py()!r}: {before:g} is now"
+            f" {after:g}"
+            for key, before, after in later.examples
+        ]
+        told = (
+            f"{name}: adds {later.added:,}, changes {later.changed:,} and leaves {later.left:,} of those before it"
+            f" (judgments_precedence = {how.precedence})"
+        )
+        remarks.append(Remark("more_judgments", later.added + later.changed, tuple(examples), told))
+    return remarks
+
+
+def told_of_judges(found: Graded, units: Units, how: Gathering) -> list[Remark]:
+    """How many documents have grades by several judges."""
+    if not found.several:
+        return []
+    told = f"{found.several:,} documents are judged by several of {len(units.judges)} judges, who "
+    told += f"disagree on {found.disagreed:,}: {how.combine} counts" if found.disagreed else "agree on all of them"
+    return [Remark("several_judges", found.several, (), told)]

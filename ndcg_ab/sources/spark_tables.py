@@ -1,0 +1,89 @@
+"""Tables that Spark reads: of their rows one for each query comes here, with counts and a digest of all.
+
+What breaks a rule is looked for there, in the same look at the rows that digests them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.config.model.connections import ADDRESS, plain_address
+from ndcg_ab.config.model.operation import Spark
+from ndcg_ab.config.model.sources import SparkSource
+from ndcg_ab.config.secrets.lookup import revealed
+from ndcg_ab.engines.elsewhere import Cluster, Column, Elsewhere
+from ndcg_ab.errors import InputError, needs
+from ndcg_ab.files import resolved
+from ndcg_ab.sources.base import Source, staying
+from ndcg_ab.sources.tables.schema import Layout, check_types, shown
+
+TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
+RULES = {
+    "string": "every row needs one, and an empty one is none",
+    "double": "every row needs a finite number",
+    "bigint": "every row needs a whole number between -2^53 and 2^53",
+}
+
+
+def cluster_of(spark: Spark, directory: Path) -> Cluster:
+    """The cluster that a configuration describes, its secrets looked up; directory: what relative paths start from."""
+    needs("engine.spark", "pyspark", "sqlglot")
+    conf = {key: revealed(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
+    remote = revealed(spark.remote, "engine.spark.remote", directory)
+    scratch = placed(spark.scratch, directory) if spark.scratch else None
+    return Cluster(spark.master, remote, conf, scratch, spark.patience)
+
+
+def placed(path: str, directory: Path) -> str:
+    """An address as it is, a path from where paths start."""
+    return path if ADDRESS.match(path) else str(resolved(directory / Path(path).expanduser()))
+
+
+class ClusterTable(Source):
+    """A table of the catalogue, or Parquet files, on a cluster."""
+
+    def __init__(self, described: SparkSource, directory: Path) -> None:
+        self.described = described
+        self.directory = directory
+        self.origin = f"table {plain_address(described.table)}"
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        from ndcg_ab.engines import spark
+
+        described = self.described
+        assert described.spark is not None, "an evaluation does not take a table without it"
+        layout.refuse_unknown(self.origin, described.columns)
+        cluster = cluster_of(described.spark, self.directory)
+        table = placed(described.table, self.directory) if "/" in described.table else described.table
+        place = Elsewhere(table, described.where, ())
+        schema = spark.schema_of(cluster, place)
+        chosen = layout.check_columns(self.origin, schema.names, described.columns)
+        check_types(schema, layout, chosen, self.origin)
+        columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
+        place = Elsewhere(table, described.where, columns)
+        found = spark.survey(cluster, place).sort_by("query_id")
+        if found.num_rows == 0:
+            raise InputError(f"{self.origin}: there is no {layout.kind} in it")
+        self.refuse_wrong(found, place)
+        rows = int(pc.sum(found["rows"]).as_py())
+        place = Elsewhere(table, described.where, columns, rows, spark.digest_of(place, found))
+        return staying(found.select(layout.schema.names).cast(layout.schema), place)
+
+    def refuse_wrong(self, found: pa.Table, place: Elsewhere) -> None:
+        """Raises InputError for the first column in which a value breaks the rules."""
+        for column in place.columns:
+            if column.source is None:
+                continue
+            counts = found[f"wrong_{column.name}"]
+            count = pc.sum(counts).as_py()
+            if not count:
+                continue
+            first = found["query_id"].filter(pc.greater(counts, 0))[0].as_py()
+            such = f" (such as in query {shown(first)})" if first else ""
+            are = "value is" if count == 1 else "values are"
+            raise InputError(
+                f"{self.origin}: column {column.source}: {count} {are} missing or against the rule{such}:"
+                f" {RULES[column.type]}"
+            )

@@ -1,0 +1,131 @@
+"""Columns of tables in the types of a layout, and whether their values keep its rules."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ndcg_ab.sources.files.streams import UnusualError
+from ndcg_ab.sources.tables.schema import MOST_RANK, Layout, check_types
+
+OPTIONAL = (
+    "score",
+    "rank",
+    "text",
+    "weight",
+    "cluster",
+    "metric_hash",
+    "judge",
+    "source",
+)  # columns that a table may lack
+
+
+def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
+    """The table with this layout's columns by name, null where the file has none."""
+    arrays = {}
+    for field in layout.fields:
+        if field.name in chosen:
+            column = table[chosen[field.name]]
+            arrays[field.name] = column.cast(field.type) if pa.types.is_integer(field.type) else column
+        else:
+            arrays[field.name] = pa.chunked_array([pa.nulls(table.num_rows, field.type)])
+    return pa.table(arrays)
+
+
+def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
+    """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
+
+    Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
+    """
+    check_types(table.schema, layout, chosen, where)
+    for field in layout.fields:
+        if field.name in chosen:
+            place = table.schema.get_field_index(chosen[field.name])
+            column = table[place]
+            if pa.types.is_integer(field.type) and not pa.types.is_integer(column.type):
+                column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
+            table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
+    table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
+    return shaped(table, layout, chosen)
+
+
+def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
+    """Whether any text in it has such a byte: one look at the bytes of all of them."""
+    text = chunk.buffers()[2]
+    return text is not None and bool((np.frombuffer(text, dtype=np.uint8) < limit).any())
+
+
+def breaks_text_rule(column: pa.ChunkedArray, *, spaces: bool) -> bool:
+    """Whether a text is empty or holds a control character, which tells of lost quotes (or of white space)."""
+    return any(
+        pc.any(pc.equal(pc.binary_length(chunk), 0)).as_py() or holds_byte_below(33 if spaces else 32, chunk)
+        for chunk in distinct_texts(column)
+    )
+
+
+def distinct_texts(column: pa.ChunkedArray) -> list[pa.Array]:
+    """The texts in it, each once where it is a dictionary."""
+    is_dictionary = pa.types.is_dictionary(column.type)
+    return [chunk.dictionary if is_dictionary else chunk for chunk in column.chunks]
+
+
+class BrokenRuleError(UnusualError):
+    """A value is missing, empty, not finite or suspicious."""
+
+
+class Rules:
+    """What holds of every table; a column that may be absent is not where it holds nothing at all.
+
+    spaces: that white space in a text is suspicious too.
+    """
+
+    def __init__(self, *, spaces: bool) -> None:
+        self.spaces = spaces
+        self.rows = 0
+        self.nulls = Counter[str]()
+
+    def each(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """The pieces of a table; BrokenRuleError where one breaks a rule, or all together do."""
+        for piece in pieces:
+            self.look(piece)
+            yield piece
+        self.finish()
+
+    def look(self, table: pa.Table) -> None:
+        self.rows += table.num_rows
+        for name in table.column_names:
+            column = table[name]
+            if name in OPTIONAL:
+                self.nulls[name] += column.null_count
+                if is_null(column):
+                    continue
+            if column.null_count or self.is_broken(column):
+                raise BrokenRuleError(f"in {name}")
+
+    def is_broken(self, column: pa.ChunkedArray) -> bool:
+        if pa.types.is_floating(column.type):
+            return not pc.all(pc.is_finite(column)).as_py()
+        if pa.types.is_integer(column.type):
+            bounds = pc.min_max(column).as_py()
+            return not -MOST_RANK < (bounds["min"] or 0) <= (bounds["max"] or 0) < MOST_RANK
+        return breaks_text_rule(column, spaces=self.spaces)
+
+    def finish(self) -> None:
+        absent = {name for name in self.nulls if self.nulls[name] == self.rows}
+        if {"score", "rank"} <= absent or any(0 < count < self.rows for count in self.nulls.values()):
+            raise BrokenRuleError("a column is not everywhere")
+
+
+def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
+    """Whether a value is missing, empty, not finite or suspicious; a column that may be absent is not."""
+    try:
+        list(Rules(spaces=spaces).each([table]))
+    except BrokenRuleError:
+        return True
+    return False
+
+
+def is_null(column: pa.ChunkedArray) -> bool:
+    return bool(column.null_count == len(column))

@@ -1,0 +1,75 @@
+"""What is noticed about a file of rankings that is read all the same: remarks, by which findings are made."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ndcg_ab.errors import shown
+from ndcg_ab.files import named
+from ndcg_ab.sources.base import Remark
+from ndcg_ab.sources.files.unpacking import is_packed
+from ndcg_ab.sources.tables.schema import is_plain_number
+
+MOST_EXAMPLES = 5
+
+
+def remarks_on_tags(path: Path, first: Mapping[str, int]) -> list[Remark]:
+    """What several tags in one file tell: rankings after one another, or a last tag that is cut short.
+
+    first: tag -> the row that has it first.
+    """
+    if len(first) < 2:
+        return []
+    tags = sorted(first, key=lambda tag: first[tag])
+    *whole, last = tags
+    if ends_inside_a_line(path) and all(tag.startswith(last) for tag in whole):
+        place = f"{path}, row {first[last]}: tag {shown(last)}, and no line end"
+        remarks = [Remark("truncated_last_line", 1, (place,))]
+        return remarks + remarks_on_tags(path, {tag: first[tag] for tag in whole})
+    examples = tuple(f"{path}, row {first[tag]}: tag {shown(tag)}" for tag in tags[:MOST_EXAMPLES])
+    return [Remark("several_tags", len(tags), examples)]
+
+
+def ends_inside_a_line(path: Path) -> bool:
+    """Whether the last byte of a file is no line end; of a packed one nobody knows without unpacking it."""
+    if is_packed(path):
+        return False
+    with named(path), path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read() not in (b"\n", b"\r")
+
+
+class UnreadRankError(Exception):
+    """A rank is no number."""
+
+
+class Watched:
+    """TREC records on their way to a table, and what is noticed about them.
+
+    without_ranks: ranks are left out, and those that are no numbers counted; else the first raises UnreadRankError.
+    """
+
+    def __init__(self, path: Path, *, without_ranks: bool) -> None:
+        self.path = path
+        self.without_ranks = without_ranks
+        self.unread = 0
+        self.examples: list[str] = []
+        self.tags: dict[str, int] = {}
+
+    def each(self, found: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
+        for row, (line, record) in enumerate(found, 1):
+            if "tag" in record:
+                self.tags.setdefault(record.pop("tag"), row)
+            if "rank" in record and not is_plain_number(record["rank"]):
+                if not self.without_ranks:
+                    raise UnreadRankError
+                self.unread += 1
+                if len(self.examples) < MOST_EXAMPLES:
+                    self.examples.append(f"{self.path}, line {line}: rank {shown(record['rank'])}")
+            if self.without_ranks:
+                record.pop("rank", None)
+            yield line, record
+
+    def remarks(self) -> list[Remark]:
+        unread = [Remark("unread_rank", self.unread, tuple(self.examples))] if self.unread else []
+        return unread + remarks_on_tags(self.path, self.tags)

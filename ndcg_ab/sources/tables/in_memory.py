@@ -1,0 +1,185 @@
+"""Data in memory: tables of any library that speaks Arrow, and dictionaries.
+
+    {query_id: {doc_id: score}}     {query_id: {doc_id: grade}}     {query_id: text, or {column: value}}
+
+They keep the rules of files, and like files they have two ways in: a fast one for what is clean, and the careful one,
+record by record, which accepts what is only unusual and names the row or the key of what is wrong.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_ab.config.model.sources import Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
+from ndcg_ab.sources.files.records import parquet_rows, table_of
+from ndcg_ab.sources.tables.columns import breaks_a_rule, shaped, typed
+from ndcg_ab.sources.tables.schema import Layout, shown
+
+Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
+IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
+DIRECT = (int, float, np.floating, np.integer)  # numbers that pyarrow takes as they are
+
+
+def is_table(data: Any) -> bool:
+    """Whether it speaks the Arrow PyCapsule interface."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+class InMemory(Source):
+    """A table, or dictionaries, given as an argument."""
+
+    def __init__(self, given: Given, columns: dict[str, str]) -> None:
+        self.origin = given.name
+        self.given = given
+        self.columns = columns
+
+    def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
+        layout.refuse_unknown(self.origin, self.columns)
+        return read_given(self.given, layout, self.columns)
+
+    def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
+        if isinstance(self.given.data, Mapping):
+            return self.origin
+        pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+        rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
+        return f"{self.origin}, {in_words(rows, 'row')}"
+
+
+def read_given(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
+    """The data in the columns of `layout` (absent optional ones are null).
+
+    columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
+    """
+    in_dictionaries = isinstance(given.data, Mapping)
+    table = read_dictionaries(given, layout) if in_dictionaries else read_table(given, layout, columns)
+    if table.num_rows == 0:
+        raise InputError(f"{given.name}: there is no {layout.kind} in it")
+    return table
+
+
+# ---- tables
+
+
+def read_table(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
+    whole = arrow_table(given)
+    argument = "columns" if layout.kind == "ranking" else f"{given.name}_columns"
+    chosen = layout.check_columns(
+        given.name, whole.column_names, columns, lambda _, mapping: f"{argument}={dict(mapping)}"
+    )
+    part = whole.select(list(chosen.values()))
+    try:
+        table = typed(part, layout, chosen, given.name)
+    except UNCLEAR:
+        table = None
+    if table is None or breaks_a_rule(table, spaces=False):
+        table = table_of(placed_rows(given.name, part, chosen), layout)
+    return table
+
+
+def arrow_table(given: Given) -> pa.Table:
+    try:
+        return pa.table(given.data)
+    except Exception as error:  # whatever the library that made it raises
+        said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
+        raise InputError(f"{given.name}: its {kind_of(given.data)} cannot be read as an Arrow table: {said}") from error
+
+
+def kind_of(data: Any) -> str:
+    """``pandas.DataFrame``"""
+    return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
+
+
+def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
+    number = 0
+    for batch in table.to_batches():
+        for row in parquet_rows(batch):
+            number += 1
+            yield f"{name}, row {number}", {field: row[column] for field, column in chosen.items()}
+
+
+# ---- dictionaries
+
+
+def read_dictionaries(given: Given, layout: Layout) -> pa.Table:
+    if layout.kind not in IN_DICTIONARIES:
+        return records_by_key(given, layout)
+    table = all_at_once(given.data, layout)
+    if table is None or breaks_a_rule(table, spaces=False):
+        table = table_of(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
+    return table
+
+
+def all_at_once(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
+    """The table where every key is text and every value a number; None where one may be something else."""
+    if not all(isinstance(documents, Mapping) for documents in data.values()):
+        return None
+    doc_ids = list(chain.from_iterable(data.values()))
+    values = list(chain.from_iterable(documents.values() for documents in data.values()))
+    kinds = set(map(type, values))
+    if {*map(type, data), *map(type, doc_ids)} - {str} or not all(issubclass(kind, DIRECT) for kind in kinds - {bool}):
+        return None
+    if bool in kinds:
+        return None
+    index = np.repeat(np.arange(len(data), dtype=np.int32), [len(documents) for documents in data.values()])
+    try:
+        found = {
+            "query_id": pa.DictionaryArray.from_arrays(index, pa.array(list(data), pa.string())).cast(ANY_TEXT),
+            "doc_id": pa.array(doc_ids, pa.string()),
+            IN_DICTIONARIES[layout.kind]: pa.array(values, pa.float64()),
+        }
+    except (*UNCLEAR, UnicodeEncodeError, OverflowError):
+        return None
+    if layout.kind == "judgment":
+        found["query_id"] = found["query_id"].cast(pa.string())
+    return shaped(pa.table(found), layout, {name: name for name in found})
+
+
+def placed_documents(given: Given, value: str) -> Placed:
+    """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
+    refuse_like_keys(given)
+    for query_id, documents in given.data.items():
+        where = f"{given.name}[{shown(query_id)}]"
+        if not isinstance(documents, Mapping):
+            raise InputError(
+                f"{where} = {shown(documents)}: must map every doc_id to its {value}, as in {{'q1': {{'d1': 1.0}}}}"
+            )
+        for doc_id, number in documents.items():
+            record = {"query_id": query_id, "doc_id": doc_id, value: number}
+            yield f"{where}[{shown(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
+
+
+def records_by_key(given: Given, layout: Layout) -> pa.Table:
+    """One record for each query_id: a mapping of its columns, or its text alone."""
+    refuse_like_keys(given)
+    found: list[tuple[str, dict[str, Any]]] = []
+    for query_id, about in given.data.items():
+        where = f"{given.name}[{shown(query_id)}]"
+        record = {"text": about} if isinstance(about, str) else about
+        if not isinstance(record, Mapping):
+            raise InputError(f"{where} = {shown(about)}: must be the query's text, or map columns to their values")
+        found.append((where, {str(name): unboxed(value) for name, value in record.items()} | {"query_id": query_id}))
+    if found:
+        names = dict.fromkeys(chain.from_iterable(record for _, record in found))
+        layout.check_columns(given.name, list(names), {})
+    return table_of(iter(found), layout)
+
+
+def refuse_like_keys(given: Given) -> None:
+    """Two keys of one text, such as 1 and '1', would be one query."""
+    known: dict[str, Any] = {}
+    for key in given.data:
+        if known.setdefault(str(key), key) != key:
+            raise InputError(
+                f"{given.name}: query_id {shown(known[str(key)])} and {shown(key)} are the same text: a query is one"
+            )
+
+
+def unboxed(value: Any) -> Any:
+    """A number of numpy's, and what is made like one, as Python's."""
+    return value.item() if type(value).__module__ != "builtins" and hasattr(value, "item") else value

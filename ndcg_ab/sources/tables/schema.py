@@ -1,0 +1,310 @@
+"""What a table of judgments, rankings or queries holds, and the rules that each value must keep."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import NoReturn
+
+import pyarrow as pa
+
+from ndcg_ab.errors import InputError, shortened
+from ndcg_ab.errors import shown as shown
+from ndcg_ab.sources.files.hints import closest_first, guess, in_options, looks_swapped, number_hint, wrong_header
+
+SayColumns = Callable[[str, Mapping[str, str]], str]
+"""How a mapping field -> column is written, for a kind of table."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """One column: its name here, its type, whether a table can do without it, and what an empty value stands for."""
+
+    name: str
+    type: pa.DataType
+    required: bool = True
+    blank: str | None = None
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether it may be empty in some rows and not in others."""
+        return not self.required and self.blank is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """One kind of table.
+
+    kind: the word for one of its rows in messages.
+    fields: its columns.
+    trec: the place of each field in a line of the TREC format, and the number of fields in such a line;
+        None where TREC has no such file.
+    order: the columns by which rows are put in order before their content is digested.
+    """
+
+    kind: str
+    fields: tuple[Field, ...]
+    trec: tuple[dict[str, int], int] | None = None
+    order: tuple[str, ...] = ("query_id", "doc_id")
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(field.name, field.type) for field in self.fields])
+
+    def refuse_unknown(self, where: str, columns: Mapping[str, str]) -> None:
+        """Columns that are mapped to what is no field."""
+        known = [field.name for field in self.fields]
+        for name in sorted(set(columns) - set(known)):
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            if columns[name] in known:
+                hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
+            raise InputError(f"{where}: columns: {shown(name)} is no field of a {self.kind} ({', '.join(known)}){hint}")
+
+    def check_columns(
+        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
+    ) -> dict[str, str]:
+        """field -> column name in the file, for the fields that it has.
+
+        say: how columns with other names are mapped, for the hint.
+        Raises InputError for a column that is mapped or required and not there, or there twice; names that differ in
+        upper and lower case alone are the same one, unless `columns` says which is meant.
+        """
+        chosen: dict[str, str] = {}
+        missing: list[Field] = []
+        for field in self.fields:
+            name = columns.get(field.name, field.name)
+            if found.count(name) > 1:
+                times = found.count(name)
+                raise InputError(f"{where}: column {shown(name)} is there {times} times: a name stands for one")
+            if name in chosen.values():
+                rule = "every field has its own column"
+                raise InputError(f"{where}: column {shown(name)} is named for two fields: {rule}")
+            alike = [each for each in found if each != name and each.casefold() == name.casefold()]
+            if name in found and alike and field.name not in columns:
+                raise InputError(
+                    f"{where}: columns {shown(name)} and {shown(alike[0])} differ in upper and lower case alone: leave"
+                    f" one out, or name the one that is meant: columns: {{{field.name}: {name}}}"
+                )
+            if name in found:
+                chosen[field.name] = name
+            elif field.required or field.name in columns:
+                missing.append(field)
+        for field in missing:
+            self._refuse_without(field, where, found, columns, chosen, say)
+        if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
+            likely = guess("score", found) or guess("rank", found)
+            field_name = "score" if likely is None or guess("score", found) else "rank"
+            swapped = looks_swapped(self.kind, found)
+            hint = f"did you mean {say(self.kind, {**columns, field_name: likely})}?" if likely else swapped
+            raise InputError(
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {few(found)})"
+                + (f"; {hint.strip()}" if hint else "")
+            )
+        return chosen
+
+    def _refuse_without(
+        self,
+        field: Field,
+        where: str,
+        found: list[str],
+        columns: dict[str, str],
+        chosen: dict[str, str],
+        say: SayColumns,
+    ) -> NoReturn:
+        """Says which column is not there, and how all that are not there could be named."""
+        if problem := wrong_header(self.kind, found, [each.name for each in self.fields]):
+            raise InputError(f"{where}: {problem}")
+        name = columns.get(field.name, field.name)
+        if field.blank is not None and field.required:
+            there = closest_first(name, [each for each in found if each not in self._own_names])
+            if not field.blank:
+                raise InputError(
+                    f"{where}: there is no column {name!r} for {{{field.name}}} in a request (columns:"
+                    f" {few(there)}); a plain {{{field.name}}} is written {{{{{field.name}}}}}"
+                )
+            purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
+            raise InputError(
+                f"{where}: there is no column {shown(name)} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
+            )
+        left = [each for each in found if each not in chosen.values()]
+        mapping = {each: column for each, column in chosen.items() if each != column}
+        if field.name in found:
+            asked = f"{field.name}={columns[field.name]}"
+            instead = f"there is no column {shown(name)}, but a column {field.name!r}"
+            raise InputError(f"{where}: {instead}: leave {shown(asked)} out")
+        guesses: list[str | None] = []
+        for each in self.fields:
+            needed = each.required and each.blank is None
+            if each.name not in chosen and (needed or each.name in columns or each.name == "score"):
+                guessed = guess(each.name, left)
+                if guessed or needed or each.name in columns:
+                    guesses.append(guessed)
+                    mapping[each.name] = guessed or "COLUMN"
+                    left = [other for other in left if other != guessed]
+        swapped = looks_swapped(self.kind, found)
+        said = say(self.kind, mapping)
+        hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
+        raise InputError(f"{where}: there is no column {shown(name)} for {field.name} (columns: {few(found)}); {hint}")
+
+    @property
+    def _own_names(self) -> set[str]:
+        return {field.name for field in self.fields if field.blank is None}
+
+
+def few(columns: Sequence[str]) -> str:
+    """The names of columns in a message, the first of them where there are many."""
+    return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
+
+
+def sliced_by(name: str, attributes: Sequence[str]) -> str:
+    """What to slice by instead of what is no attribute: one like it, or each of several in one."""
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and (each := [part for part in parts if part in attributes]):
+        options = " ".join(f"--slice {part}" for part in each)
+        return f"give each by itself: {options} (in a configuration by: [{', '.join(each)}])"
+    near = get_close_matches(name, attributes, n=1)
+    return f"did you mean {near[0]!r}?" if near else "slice by one of them"
+
+
+JUDGMENT = Layout(
+    "judgment",
+    (Field("query_id", pa.string()), Field("doc_id", pa.string()), Field("grade", pa.float64())),
+    ({"query_id": 0, "doc_id": 2, "grade": 3}, 4),
+)
+JUDGED = Layout(  # with who judged and where the judgment came from, which a file may say
+    JUDGMENT.kind,
+    (
+        *JUDGMENT.fields,
+        Field("judge", pa.string(), required=False, blank=""),
+        Field("source", pa.string(), required=False, blank=""),
+    ),
+    JUDGMENT.trec,
+    ("query_id", "doc_id", "judge", "source"),
+)
+SINGLE_JUDGMENT = Layout(
+    JUDGMENT.kind,
+    (*JUDGED.fields, Field("file", pa.string())),
+)
+RANKING = Layout(
+    "ranking",
+    (
+        Field("query_id", pa.string()),
+        Field("doc_id", pa.string()),
+        Field("score", pa.float64(), required=False),
+        Field("rank", pa.int64(), required=False),
+    ),
+    ({"query_id": 0, "doc_id": 2, "rank": 3, "score": 4}, 6),
+)
+DOCUMENT = Layout(
+    "document",
+    (
+        Field("doc_id", pa.string()),
+        Field("title", pa.string(), required=False),
+        Field("url", pa.string(), required=False),
+    ),
+)
+NO_VALUE = "(none)"  # the slice of queries whose attribute is empty
+
+
+def query_layout(
+    attributes: Sequence[str],
+    *,
+    named: Sequence[str] = (),
+    needs_text: bool,
+    needs_weight: bool,
+    needs_cluster: bool = False,
+) -> Layout:
+    """Queries: an id, a text, a weight, a cluster, attributes to slice by, and others that requests name."""
+    blanks = dict.fromkeys(attributes, NO_VALUE) | {name: "" for name in named if name not in attributes}
+    texts = (Field(name, pa.string(), blank=blank) for name, blank in blanks.items())
+    weight = Field("weight", pa.float64(), required=needs_weight)
+    cluster = Field("cluster", pa.string(), required=needs_cluster)
+    own = (Field("query_id", pa.string()), Field("text", pa.string(), needs_text), weight, cluster)
+    return Layout("query", (*own, *texts))
+
+
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", flags=re.ASCII)
+MOST_COLUMNS = 12  # in a message
+LONGEST_ID = 100_000  # characters; whatever is longer is a document, and no name of one
+MOST_RANK = 2**53  # the ranks below it are exact in every tool
+
+
+def is_plain_number(text: str) -> bool:
+    return PLAIN_NUMBER.fullmatch(text) is not None
+
+
+def read_value(field: Field, value: object, where: str) -> str | float | int:
+    """A value as its field's type; raises InputError with the place, the value and the rule."""
+    if field.blank is not None and value in (None, "", b""):
+        return field.blank
+    if value is None:
+        raise InputError(f"{where}: {field.name} is missing: every row needs one")
+    if value in ("", b"") or (field.type != pa.string() and not str(value).strip()):
+        raise InputError(f"{where}: {field.name} is empty: every row needs one")
+    if field.type == pa.string():
+        return read_text(field, value, where)
+    text = str(value).strip()
+    if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
+        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
+    if not PLAIN_NUMBER.fullmatch(text):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number{number_hint(field.name, text)}")
+    parsed = float(text)
+    if not math.isfinite(parsed):
+        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
+    if field.type == pa.int64():
+        if not parsed.is_integer():
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be a whole number")
+        whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
+        if abs(whole) >= MOST_RANK:
+            raise InputError(f"{where}: {field.name} = {shown(text)}: must be between -2^53 and 2^53")
+        return whole
+    return parsed
+
+
+def read_text(field: Field, value: object, where: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | bytes | int):
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text or a whole number")
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
+    except UnicodeError:
+        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text that UTF-8 can hold") from None
+    if len(text) > LONGEST_ID and field.name in ("query_id", "doc_id"):
+        raise InputError(
+            f"{where}: {field.name} = {shown(value)}: is {len(text):,} characters long, and must be no longer than"
+            f" {LONGEST_ID:,}: is it an id?"
+        )
+    return text
+
+
+def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], where: str) -> None:
+    """Refuses a column of a type that cannot be meant: only text and whole numbers are ids, only those are numbers."""
+    for field in layout.fields:
+        if field.name not in chosen:
+            continue
+        given = schema.field(chosen[field.name]).type
+        inner = given.value_type if pa.types.is_dictionary(given) else given
+        column = f"{where}: column {shown(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
+        if field.type == pa.string():
+            if not is_id_type(given):
+                remedy = f'; in pandas: [{shown(chosen[field.name])}].astype("Int64").astype(str)'
+                hint = remedy if pa.types.is_floating(inner) else ""
+                raise InputError(f"{column} must be text or a whole number{hint}")
+        elif not is_number_type(inner) and not is_text_type(inner):
+            raise InputError(f"{column} must be a number")
+
+
+def is_id_type(given: pa.DataType) -> bool:
+    inner = given.value_type if pa.types.is_dictionary(given) else given
+    return pa.types.is_integer(inner) or is_text_type(inner) or pa.types.is_binary(inner)
+
+
+def is_text_type(given: pa.DataType) -> bool:
+    return any(is_kind(given) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def is_number_type(given: pa.DataType) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(given) for is_kind in kinds)

@@ -1,0 +1,1 @@
+"""Estimates of paired differences: intervals, power, corrections by other judgments."""

@@ -1,0 +1,30 @@
+"""How far two systems are judged, and what they differ by where nothing that they show is unjudged.
+
+A query is fully judged where neither system shows an unjudged result within the metric's cutoff: its difference cannot
+be moved by grades of results that count. Such queries are no random sample of all (docs/statistics.md, "Where the
+labels came from").
+"""
+
+from ndcg_core.statistics.estimates.mean_difference import interval
+from ndcg_core.statistics.paired import Column, by_query, mean_of, moments_of
+from ndcg_core.statistics.verdicts.record import Labels
+
+
+def labels_of(full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float) -> Labels:
+    """The labels of one comparison.
+
+    full: its column on the fully judged queries alone, with their weights and clusters. baseline_judged,
+    candidate_judged: mean shares of judged results. alpha: in (0, 1); the interval is Student's t.
+    Raises ValueError as `verdicts.comparison.compare_family`.
+    """
+    (pairs,) = by_query([full])
+    of = moments_of(pairs)
+    between = interval(of, 1 - alpha) if of else None
+    return Labels(
+        baseline_judged=baseline_judged,
+        candidate_judged=candidate_judged,
+        full_queries=len(pairs.query_ids),
+        full_difference=of.mean if of else mean_of(pairs),
+        full_low=between.low if between else None,
+        full_high=between.high if between else None,
+    )

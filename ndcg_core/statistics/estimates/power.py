@@ -1,0 +1,80 @@
+"""How many queries a comparison needs, and what a number of queries can show: power, planned beforehand.
+
+Both answers invert `estimates.mean_difference.minimal_detectable_effect`. Power is stated for an effect that is
+chosen before the comparison (the smallest that would matter), never for the effect that was found: such "observed
+power" is the p-value in another form and says nothing about more queries.
+
+Sources: H. S. Bloom, Minimum Detectable Effects, Evaluation Review 19 (1995) (the formula). T. Sakai, Statistical
+Significance, Power, and Sample Sizes: A Systematic Review of SIGIR and TOIS, SIGIR (2016), and Laboratory Experiments
+in Information Retrieval (2018), chapters 6 and 7 (choosing the number of queries). J. M. Hoenig and D. M. Heisey, The
+Abuse of Power, The American Statistician 55 (2001) (against observed power).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+
+FEWEST = 2
+MOST = 10**12
+"""Numbers of queries that are looked at."""
+
+
+class Detectable(NamedTuple):
+    """n: queries, >= 2. effect: the mean difference, >= 0 and in the metric's unit, that they detect."""
+
+    n: int
+    effect: float
+
+
+def queries_needed(
+    effect: float,
+    standard_deviation: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    freedom: Callable[[int], float | None] = lambda n: None,
+) -> int:
+    """The smallest n >= 2 whose minimal detectable effect is not above `effect`; exact, by bisection.
+
+    effect: > 0, chosen beforehand, in the metric's unit. standard_deviation: of the differences of queries like those
+    to come, >= 0 (0 gives 2). alpha: in (0, 1), of the two-sided test. power: in (alpha, 1); at alpha the test is
+    there without any effect. freedom: n -> degrees of freedom, not falling with n, where weights leave under n - 1.
+    Raises ValueError for values out of range, or where 10^12 queries are not enough.
+    """
+    if not 0 < effect < math.inf:
+        raise ValueError(f"effect == {effect}, must be above 0 and finite")
+    if power <= alpha:
+        raise ValueError(f"power == {power}, must be above alpha == {alpha}")
+
+    def enough(n: int) -> bool:
+        detected = minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))
+        return standard_deviation == 0 or detected <= effect
+
+    minimal_detectable_effect(FEWEST, standard_deviation, alpha, power)  # refuses what is out of range
+    if enough(FEWEST):
+        return FEWEST
+    if not enough(MOST):
+        raise ValueError(
+            f"effect == {effect} needs more than 10^12 queries at standard_deviation == {standard_deviation}"
+        )
+    short, long = FEWEST, MOST
+    while long - short > 1:
+        middle = (short + long) // 2
+        short, long = (short, middle) if enough(middle) else (middle, long)
+    return long
+
+
+def power_curve(
+    queries: Sequence[int],
+    standard_deviation: float,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    freedom: Callable[[int], float | None] = lambda n: None,
+) -> list[Detectable]:
+    """What each number of queries detects, in the order given; it falls as 1 / sqrt(n).
+
+    queries: each >= 2. freedom: as for `queries_needed`. The other arguments, and ValueError, as for
+    `estimates.mean_difference.minimal_detectable_effect`.
+    """
+    return [Detectable(n, minimal_detectable_effect(n, standard_deviation, alpha, power, freedom(n))) for n in queries]

@@ -1,0 +1,213 @@
+"""A few careful judgments and many cheap ones: the difference with an interval that no fault of the cheap ones biases.
+
+Every query has a cheap difference (judged by a language model, by clicks), some have a careful one too. With d and c
+the careful and the cheap differences of the n queries judged carefully, and u the cheap ones of all other queries,
+
+    difference = mean(d) + share * (mean(u) - mean(c)) = mean(d - share * c) + share * mean(u)
+
+has the mean of d whatever c is, if the careful queries are a random sample of all; share takes as much of the cheap
+grades as makes the variance least, cov(d, c) / (var(c) + var(u) * n / len(u)), and never less than 0. It is not
+confined to 1: cheap grades may tell differences in another unit.
+
+Everything is computed from residuals, each over its sum of weights, summed within a cluster where there are some: so a
+query whose careful judgments can score nothing counts among the cheap ones alone, and a cluster may be judged in part.
+
+Sources: A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic, Prediction-powered inference, Science
+382 (2023); A. N. Angelopoulos, J. C. Duchi and T. Zrnic, PPI++: Efficient prediction-powered inference (2023), whose
+power tuning the share is, with the variances of both samples in the place of a pooled one. W. G. Cochran, Sampling
+Techniques (1977), chapter 7 (the regression estimate: its slope takes a degree of freedom, and makes the variance
+larger by 1 / (n - 3)). F. E. Satterthwaite, Biometrics 2 (1946) (degrees of freedom of the sum).
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ndcg_core.statistics.distributions import stdtr, stdtrit
+from ndcg_core.statistics.estimates.mean_difference import Moments, effective_number, moments
+from ndcg_core.statistics.exact_sums import exact_sum
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
+from ndcg_core.statistics.paired import LEAST_OTHERS, Column, by_query
+from ndcg_core.statistics.verdicts.record import CheapCorrected
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """One comparison on N queries, all of them judged cheaply.
+
+    cheap: (N,) cheap differences. careful: (N,) careful ones, of any value where there is none.
+    is_careful: (N,) whether the query is judged carefully. is_scored: (N,) whether it has a careful difference.
+    shares: (N,) weights > 0, or None. members: (N,) the number of each query's cluster, from 0 on, or None.
+    """
+
+    cheap: FloatArray
+    careful: FloatArray
+    is_careful: NDArray[np.bool_]
+    is_scored: NDArray[np.bool_]
+    shares: FloatArray | None = None
+    members: NDArray[np.intp] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A weighted mean, and each query's residual from it times its part of the weights."""
+
+    mean: float
+    residuals: FloatArray
+
+
+class Balance(NamedTuple):
+    """How the carefully judged queries and the others differ by the cheap judgments.
+
+    careful, others: mean cheap values. p_value: of Welch's t test that they come from one distribution, in [0, 1].
+    """
+
+    careful: float
+    others: float
+    p_value: float
+
+
+def correct(careful: Column, cheap: Column, judged: Collection[str], alpha: float) -> CheapCorrected | None:
+    """The difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
+
+    careful: the differences by the careful judgments. cheap: those of all queries by the cheap ones, with 0 where these
+    score nothing; its weights and clusters hold. judged: the ids of all queries that are judged carefully, among those
+    of cheap, and among them those of careful. alpha: in (0, 1).
+    None for fewer than four careful units or fewer than two others, and where the careful differences do not vary.
+    Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a cheap one.
+    """
+    (pairs,) = by_query([cheap])
+    known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
+    ids, members = pairs.query_ids, pairs.units.members
+    every = {*judged, *known}
+    for query_id in sorted(every.difference(ids))[:1]:
+        raise ValueError(f"{cheap}: query {query_id!r} is judged carefully, must be judged cheaply too")
+    return estimate(
+        Judged(
+            pairs.differences,
+            np.array([known.get(query_id, 0.0) for query_id in ids]),
+            np.array([query_id in every for query_id in ids], dtype=np.bool_),
+            np.array([query_id in known for query_id in ids], dtype=np.bool_),
+            pairs.shares,
+            members,
+        ),
+        alpha,
+    )
+
+
+def estimate(given: Judged, alpha: float) -> CheapCorrected | None:
+    """The same of arrays."""
+    alone = _moments(given)
+    others = ~given.is_careful
+    least = _units(given, others)
+    if alone is None or alone.error == 0 or alone.freedom < 3 or least < 2:
+        return None
+    weights = np.ones(len(given.cheap)) if given.shares is None else given.shares
+    exact = _part(given.careful, weights * given.is_scored)
+    near = _part(given.cheap, weights * given.is_careful)
+    far = _part(given.cheap, weights * others)
+    # The careful part is scaled to the standard error that the careful judgments have by themselves.
+    scale = alone.error / _norm(_summed(exact.residuals, given))
+    errors = scale * _summed(exact.residuals, given)
+    close = scale * _summed(near.residuals, given)
+    slopes = close - math.sqrt(least / (least - 1)) * _summed(far.residuals, given)
+    is_near = _summed(given.is_careful.astype(np.float64), given) > 0
+    varies = np.ptp(given.cheap[others]) > TIE_TOLERANCE  # else their mean would be known without an error
+    share = max(0.0, exact_sum(errors * slopes) / exact_sum(np.square(slopes))) if varies else 0.0
+    left = np.square(errors - share * slopes)
+    taken = alone.freedom / (alone.freedom - 2)  # (n - 1) / (n - 2) by the slope, whose error adds 1 / (n - 3)
+    careful_variance, cheap_variance = taken * exact_sum(left[is_near]), exact_sum(left[~is_near])
+    variance = careful_variance + cheap_variance
+    freedom = variance**2 / (careful_variance**2 / (alone.freedom - 1) + cheap_variance**2 / (least - 1))
+    width, usual = _reach(alpha, freedom, variance), _reach(alpha, alone.freedom, alone.error**2)
+    if share == 0 or width >= usual:
+        share, width, variance, freedom = 0.0, usual, alone.error**2, alone.freedom
+    difference = exact.mean + share * (far.mean - near.mean)
+    spread = _norm(errors) * _norm(close)
+    careful = int(np.count_nonzero(given.is_scored))
+    return CheapCorrected(
+        difference=difference,
+        low=difference - width,
+        high=difference + width,
+        p_value=2 * float(stdtr(freedom, -abs(difference) / math.sqrt(variance))),
+        careful_queries=careful,
+        cheap_queries=len(given.cheap),
+        correlation=float(np.clip(exact_sum(errors * close) / spread, -1, 1)) if spread > 0 else None,
+        share=share,
+        saved=careful * ((usual / width) ** 2 - 1),
+    )
+
+
+def balance(cheap: Column, judged: Collection[str]) -> Balance:
+    """Whether the queries in `judged` can be a random sample, by the values of `cheap` on them and on the others.
+
+    Weights and clusters as those of the column. p_value is 1 where the values do not vary, or a part has one unit.
+    """
+    (pairs,) = by_query([cheap])
+    known = set(judged)
+    inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
+    given = Judged(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
+    weights = np.ones(len(inside)) if pairs.shares is None else pairs.shares
+    near, far = _part(given.cheap, weights * inside), _part(given.cheap, weights * ~inside)
+    units = _units(given, inside), _units(given, ~inside)
+    if min(units) < 2:
+        return Balance(near.mean, far.mean, 1.0)
+    parts = [
+        _summed(part.residuals, given) * math.sqrt(n / (n - 1)) for part, n in zip((near, far), units, strict=True)
+    ]
+    variance = exact_sum(np.square(parts[0] - parts[1]))
+    if variance == 0:
+        return Balance(near.mean, far.mean, 1.0)
+    each = [exact_sum(np.square(part)) for part in parts]
+    freedom = sum(each) ** 2 / sum(one**2 / (n - 1) for one, n in zip(each, units, strict=True))
+    p_value = 2 * float(stdtr(freedom, -abs(near.mean - far.mean) / math.sqrt(variance)))
+    return Balance(near.mean, far.mean, p_value)
+
+
+def _moments(given: Judged) -> Moments | None:
+    """Of the careful differences by themselves; None where one query has all the weight, or there are too few."""
+    scored = given.is_scored
+    shares = None if given.shares is None else given.shares[scored]
+    if shares is not None and len(shares) and shares.sum() - shares.max() < LEAST_OTHERS * shares.max():
+        return None
+    members = None
+    if given.members is not None:
+        _, members = np.unique(given.members[scored], return_inverse=True)
+    if np.count_nonzero(scored) < 2 or (members is not None and members.max() < 1):
+        return None
+    return moments(given.careful[scored], shares, members)
+
+
+def _part(values: FloatArray, weights: FloatArray) -> _Part:
+    total = exact_sum(weights)
+    mean = exact_sum(weights * values) / total
+    return _Part(mean, weights * (values - mean) / total)
+
+
+def _summed(values: FloatArray, given: Judged) -> FloatArray:
+    """Within clusters, where there are some."""
+    if given.members is None:
+        return values
+    return np.bincount(given.members, values).astype(np.float64)
+
+
+def _units(given: Judged, chosen: NDArray[np.bool_]) -> float:
+    """How many units of equal weight settle as much as the chosen queries."""
+    if not chosen.any():
+        return 0.0
+    weights = _summed(chosen.astype(np.float64) if given.shares is None else chosen * given.shares, given)
+    return effective_number(weights[weights > 0])
+
+
+def _norm(values: FloatArray) -> float:
+    return math.sqrt(exact_sum(np.square(values)))
+
+
+def _reach(alpha: float, freedom: float, variance: float) -> float:
+    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(variance)

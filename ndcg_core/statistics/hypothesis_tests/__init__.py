@@ -1,0 +1,1 @@
+"""Tests of paired differences: sign flips, bootstrap, families, and the guardrails' bound."""

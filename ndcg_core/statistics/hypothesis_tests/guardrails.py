@@ -1,0 +1,107 @@
+"""Guardrails: is a candidate not worse than a margin?  One-sided, declared before the run (docs/statistics.md).
+
+Where it is known how much one query can lose, the bound is Gaffke's (`hypothesis_tests.bounded_mean`), which rare harm
+cannot pass: without it, a hundred queries without a difference would rule out anything. Else it is Student's t.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ndcg_core.statistics.estimates import mean_difference as estimates
+from ndcg_core.statistics.estimates.mean_difference import Moments
+from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
+from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
+from ndcg_core.statistics.paired import Paired
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Conclusion, Facts, Obstacle, Verdict, untested
+
+GAFFKE, STUDENT = "gaffke", "t"
+
+
+class Bound(NamedTuple):
+    """How sure it is that the mean difference is above -margin.
+
+    p_value: one-sided, against a mean of -margin or less. low: lower one-sided (1 - alpha) bound of the mean, in the
+    metric's unit; None where nothing differs and nothing is known of the range. method: `gaffke` or `t`.
+    is_shown_worse: whether the same on the other side shows a mean below -margin.
+    needed: the fewest units without a difference that rule out a loss of the margin; None where that is not known.
+    """
+
+    p_value: float
+    low: float | None
+    method: str
+    is_shown_worse: bool
+    needed: int | None
+
+
+def bound_of(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
+    """The bound of one column with two units or more.
+
+    Raises ValueError for a difference below what the column says a query can lose, and for a margin not above 0.
+    """
+    worst = pairs.column.largest_loss
+    if not worst > 0:
+        raise ValueError(f"{pairs.column}: largest_loss == {worst}, must be above 0")
+    lost = pairs.differences < -worst - TIE_TOLERANCE
+    if lost.any():
+        place = int(np.argmax(lost))
+        query_id, value = pairs.query_ids[place], pairs.differences[place]
+        raise ValueError(
+            f"{pairs.column}: the difference of query {query_id!r} == {value}, must not be below -largest_loss =="
+            f" {-worst}; math.inf says that the largest loss is not known"
+        )
+    if np.isinf(worst):
+        return _student(pairs, of, margin, alpha)
+    values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
+    needed = bounded.queries_to_rule_out(margin, alpha, worst, shares)
+    return Bound(
+        bounded.not_worse_p_value(values, margin, worst, shares),
+        bounded.lower_bound(values, alpha, worst, shares),
+        GAFFKE,
+        of.mean < -margin and bounded.not_worse_p_value(-np.minimum(values, worst), -margin, worst, shares) < alpha,
+        needed,
+    )
+
+
+def _student(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
+    p_value = estimates.not_worse_p_value(of, margin)
+    if not pairs.differences.any():
+        return Bound(1.0, None, STUDENT, False, None)
+    return Bound(p_value, estimates.lower_bound(of, alpha), STUDENT, p_value > 1 - alpha, None)
+
+
+def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
+    """The first that matches: not testable, not worse, identical, may be worse.
+
+    No rule asks for a number of differing queries: the bound knows how little few of them say.
+    """
+    if facts.test is None or bound is None:
+        return untested(facts)
+    if bound.p_value < facts.alpha:
+        return Conclusion(Verdict.NOT_WORSE)
+    lacks = bound.needed is not None and _units(facts) < bound.needed and not bound.is_shown_worse
+    obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
+    return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
+
+
+def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
+    """What to keep in mind of a guardrail alone; the sentence of an identical pair says what it needs."""
+    if bound is None:
+        return ()
+    found = []
+    if bound.is_shown_worse:
+        found.append(f"shown to be worse than {facts.smallest_effect:g}")
+    if bound.method == STUDENT:
+        found.append("the metric's range is not known: rare harm may go unseen")
+    conclusion = guardrail_verdict(facts, bound)
+    if conclusion.kind is Verdict.MAY_BE_WORSE and conclusion.obstacle is not None:
+        count, (one, many) = _units(facts), ("cluster", "clusters") if facts.clusters else ("query", "queries")
+        few = facts.differing < min(SMALL_SAMPLE, count)
+        verb = "differs" if facts.differing == 1 else "differ"
+        here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
+        found.append(f"{here}: {bound.needed} needed to rule out a loss of {facts.smallest_effect:g}")
+    return tuple(found)
+
+
+def _units(facts: Facts) -> int:
+    return facts.queries if facts.clusters is None else facts.clusters

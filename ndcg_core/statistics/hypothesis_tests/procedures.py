@@ -1,0 +1,272 @@
+"""How a family's p-values are made: step-down max-T, Benjamini-Hochberg, or t with Holm for a quick look.
+
+Sources: `hypothesis_tests.sign_flip` (max-T, the flips), `hypothesis_tests.bootstrap_max_t` (the studentised
+bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg, Holm).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together, t_test_of
+from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
+from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
+from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
+from ndcg_core.statistics.hypothesis_tests.pair_p_values import p_values_of_two
+from ndcg_core.statistics.hypothesis_tests.sign_flip import (
+    SignFlip,
+    raise_down_the_order,
+    sign_flip_p_values,
+    sign_flips,
+)
+from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quantiles
+from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
+from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
+
+FLIPS, BOOTSTRAP = "the sign-flip test", "the studentised bootstrap"
+SECOND_COLUMNS, SECOND_UNITS = 500, 1_000
+"""The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
+
+
+def _own_p_values(
+    paired: Sequence[Paired],
+    p_values: FloatArray,
+    done: tuple[str, ...],
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> FloatArray:
+    """p_values, those of columns with other units than `done` from flips of their own rows.
+
+    Flips belong to row numbers: units that only other columns have would shift the rows of a column.
+    """
+    for own_units in {pairs.units.names for pairs in paired} - {done}:
+        numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
+        own = [paired[number] for number in numbers]
+        told = p_values_of_two(
+            [pairs.units.flippable for pairs in own], made_of_two(own), resamples=resamples, seed=seed, workers=workers
+        )
+        for place, p_value in told.items():
+            p_values[numbers[place]] = p_value
+        rest = [place for place in range(len(own)) if place not in told]
+        rows = table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
+        p_values[[numbers[place] for place in rest]] = sign_flip_p_values(
+            rows, resamples=resamples, seed=seed, workers=workers
+        )
+    return p_values
+
+
+def made_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
+    """Number -> the numbers of two columns of which it is the difference: two candidates', each from the same baseline.
+
+    That is the baseline of the first column of its metric and slice.
+    """
+    known: dict[tuple[str, str | None, str | None], dict[str, int]] = {}
+    roots: dict[tuple[str, str | None, str | None], str] = {}
+    for number, pairs in enumerate(paired):
+        column = pairs.column
+        part = (column.metric, column.attribute, column.slice)
+        if column.baseline == roots.setdefault(part, column.baseline):
+            known.setdefault(part, {})[column.candidate] = number
+    found = {}
+    for number, pairs in enumerate(paired):
+        column = pairs.column
+        part = (column.metric, column.attribute, column.slice)
+        later, earlier = known[part].get(column.candidate), known[part].get(column.baseline)
+        if column.baseline != roots[part] and later is not None and earlier is not None:
+            found[number] = (later, earlier)
+    return found
+
+
+def max_t(
+    families: Sequence[tuple[Sequence[Paired], Sequence[Moments]]],
+    alpha: float,
+    seed: int,
+    resamples: int,
+    workers: int | None,
+) -> list[list[Tested]]:
+    """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
+    rows = [union(paired) for paired, _ in families]
+    joint = sign_flips(
+        [
+            table(paired, [pairs.units.flippable for pairs in paired], units)
+            for (paired, _), units in zip(families, rows, strict=True)
+        ],
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+    )
+    # A comparison without company has its own interval: t's, of which the quantile of flips is but an estimate.
+    several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
+    quantiles = simultaneous_quantiles(
+        [
+            table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+            for (paired, of), units in ((families[number], rows[number]) for number in several)
+        ],
+        levels=_levels(alpha),
+        shares=[_shares(families[number][0], rows[number]) for number in several],
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+    )
+    known = dict(zip(several, quantiles, strict=True))
+    found: list[list[Tested]] = []
+    for number, ((paired, of), units, flipped) in enumerate(zip(families, rows, joint, strict=True)):
+        p_values = _own_p_values(paired, np.array(flipped.p_value), units, seed, resamples, workers)
+        found.append(_tested(flipped, p_values, _reaches(of, alpha, known.get(number))))
+    return found
+
+
+def bootstrapped(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
+    """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
+    units = union(paired)
+    residuals = table(paired, [centred(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+    shares = _shares(paired, units)
+    if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
+        shares = table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
+    levels = _levels(alpha)
+    found = bootstrap_max_t(
+        [each.mean for each in of],
+        residuals,
+        shares,
+        levels=levels,
+        resamples=resamples,
+        seed=seed,
+        workers=workers,
+        least=TESTABLE,
+    )
+    totals = np.full(len(paired), float(len(units))) if shares is None else shares.sum(axis=0)
+    linear = np.sqrt(np.square(residuals).sum(axis=0)) / totals if len(units) else totals
+    reaches = _reaches(of, alpha)
+    if len(paired) > 1:
+        reaches = [
+            Reaches(
+                *(_studentised(each, bound, error, level) for bound, level in zip(found.quantiles, levels, strict=True))
+            )
+            for each, error in zip(of, linear.tolist(), strict=True)
+        ]
+    return [
+        Tested(p_value, adjusted, "studentised bootstrap, step-down max-T", False, reach)
+        for p_value, adjusted, reach in zip(found.p_value, found.p_adjusted, reaches, strict=True)
+    ]
+
+
+def _studentised(of: Moments, quantile: float, linear_error: float, level: float) -> float | None:
+    """The reach in errors of the moments, from a bound in linearised errors; never below that of one alone."""
+    if of.deviation == 0:
+        return reach_alone(of, level)
+    return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
+
+
+def with_second(
+    family: Sequence[Paired],
+    of: Sequence[Moments],
+    tested: list[Tested],
+    alpha: float,
+    seed: int,
+    resamples: int,
+    workers: int | None,
+    *,
+    decides: bool,
+) -> list[Tested]:
+    """The same with what the bootstrap makes of them, where it costs little: `SECOND_COLUMNS` and `SECOND_UNITS`.
+
+    decides: whether a difference is shown only where both find it: p_adjusted is the larger, the reaches the wider.
+    """
+    if not family or len(family) > SECOND_COLUMNS or len(union(family)) > SECOND_UNITS:
+        return tested
+    other = bootstrapped(family, of, alpha, seed, resamples, workers)
+    if decides:
+        return [_of_both(flipped, drawn) for flipped, drawn in zip(tested, other, strict=True)]
+    return [replace(each, second=(BOOTSTRAP, row.p_adjusted)) for each, row in zip(tested, other, strict=True)]
+
+
+def _of_both(flipped: Tested, drawn: Tested) -> Tested:
+    smaller, larger = sorted((flipped.p_adjusted, drawn.p_adjusted))
+    pairs = zip(flipped.reaches, drawn.reaches, strict=True)
+    return replace(
+        flipped,
+        p_adjusted=larger,
+        procedure=flipped.procedure.replace(", ", " and studentised bootstrap, ", 1) + " (the larger p)",
+        certain=flipped.certain and larger == flipped.p_adjusted,
+        reaches=Reaches(*(None if None in pair else max(filter(None, pair)) for pair in pairs)),
+        second=(FLIPS if flipped.p_adjusted == smaller else BOOTSTRAP, smaller),
+    )
+
+
+def _levels(alpha: float) -> tuple[float, ...]:
+    """Levels of the intervals that decide: 1 - alpha for a size, 1 - 2 alpha for equivalence, where that is one."""
+    return (1 - alpha, 1 - 2 * alpha) if alpha < 0.5 else (1 - alpha,)
+
+
+def _reaches(of: Sequence[Moments], alpha: float, quantiles: Sequence[float] | None = None) -> list[Reaches]:
+    """Of every column the reach at every level: from the family's quantiles, else by Bonferroni."""
+    levels = _levels(alpha)
+    if quantiles is None:
+        return [Reaches(*(reach_alone(each, level, len(of)) for level in levels)) for each in of]
+    return [Reaches(*(reach_together(each, *known) for known in zip(quantiles, levels, strict=True))) for each in of]
+
+
+def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches]) -> list[Tested]:
+    p_adjusted = raise_down_the_order(flipped.p_adjusted, p_values, flipped.statistic)
+    family = f"{'exact ' if flipped.jointly_enumerated else ''}step-down max-T"
+    return [
+        Tested(
+            p_value,
+            adjusted,
+            f"{'exact ' if exact else ''}sign-flip, {family}",
+            flipped.jointly_enumerated,
+            reach,
+        )
+        for p_value, adjusted, exact, reach in zip(
+            p_values.tolist(), p_adjusted, flipped.enumerated, reaches, strict=True
+        )
+    ]
+
+
+def _residuals(pairs: Paired, of: Moments) -> FloatArray:
+    values = centred(pairs, of)
+    if of.deviation == 0:
+        return values
+    # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
+    return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
+
+
+def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | None:
+    """The weights over their mean as a table; None where no column has any."""
+    known = [pairs.units for pairs in paired]
+    if all(of.shares is None for of in known):
+        return None
+    shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in known]
+    return table(paired, shares, units)
+
+
+def false_discovery(
+    paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
+) -> list[Tested]:
+    p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
+    exact = [flippable_count(pairs) <= ENUMERABLE for pairs in paired]
+    return [
+        Tested(
+            p_value,
+            adjusted,
+            f"{'exact ' if is_exact else ''}sign-flip, Benjamini-Hochberg",
+            all(exact),
+            reach,
+            factor=adjusted / p_value,
+        )
+        for p_value, adjusted, is_exact, reach in zip(
+            p_values, benjamini_hochberg(p_values), exact, _reaches(of, alpha), strict=True
+        )
+    ]
+
+
+def preview(of: Sequence[Moments], alpha: float) -> list[Tested]:
+    p_values = [t_test_of(each).p_value for each in of]
+    return [
+        Tested(p_value, adjusted, "t, Holm", True, reach)
+        for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
+    ]

@@ -1,0 +1,226 @@
+"""The sign-flip test of paired differences: exact ties, shared flips, step-down max-T.
+
+Under the null hypothesis a query's difference is as likely to be +d as -d. The test flips the signs of the queries,
+all columns together, and counts how often a sum of flipped differences is as far from zero as the one observed.
+The sum of squares of a column does not change under flips, so sum, mean and t order the flips alike.
+
+Sources: R. A. Fisher, The Design of Experiments (1935), section 21 (the test; his 1726 of 32768 is a test case);
+B. Phipson and G. K. Smyth, Permutation P-values Should Never Be Zero (2010) (the +1 when flips are drawn);
+P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993), algorithm 4.1, also in Y. Ge, S. Dudoit and
+T. P. Speed, Resampling-based multiple testing for microarray data analysis (2003), box 2 (step-down max-T).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ndcg_core.statistics.hypothesis_tests.flips import (
+    COLUMNS,
+    DEFAULT_RESAMPLES,
+    DEFAULT_SEED,
+    ENUMERABLE,
+    BitTiles,
+    Family,
+    FloatArray,
+    IntArray,
+    absolute_sums,
+    by_number_of_columns,
+    check_settings,
+    checked,
+    drawn_bits,
+    flips_of,
+    over_blocks,
+    processors,
+    settle_ties,
+    standardised,
+    together,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SignFlip:
+    """Result of `sign_flip`; every tuple has one entry per column, in the order given.
+
+    p_value: in (0, 1], two-sided; 1 for a column without a difference.
+    p_adjusted: in (0, 1], family-wise over all columns; never below p_value.
+    statistic: sum of the differences over the root of their sum of squares, without unit, sign kept; 0 without any.
+    differing: number of rows that are no tie.
+    enumerated: whether p_value counts every pattern of signs.
+    patterns: patterns behind p_value: 2^differing where enumerated, else the flips drawn.
+    jointly_enumerated: whether p_adjusted counts every pattern of signs of the whole family.
+    """
+
+    p_value: tuple[float, ...]
+    p_adjusted: tuple[float, ...]
+    statistic: tuple[float, ...]
+    differing: tuple[int, ...]
+    enumerated: tuple[bool, ...]
+    patterns: tuple[int, ...]
+    jointly_enumerated: bool
+
+
+def sign_flip(
+    differences: ArrayLike,
+    *,
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+    workers: int | None = None,
+) -> SignFlip:
+    """Two-sided sign-flip p-values of k columns of differences, each alone and adjusted over all k.
+
+    differences: (n queries x k comparisons), in the metric's unit, rows sorted by query_id by the caller (flips belong
+        to row numbers). A magnitude of TIE_TOLERANCE or less is a tie.
+    resamples: flips m >= 1. A column that differs on 16 rows or fewer is enumerated instead, and so is the family
+        if its columns differ on 16 rows or fewer all together.
+    seed: >= 0. p_value depends on the column's differences, seed and resamples alone: not on the other columns, on
+        workers or on BLAS. The flips of a larger m begin with those of a smaller one.
+    workers: threads >= 1; by default as many as the process has processors.
+
+    Raises ValueError for a shape other than n x k, for NaN and infinity (with row and column), and for settings out
+    of range.
+    """
+    (found,) = sign_flips([differences], resamples=resamples, seed=seed, workers=workers)
+    return found
+
+
+def sign_flips(
+    families: Sequence[ArrayLike],
+    *,
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+    workers: int | None = None,
+) -> list[SignFlip]:
+    """`sign_flip` of every family, bit for bit; the flips are drawn once for all of them: faster for many families."""
+    check_settings(resamples, seed, workers)
+    tables = [settle_ties(checked(differences)) for differences in families]
+    made = [standardised(table, np.count_nonzero(table, axis=0)) for table in tables]
+    found: dict[int, SignFlip] = {}
+    drawn = [number for number, family in enumerate(made) if len(family.rows) > ENUMERABLE]
+    groups = [[drawn[place] for place in group] for group in by_number_of_columns([made[at] for at in drawn], COLUMNS)]
+    for group in [*groups, *([number] for number in range(len(made)) if number not in drawn)]:
+        joined, parts = together([made[number] for number in group])
+        flips, bits = flips_of(joined, resamples, seed)
+        hits = _counted(joined, parts, bits, flips, workers or processors())
+        for number, part in zip(group, parts, strict=True):
+            found[number] = _result(tables[number], made[number], hits[:, part], flips, resamples)
+    return [found[number] for number in range(len(made))]
+
+
+def _result(table: FloatArray, family: Family, hits: IntArray, flips: int, resamples: int) -> SignFlip:
+    differing = np.count_nonzero(table, axis=0)
+    enumerated = differing <= ENUMERABLE
+    jointly = len(family.rows) <= ENUMERABLE
+    chances = hits / flips if jointly else (1 + hits) / (flips + 1)
+    p_value, p_adjusted = np.ones(table.shape[1]), np.ones(table.shape[1])
+    p_value[family.order], p_adjusted[family.order] = chances
+    for number, column in zip(family.order, family.quantised, strict=True):
+        if enumerated[number]:
+            p_value[number] = _enumerated_p_value(column, int(differing[number]))
+    statistic = np.zeros(table.shape[1])
+    statistic[family.order] = family.totals * family.scale
+    return SignFlip(
+        p_value=tuple(p_value.tolist()),
+        p_adjusted=raise_down_the_order(p_adjusted, p_value, statistic),
+        statistic=tuple(statistic.tolist()),
+        differing=tuple(differing.tolist()),
+        enumerated=tuple(enumerated.tolist()),
+        patterns=tuple(2**count if count <= ENUMERABLE else resamples for count in differing.tolist()),
+        jointly_enumerated=jointly,
+    )
+
+
+def sign_flip_p_values(
+    differences: ArrayLike,
+    *,
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+    workers: int | None = None,
+) -> tuple[float, ...]:
+    """The p_value of `sign_flip` for every column, bit for bit, without the adjustment: faster for many columns."""
+    check_settings(resamples, seed, workers)
+    table = settle_ties(checked(differences))
+    differing = np.count_nonzero(table, axis=0)
+    p_value = np.ones(table.shape[1])
+    for few in (differing <= ENUMERABLE, differing > ENUMERABLE):
+        columns = np.flatnonzero(few & (differing > 0))
+        for start in range(0, len(columns), COLUMNS):
+            chosen = columns[start : start + COLUMNS]
+            family = standardised(table[:, chosen], differing[chosen])
+            numbers = chosen[family.order]
+            if differing[chosen[0]] <= ENUMERABLE:
+                pairs = zip(family.quantised, differing[numbers].tolist(), strict=True)
+                p_value[numbers] = [_enumerated_p_value(column, count) for column, count in pairs]
+            else:
+                work = partial(_reached_in_blocks, family, partial(drawn_bits, seed, family.rows), resamples)
+                hits = np.sum(over_blocks(work, resamples, workers or processors()), axis=0)
+                p_value[numbers] = (1 + hits) / (resamples + 1)
+    return tuple(p_value.tolist())
+
+
+def raise_down_the_order(
+    p_adjusted: Sequence[float] | FloatArray,
+    p_value: Sequence[float] | FloatArray,
+    statistic: Sequence[float] | FloatArray,
+) -> tuple[float, ...]:
+    """The running maximum of max-T: no p_adjusted below its own p_value, nor below that of a larger |statistic|.
+
+    Three sequences of k numbers; the result is in their order. (Westfall and Young, algorithm 4.1: its last step.)
+    """
+    raised = np.maximum(p_adjusted, p_value)
+    order = np.lexsort((-raised, -np.abs(statistic)))  # of equal statistics the larger p first: then both get it
+    raised[order] = np.maximum.accumulate(raised[order])
+    return tuple(raised.tolist())
+
+
+def _enumerated_p_value(column: FloatArray, differing: int) -> float:
+    """Exact p of a column with 1 to 16 numbers other than 0: a part of all patterns, itself among them (no +1)."""
+    values = column[column != 0]
+    sums = values[:1]  # the first sign stays: a pattern and its mirror image have the same |sum|
+    for value in values[1:]:
+        sums = np.concatenate((sums + value, sums - value))
+    return int(np.count_nonzero(np.abs(sums) >= abs(values.sum()) - differing)) / len(sums)
+
+
+def _counted(
+    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, workers: int
+) -> IntArray:
+    """Of all flips, how many reach a column's sum in the column (row 0), and in it or one further down (row 1).
+
+    parts: the columns of each family, within which the next columns are looked at.
+    """
+    if not len(joined.order):
+        return np.zeros((2, 0), dtype=np.intp)
+    work = partial(_counted_in_blocks, joined, parts, bits, flips)
+    hits: IntArray = np.sum(over_blocks(work, flips, workers), axis=0)
+    return hits
+
+
+def _counted_in_blocks(
+    joined: Family, parts: Sequence[slice], bits: Callable[[int], BitTiles], flips: int, blocks: range
+) -> IntArray:
+    differing, scale = joined.differing[:, np.newaxis], joined.scale[:, np.newaxis]
+    reach = np.abs(joined.totals)[:, np.newaxis] - differing  # each of the two sums may be off by differing / 2
+    reach_standardised = reach * scale
+    hits = np.zeros((2, len(joined.totals)), dtype=np.intp)
+    for sums in absolute_sums(joined, bits, flips, blocks):
+        reached = sums >= reach
+        hits[0] += np.count_nonzero(reached, axis=1)
+        sums += differing
+        sums *= scale
+        for part in parts:
+            largest_from_here = np.maximum.accumulate(sums[part][::-1], axis=0)[::-1]
+            # by itself, or by a column further down
+            reached[part][:-1] |= largest_from_here[1:] >= reach_standardised[part][:-1]
+        hits[1] += np.count_nonzero(reached, axis=1)
+    return hits
+
+
+def _reached_in_blocks(family: Family, bits: Callable[[int], BitTiles], flips: int, blocks: range) -> IntArray:
+    reach = np.abs(family.totals)[:, np.newaxis] - family.differing[:, np.newaxis]
+    hits = np.zeros(len(family.totals), dtype=np.intp)
+    for sums in absolute_sums(family, bits, flips, blocks):
+        hits += np.count_nonzero(sums >= reach, axis=1)
+    return hits

@@ -1,0 +1,348 @@
+"""A candidate against the baseline on one metric: from paired differences to one verdict each, as a family.
+
+The unit is the query. p_value comes from the sign-flip test (`hypothesis_tests.sign_flip`, with the sources),
+p_adjusted from step-down max-T or Benjamini-Hochberg over the family; the interval from Student's t
+(`estimates.mean_difference`); the words of size, equivalence and the minimal detectable effect from what intervals
+need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and words stand in
+`verdicts.verdict`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
+from ndcg_core.statistics.estimates.best_of_several import selections
+from ndcg_core.statistics.estimates.descriptive import Descriptive, describe, is_skewed
+from ndcg_core.statistics.estimates.mean_difference import (
+    Interval,
+    Moments,
+    detectable_effect,
+    effective_number,
+    interval,
+    interval_reaching,
+    mean_difference,
+    minimal_detectable_effect,
+    reach_alone,
+)
+from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from ndcg_core.statistics.hypothesis_tests.guardrails import GAFFKE, Bound, bound_of, guardrail_notes, guardrail_verdict
+from ndcg_core.statistics.hypothesis_tests.procedures import bootstrapped, false_discovery, max_t, preview, with_second
+from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
+from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
+from ndcg_core.statistics.verdicts.verdict import (
+    POWER,
+    SMALL_SAMPLE,
+    Facts,
+    Tested,
+    Verdict,
+    notes,
+    verdict,
+)
+
+__all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
+
+DEFAULT_ALPHA = 0.05
+Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
+IntervalMethod = Literal["t", "bca"]
+Resampling = Literal["both", "sign-flip", "bootstrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    family: str
+    exploratory: bool
+    alpha: float
+    seed: int
+    resamples: int
+    interval_method: IntervalMethod
+    least_queries: int = 2
+    guardrail: bool = False
+
+
+def compare_family(
+    columns: Sequence[Column],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    seed: int = DEFAULT_SEED,
+    resamples: int = DEFAULT_RESAMPLES,
+    workers: int | None = None,
+    family: str = "primary",
+    procedure: Procedure = "max-t",
+    exploratory: bool = False,
+    least_queries: int = 2,
+    interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
+) -> list[Comparison]:
+    """One Comparison per column, in the order of the columns; p_adjusted covers all of them together.
+
+    alpha: in (0, 1). seed >= 0, resamples >= 1, workers >= 1: see `hypothesis_tests.sign_flip.sign_flip`.
+    procedure: `max-t` (step-down, and simultaneous intervals), `benjamini-hochberg` on sign-flip p-values, or `t-holm`
+        for a quick look: the t test with Holm's adjustment, no flips.
+    resampling: of a max-t family: `sign-flip`, exact where differences are symmetric about 0, or `bootstrap`, the
+        studentised one, which asks for a mean of 0 alone (`hypothesis_tests.bootstrap_max_t`). `both`: the larger
+        p_adjusted of the two, in families that decide (not exploratory) of at most 500 columns and 1,000 units.
+    least_queries: columns with fewer queries are not tested, and not of the family's size; >= 2.
+    p_value depends on a column's own query ids and differences, on seed and resamples: not on the order of its
+    queries, on the other columns or on their queries, nor on workers.
+    Columns may have different queries; for p_adjusted a query absent from a column counts as a tie there.
+
+    Raises ValueError for NaN or infinity (naming candidate, metric and query), a query_id given twice, as many
+    differences as there are not query ids, and settings out of range.
+    """
+    (found,) = compare_families(
+        {family: columns},
+        alpha=alpha,
+        seed=seed,
+        resamples=resamples,
+        workers=workers,
+        procedure=procedure,
+        exploratory=exploratory,
+        least_queries=least_queries,
+        interval_method=interval_method,
+        resampling=resampling,
+    )
+    return found
+
+
+def compare_families(
+    families: Mapping[str, Sequence[Column]],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    seed: int = DEFAULT_SEED,
+    resamples: int = DEFAULT_RESAMPLES,
+    workers: int | None = None,
+    procedure: Procedure = "max-t",
+    exploratory: bool = False,
+    least_queries: int = 2,
+    interval_method: IntervalMethod = "t",
+    resampling: Resampling = "sign-flip",
+) -> list[list[Comparison]]:
+    """`compare_family` of every family, by its name, bit for bit; max-T draws its flips once for all of them."""
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    if procedure != "t-holm" and 1 / (resamples + 1) > alpha:
+        raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
+    if least_queries < 2:
+        raise ValueError(f"least_queries == {least_queries}, must be at least 2")
+    columns = iter(by_query([column for family in families.values() for column in family]))
+    paired = [list(islice(columns, len(family))) for family in families.values()]
+    known = [[moments_of(pairs) for pairs in family] for family in paired]
+    testable = [
+        [at for at, pairs in enumerate(family) if len(pairs.query_ids) >= least_queries and of[at] is not None]
+        for family, of in zip(paired, known, strict=True)
+    ]
+    chosen = [
+        ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
+        for family, of, numbers in zip(paired, known, testable, strict=True)
+    ]
+    if procedure == "t-holm":
+        results = [preview(of, alpha) for _, of in chosen]
+    elif procedure == "max-t" and resampling == "bootstrap":
+        results = [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+    elif procedure == "max-t":
+        results = max_t(chosen, alpha, seed, resamples, workers)
+        if not exploratory:
+            pairs = zip(chosen, results, strict=True)
+            decides = resampling == "both"
+            results = [
+                with_second(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs
+            ]
+    else:
+        results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+    found = []
+    for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
+        tests = dict(zip(numbers, tested, strict=True))
+        best = {} if exploratory else {numbers[at]: each for at, each in selections(own[0], own[1], alpha).items()}
+        settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
+        rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
+        found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
+    return found
+
+
+def check_guardrails(
+    columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA, family: str = "guardrails"
+) -> list[Comparison]:
+    """One Comparison per column: is the candidate not worse than the column's smallest_effect?
+
+    One-sided (non-inferiority), declared before the run, by Gaffke's bound for bounded differences, which rare harm
+    cannot pass, or by Student's t where a column's largest_loss is infinite (`hypothesis_tests.guardrails`). They
+    are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
+    one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
+    Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
+    -largest_loss.
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha == {alpha}, must lie between 0 and 1")
+    for column in columns:
+        if column.smallest_effect is None:
+            raise ValueError(f"{column}: a guardrail needs a smallest_effect")
+    paired = by_query(columns)
+    size = sum(moments_of(pairs) is not None for pairs in paired)
+    settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
+    found = []
+    for pairs in paired:
+        of = moments_of(pairs)
+        test = bound = None
+        if of is not None and pairs.column.smallest_effect is not None:
+            bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
+            name = "Gaffke's bound" if bound.method == GAFFKE else "t"
+            test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
+        row = _comparison(pairs, of, test, size, settings, bound)
+        found.append(replace(row, bound_method=bound.method, needed=bound.needed) if bound else row)
+    return found
+
+
+def _comparison(
+    pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings, bound: Bound | None = None
+) -> Comparison:
+    column, differences, n = pairs.column, pairs.differences, len(pairs.query_ids)
+    wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
+    between = _interval(pairs, of, settings) if of else None
+    facts = _facts(pairs, of, test, 1 if settings.guardrail else size, settings)
+    described = _described(pairs, of, settings) if of else None
+    skewed = _is_skewed(pairs, described)
+    clusters = _clusters(pairs)
+    concluded = guardrail_verdict(facts, bound) if settings.guardrail else verdict(facts)
+    return Comparison(
+        baseline=column.baseline,
+        candidate=column.candidate,
+        metric=column.metric,
+        queries=n,
+        differing=wins + losses,
+        wins=wins,
+        ties=n - wins - losses,
+        losses=losses,
+        difference=of.mean if of else mean_of(pairs),
+        low=between.low if between else None,
+        high=between.high if between else None,
+        p_value=test.p_value if test else None,
+        p_adjusted=test.p_adjusted if test else None,
+        mde=facts.mde,
+        conclusion=concluded.kind,
+        notes=guardrail_notes(facts, bound)
+        + notes(facts, skewed=skewed, guardrail=settings.guardrail)
+        + _weight_note(pairs, of),
+        family=settings.family,
+        family_size=size,
+        procedure=test.procedure if test else "not tested",
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        exploratory=settings.exploratory,
+        attribute=column.attribute,
+        slice=column.slice,
+        baseline_mean=baseline_mean(pairs),
+        smallest_effect=column.smallest_effect,
+        interval_method=settings.interval_method,
+        simultaneous_low=facts.together.low if facts.together else None,
+        simultaneous_high=facts.together.high if facts.together else None,
+        lower_bound=bound.low if bound else None,
+        effective_queries=effective_number(pairs.shares) if pairs.shares is not None else None,
+        unweighted_difference=mean_difference(differences) if pairs.shares is not None else None,
+        descriptive=described,
+        size=concluded.size,
+        underpowered=concluded.underpowered,
+        obstacle=concluded.obstacle,
+        least_queries=settings.least_queries,
+        flippable=None if clusters is not None or facts.differing == wins + losses else facts.differing,
+        clusters=clusters,
+        second_p_adjusted=test.second[1] if test and test.second else None,
+        mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
+    )
+
+
+def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings) -> Facts:
+    alpha = settings.alpha
+    return Facts(
+        queries=len(pairs.query_ids),
+        differing=flippable_count(pairs) or int(pairs.differences.any()),
+        of=of,
+        together=_reaching(of, test.reaches.wide if test else None),
+        narrow=_reaching(of, test.reaches.narrow if test else None),
+        test=test,
+        mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
+        smallest_effect=pairs.column.smallest_effect,
+        alpha=alpha,
+        resamples=settings.resamples,
+        least_queries=settings.least_queries,
+        clusters=len(pairs.units.names) if pairs.is_clustered else None,
+    )
+
+
+def _reaching(of: Moments | None, reach: float | None) -> Interval | None:
+    return None if of is None or reach is None else interval_reaching(of, reach)
+
+
+def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> float:
+    """What a test of a family of this size detects; by Bonferroni where its intervals have no reach."""
+    if test is None or size == 1:
+        return _detectable_alone(of, alpha)
+    reach = test.reaches.wide
+    return detectable_effect(of, reach_alone(of, 1 - alpha, size) if reach is None else reach, POWER)
+
+
+def _detectable_alone(of: Moments, alpha: float) -> float:
+    return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
+
+
+def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
+    level = 1 - settings.alpha
+    if settings.interval_method == "t":
+        return interval(of, level)
+    return bca_interval(
+        pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
+    )
+
+
+def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
+    return describe(
+        pairs.query_ids,
+        pairs.differences,
+        of,
+        level=1 - settings.alpha,
+        baseline_values=pairs.baseline_values,
+        weights=pairs.shares,
+        members=pairs.units.members,
+        smallest_effect=pairs.column.smallest_effect,
+    )
+
+
+def _is_skewed(pairs: Paired, described: Descriptive | None) -> bool:
+    skewness = described.skewness if described else None
+    return skewness is not None and is_skewed(skewness, len(pairs.units.names))
+
+
+def _clusters(pairs: Paired) -> Clusters | None:
+    if not pairs.is_clustered or not pairs.query_ids:
+        return None
+    count = len(pairs.units.names)
+    sizes = np.ones(count) if pairs.units.members is None else np.bincount(pairs.units.members)
+    effective = float(count) if pairs.units.shares is None else effective_number(pairs.units.shares)
+    return Clusters(count, flippable_count(pairs), int(sizes.min()), int(sizes.max()), effective)
+
+
+def _with_selection(row: Comparison, selection: Selection | None) -> Comparison:
+    if selection is None or row.conclusion in (Verdict.NOT_TESTABLE, Verdict.IDENTICAL):
+        return row
+    if not row.conclusion.is_detected:
+        return replace(row, selection=selection)
+    note = f"as the best of {selection.among} candidates {selection.low:+.4f} to {selection.high:+.4f}"
+    return replace(row, notes=(*row.notes, note), selection=selection)
+
+
+def _weight_note(pairs: Paired, of: Moments | None) -> tuple[str, ...]:
+    """A note where the weights leave few units (queries, or clusters), or reverse the sign of the difference."""
+    units = pairs.units
+    if pairs.shares is None or of is None:
+        return ()
+    found = []
+    if units.shares is not None and (count := effective_number(units.shares)) < min(SMALL_SAMPLE, 0.9 * of.n):
+        many = "queries" if units.members is None else "clusters"
+        found.append(f"the weights leave {count:.0f} of {of.n} {many}: the interval may be too narrow")
+    if (plain := mean_difference(pairs.differences)) * of.mean < 0:
+        found.append(f"without weights the difference is {plain:+.4f}")
+    return tuple(found)

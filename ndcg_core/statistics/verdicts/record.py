@@ -1,0 +1,261 @@
+"""What a comparison of two systems on one metric came to: every number that is kept of it, and its words."""
+
+from dataclasses import dataclass
+
+from ndcg_core.statistics.estimates.descriptive import Descriptive
+from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence, short
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The clusters of queries that a comparison's tests flip as wholes.
+
+    count: of clusters, >= 1. differing: those that the test can flip. smallest, largest: queries in one, >= 1.
+    effective: how many clusters of equal weight settle as much, in [1, count].
+    """
+
+    count: int
+    differing: int
+    smallest: int
+    largest: int
+    effective: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The best-looking of several candidates on a metric, when its having been chosen is allowed for.
+
+    among: candidates, >= 2. estimate: of its mean difference, as often too large as too small. low,
+    high: its (1 - alpha) interval. (`estimates.best_of_several`.)
+    """
+
+    among: int
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheapCorrected:
+    """A difference by a few careful judgments and many cheap ones (`estimates.prediction_powered`).
+
+    difference: the careful judgments' mean difference, corrected by what the cheap ones say of the other queries; in
+        the metric's unit. low, high: bounds of its (1 - alpha) interval, not adjusted for the family, never wider than
+        Student's t interval of the careful judgments alone. p_value: two-sided, in [0, 1], not adjusted either.
+    careful_queries: scored by the careful judgments. cheap_queries: judged cheaply, those among them.
+    correlation: of careful and cheap differences, in [-1, 1]; None where the cheap ones do not vary.
+    share: of the cheap differences that was taken, >= 0; 0 where they are of no use.
+    saved: how many more queries judged carefully would make as narrow an interval, >= 0.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    careful_queries: int
+    cheap_queries: int
+    correlation: float | None
+    share: float
+    saved: float
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """A difference with likely grades of the unjudged documents (`estimates.imputation`).
+
+    draws: of all their grades, >= 2; 0 where there are none. difference: the mean over the draws, in the metric's unit.
+    low, high: bounds of its (1 - alpha) interval, which covers both the queries and the labels; not adjusted for the
+        family. label_share: of the variance that comes from the labels, in [0, 1]. All four are None without draws.
+    why_none: in words, why the unjudged documents have no likely grades; None where they have.
+    """
+
+    draws: int
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    label_share: float | None = None
+    why_none: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How far the results of two systems are judged, and their difference where all of them are.
+
+    baseline_judged, candidate_judged: mean share of a system's results within the metric's cutoff that have a judgment,
+        in [0, 1], over the queries that it answered; None where it answered none.
+    full_queries: queries, >= 0, on which neither system shows an unjudged result within the cutoff.
+    full_difference: mean difference on these, weighted as the difference; None without one. full_low, full_high: bounds
+        of its (1 - alpha) interval, by Student's t over the same units; None for fewer than two of them.
+    """
+
+    baseline_judged: float | None
+    candidate_judged: float | None
+    full_queries: int
+    full_difference: float | None
+    full_low: float | None
+    full_high: float | None
+
+    @property
+    def lead(self) -> float:
+        """By how much the candidate's share is above the baseline's, in [-1, 1]; 0 where one is not known."""
+        if self.baseline_judged is None or self.candidate_judged is None:
+            return 0.0
+        return self.candidate_judged - self.baseline_judged
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The result for one candidate, metric, slice and family.
+
+    baseline, candidate: system ids. metric: its name.
+    queries: n >= 0, the queries that both systems are scored on.
+    differing: queries with a win or a loss; wins + losses.
+    wins, ties, losses: queries with a difference > 0, = 0 (magnitude <= 1e-9), < 0.
+    difference: mean of candidate - baseline, in the metric's unit, weighted where weights are given; None without a
+        query.
+    low, high: bounds of the (1 - alpha) confidence interval of the mean difference, in the metric's unit; not adjusted
+        for the family; None for n < 2.
+    p_value: sign-flip p, two-sided, in (0, 1]; of a guardrail one-sided, from its bound, and of a preview the t test's,
+        in [0, 1]; None where not tested.
+    p_adjusted: adjusted over the family, in [p_value, 1]; None where p_value is.
+    mde: mean difference, in the metric's unit, > 0, that the family's test at alpha finds with 80 % power; None for
+        n < 2 and where the differences do not vary.
+    conclusion: the verdict (docs/statistics.md); from text as well, as JSON has it. Its qualifiers stand last: size,
+        underpowered and obstacle as in `verdicts.verdict.Conclusion`; the sentence is `verdict`.
+    notes: what to keep in mind, in words; often empty.
+    family: name of the comparisons that p_adjusted covers. family_size: how many of them were tested (have a p_value).
+    procedure: how p_value and p_adjusted were made; `exact` where all patterns of signs were counted.
+    alpha: threshold for p_adjusted, in (0, 1).
+    seed, resamples: of the flips, as asked for; enough to repeat the test.
+    exploratory: whether the family only suggests where to look (secondary metrics, slices, pairs).
+    attribute, slice: the queries' attribute and value, of a slice; else None.
+    baseline_mean: the baseline's mean over the same queries, weighted alike; None where it is not known.
+    smallest_effect: delta, or the guardrail's margin, in the metric's unit; None where none was set.
+    interval_method: `t`, or `bca` for the bootstrap; of low and high alone.
+    simultaneous_low, simultaneous_high: bounds that hold together with those of the whole family at 1 - alpha, where
+        `size` comes from; None of guardrails, where not tested, and where n is too small for them.
+    lower_bound: of a guardrail the lower one-sided (1 - alpha) bound; else None.
+    effective_queries: how many equally weighted queries settle as much, in [1, n]; None without weights.
+    unweighted_difference: the mean difference when every query counts alike; None without weights.
+    descriptive: what describes the differences and decides nothing; None for n < 2.
+    least_queries: comparisons with fewer queries are not tested; >= 2.
+    flippable: how many queries the test can flip, >= 1, where weights near 0 leave fewer than differing; else None.
+    clusters: the clusters of queries that were flipped as wholes; None where every query is a unit of its own.
+    mde_alone: what mde would be without the rest of the family, in (0, mde]; None where mde is, and in records of
+        before, whose mde it is.
+    second_p_adjusted: in (0, 1], where flips and studentised bootstrap are both asked: the smaller adjusted p, if
+        p_adjusted is the larger, else the bootstrap's; None where one is asked alone.
+    selection: of the candidate with the largest difference among several, on a metric that decides; else None.
+    bound_method: of a guardrail what lower_bound and p_value come from: `gaffke`, or `t` where it is not known how much
+        a query can lose; else None.
+    needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
+        where that is not known.
+    cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
+    bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
+        (`ndcg_core.measures.unjudged.bounds`), weighted as the difference; None where that was not computed.
+    bound_exact: whether some grades give these very differences; None where there are no bounds.
+    bound_low_conclusion, bound_high_conclusion: the verdicts where every query has its lowest, its highest difference,
+        by the same tests in a family in which all comparisons have theirs; None where there are no bounds.
+    label_settled: whether both are the conclusion; None where there are no bounds.
+    bound_left_out: queries that are not counted, since nothing judged is relevant, and that show unjudged documents,
+        whose grades could bring them in: of these the bounds say nothing; None where there are no bounds.
+    likely: the difference with likely grades of the unjudged documents, which decides nothing; None where there are no
+        bounds.
+    bound_documents: unjudged documents, of all queries, that either system shows within the cutoff; None where there
+        are no bounds.
+    labels: how far both systems are judged; None of slices, pairs and margins of the gate, and where it is not known.
+
+    Fields with a default are younger than some stored records, which lack them. Raises ValueError for a conclusion, a
+    size or an obstacle that does not exist.
+    """
+
+    baseline: str
+    candidate: str
+    metric: str
+    queries: int
+    differing: int
+    wins: int
+    ties: int
+    losses: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    mde: float | None
+    conclusion: Verdict
+    notes: tuple[str, ...]
+    family: str
+    family_size: int
+    procedure: str
+    alpha: float
+    seed: int
+    resamples: int
+    exploratory: bool
+    attribute: str | None
+    slice: str | None
+    baseline_mean: float | None
+    smallest_effect: float | None
+    interval_method: str
+    simultaneous_low: float | None
+    simultaneous_high: float | None
+    lower_bound: float | None
+    effective_queries: float | None
+    unweighted_difference: float | None
+    descriptive: Descriptive | None
+    size: Size | None = None
+    underpowered: bool = False
+    obstacle: Obstacle | None = None
+    least_queries: int = 2
+    flippable: int | None = None
+    clusters: Clusters | None = None
+    mde_alone: float | None = None
+    selection: Selection | None = None
+    second_p_adjusted: float | None = None
+    bound_method: str | None = None
+    needed: int | None = None
+    cheap: CheapCorrected | None = None
+    bound_low: float | None = None
+    bound_high: float | None = None
+    bound_exact: bool | None = None
+    bound_low_conclusion: Verdict | None = None
+    bound_high_conclusion: Verdict | None = None
+    label_settled: bool | None = None
+    bound_left_out: int | None = None
+    likely: Likely | None = None
+    labels: Labels | None = None
+    bound_documents: int | None = None
+
+    def __post_init__(self) -> None:
+        verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")
+        for name, kind in (*((name, Verdict) for name in verdicts), ("size", Size), ("obstacle", Obstacle)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, kind(getattr(self, name)))
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion in words, from the fields (`verdicts.verdict.sentence`; docs/statistics.md)."""
+        return sentence(
+            Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle),
+            queries=self.queries,
+            differing=self._flipped,
+            least_queries=self.least_queries,
+            mde=self.mde,
+            smallest_effect=self.smallest_effect,
+            is_clustered=self.clusters is not None,
+            units=self.clusters.count if self.clusters is not None else None,
+            needed=self.needed,
+        )
+
+    @property
+    def _flipped(self) -> int:
+        """How many units the test can flip."""
+        if self.clusters is not None:
+            return self.clusters.differing
+        return self.differing if self.flippable is None else self.flippable
+
+    @property
+    def short_verdict(self) -> str:
+        """The same in a few words, for a list (`verdicts.verdict.short`)."""
+        conclusion = Conclusion(self.conclusion, self.size, self.underpowered, self.obstacle)
+        return short(conclusion, mde=self.mde, smallest_effect=self.smallest_effect)

@@ -1,0 +1,355 @@
+"""The verdict on one comparison as data, the sentence made from it, and what to keep in mind.
+
+The first rule that matches decides; the rules stand in docs/statistics.md. A verdict never says "no difference": it
+says what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`
+(in records the fields of `verdicts.comparison.Comparison`), people the `sentence`: it is made in one place
+and is never taken apart again.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
+
+POWER = 0.8
+"""The power at which the minimal detectable effect is stated."""
+TESTABLE = 6
+"""Differing queries that a verdict needs: with five, the smallest p that any outcome can reach is 2^-4 = .0625."""
+SMALL_SAMPLE = 30
+"""Below so many differing queries the note `small sample` is given."""
+
+
+class Verdict(StrEnum):
+    """What a comparison concludes; the last two only of guardrails, which are one-sided."""
+
+    IMPROVED = "improved"
+    """p_adjusted <= alpha, and the mean difference is above 0."""
+    REGRESSED = "regressed"
+    """The same, below 0."""
+    EQUIVALENT = "equivalent"
+    """Shown to differ by less than the smallest effect, as all that is said so of the family."""
+    UNDECIDED = "undecided"
+    """No detectable difference: what could have been detected, in this family, is the `mde`."""
+    IDENTICAL = "identical"
+    """Not one query differs."""
+    NOT_TESTABLE = "not_testable"
+    """Too few queries, or too few that differ: see `Obstacle`."""
+    NOT_WORSE = "not_worse"
+    """Shown to be not worse than the margin."""
+    MAY_BE_WORSE = "may_be_worse"
+    """Not shown to be so; which is not the same as shown to be worse."""
+
+    @property
+    def words(self) -> str:
+        """For people, without its qualifiers: ``may be worse``."""
+        return self.replace("_", " ")
+
+    @property
+    def is_detected(self) -> bool:
+        """Whether a difference is shown: improved or regressed."""
+        return self.direction != 0
+
+    @property
+    def direction(self) -> int:
+        """1 improved, -1 regressed, 0 any other: the sign of a difference that is shown."""
+        return {Verdict.IMPROVED: 1, Verdict.REGRESSED: -1}.get(self, 0)
+
+    @property
+    def is_harm(self) -> bool:
+        """Whether it warns: regressed, or of a guardrail may be worse."""
+        return self in (Verdict.REGRESSED, Verdict.MAY_BE_WORSE)
+
+    @property
+    def is_guardrail(self) -> bool:
+        """Whether it is an answer to "is it worse than the margin?": not worse, may be worse."""
+        return self in (Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE)
+
+    @property
+    def holds_margin(self) -> bool:
+        """Whether it shows that a guardrail holds."""
+        return self is Verdict.NOT_WORSE
+
+    @property
+    def fails_margin(self) -> bool:
+        """Whether a gate fails on it: neither shown to be not worse, nor without any difference."""
+        return self not in (Verdict.NOT_WORSE, Verdict.IDENTICAL)
+
+
+class Size(StrEnum):
+    """How a difference that is shown compares with the smallest effect, where one is set."""
+
+    BY_MORE_THAN = "by_more_than"
+    """The simultaneous interval lies beyond the smallest effect."""
+    SMALLER_THAN = "smaller_than"
+    """The simultaneous interval lies within -smallest effect and +smallest effect."""
+
+
+class Obstacle(StrEnum):
+    """What stands in the way of a verdict."""
+
+    FEW_QUERIES = "few_queries"
+    """Not testable: fewer than `least_queries`."""
+    ONE_HEAVY_QUERY = "one_heavy_query"
+    """Not testable: one query (or cluster) has all the weight."""
+    ONE_CLUSTER = "one_cluster"
+    """Not testable: all queries are of one cluster."""
+    FEW_DIFFERING = "few_differing"
+    """Not testable: no outcome of so few differing queries, or clusters, could reach alpha."""
+    ZERO_VARIANCE = "zero_variance"
+    """Undecided: the differences do not vary, so that no detectable effect can be stated."""
+    FEW_TO_RULE_OUT = "few_to_rule_out"
+    """Identical and may be worse, of guardrails: even without a difference so few queries could not rule out a loss."""
+
+
+class Conclusion(NamedTuple):
+    """A verdict with its qualifiers.
+
+    size: of improved and regressed; None without a smallest effect and where the simultaneous interval covers it.
+    underpowered: of undecided, whether the mde is above the smallest effect. obstacle: of not testable and undecided.
+    """
+
+    kind: Verdict
+    size: Size | None = None
+    underpowered: bool = False
+    obstacle: Obstacle | None = None
+
+
+_WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE)
+_WORDS: dict[Verdict | Size, str] = {
+    Size.BY_MORE_THAN: "by more than",
+    Size.SMALLER_THAN: "smaller than",
+    Verdict.NOT_WORSE: "not worse than",
+    Verdict.MAY_BE_WORSE: "may be worse than",
+}
+
+
+class Reaches(NamedTuple):
+    """How many standard errors the intervals reach to each side that hold with all of the family.
+
+    wide: at level 1 - alpha, where sizes and the mde come from; narrow: at 1 - 2 alpha, where equivalence comes from.
+    None where there is no such interval.
+    """
+
+    wide: float | None = None
+    narrow: float | None = None
+
+
+ALONE = Reaches()
+"""Of a test that no other one stands beside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What a procedure made of one comparison.
+
+    p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
+    Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
+    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well.
+    """
+
+    p_value: float
+    p_adjusted: float
+    procedure: str
+    certain: bool
+    reaches: Reaches = ALONE
+    factor: float = 1.0
+    second: tuple[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a verdict is made from.
+
+    queries: count. differing: units that the test can flip: queries, or clusters. clusters: how many there are; None
+    where every query is a unit. of: moments of the differences, None for fewer than two.
+    together, narrow: the intervals of the mean that hold with all of the family at 1 - alpha and at 1 - 2 alpha; None
+    where there are none. test: None where there are too few queries for one.
+    mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
+    margin.
+    least_queries: fewer are not tested; >= 2.
+    """
+
+    queries: int
+    differing: int
+    of: Moments | None
+    together: Interval | None
+    narrow: Interval | None
+    test: Tested | None
+    mde: float | None
+    smallest_effect: float | None
+    alpha: float
+    resamples: int
+    least_queries: int = 2
+    clusters: int | None = None
+
+
+def least_differing(alpha: float) -> int:
+    """Differing queries below which no outcome reaches alpha: 2^(1 - differing) > alpha; never below TESTABLE."""
+    return max(TESTABLE, math.ceil(1 - math.log2(alpha)))
+
+
+def verdict(facts: Facts) -> Conclusion:
+    """The first that matches, from top to bottom."""
+    if (untestable := _untestable(facts)) is not None:
+        return untestable
+    assert facts.of is not None and facts.test is not None
+    margin = facts.smallest_effect
+    if facts.test.p_adjusted <= facts.alpha:
+        direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
+        return Conclusion(direction, size=_size(facts.together, margin))
+    # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987).
+    if margin is not None and _is_within(facts.narrow, margin):
+        return Conclusion(Verdict.EQUIVALENT)
+    if facts.mde is None:
+        return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)
+    return Conclusion(Verdict.UNDECIDED, underpowered=margin is not None and facts.mde > margin)
+
+
+def sentence(
+    conclusion: Conclusion,
+    *,
+    queries: int,
+    differing: int,
+    least_queries: int = 2,
+    mde: float | None = None,
+    smallest_effect: float | None = None,
+    is_clustered: bool = False,
+    units: int | None = None,
+    needed: int | None = None,
+) -> str:
+    """A conclusion in words, such as ``improved, by more than 0.02``; the same wherever it is shown.
+
+    The numbers: see `Facts`. units: queries or clusters, queries by default. needed: units without a difference that
+    would rule out a loss of the smallest_effect.
+    Raises ValueError where the words need a smallest_effect and there is none.
+    """
+    kind, size, underpowered, obstacle = conclusion
+    if smallest_effect is None and (size or underpowered or kind in _WITH_MARGIN):
+        raise ValueError(f"smallest_effect is None, must be given for {kind!r} with its qualifiers")
+    margin = "" if smallest_effect is None else f"{smallest_effect:g}"
+    match kind:
+        case Verdict.IMPROVED | Verdict.REGRESSED:
+            return f"{kind}, {_WORDS[size]} {margin}" if size else str(kind)
+        case Verdict.EQUIVALENT:
+            return f"equivalent within ±{margin}"
+        case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
+            return f"{_WORDS[kind]} {margin}"
+        case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
+            many = "clusters" if is_clustered else "queries"
+            count = queries if units is None else units
+            return f"identical ({count} {many}; {needed} needed to rule out a loss of {margin})"
+        case Verdict.IDENTICAL:
+            return "identical"
+        case Verdict.NOT_TESTABLE if obstacle is Obstacle.FEW_DIFFERING:
+            one, many = ("cluster", "clusters") if is_clustered else ("query", "queries")
+            return f"not testable ({differing} differing {one if differing == 1 else many})"
+        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_HEAVY_QUERY:
+            return f"not testable (one {'cluster' if is_clustered else 'query'} has all the weight)"
+        case Verdict.NOT_TESTABLE if obstacle is Obstacle.ONE_CLUSTER:
+            return "not testable (all queries are of one cluster)"
+        case Verdict.NOT_TESTABLE:
+            least = f", fewer than {least_queries}" if least_queries > 2 else ""
+            return f"not testable (n = {queries}{least})"
+    if mde is None:
+        return "no detectable difference (zero variance)"
+    lacking = f", underpowered for {margin}" if underpowered else ""
+    return f"no detectable difference (MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power){lacking}"
+
+
+def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
+    """A conclusion in a few words, for a list: ``improved, > 0.02``, ``undecided (MDE 0.068 > 0.02)``.
+
+    The numbers: see `Facts`. Raises ValueError where the words need a smallest_effect and there is none.
+    """
+    kind, _, underpowered, obstacle = conclusion
+    if kind is Verdict.NOT_TESTABLE:
+        return "not testable"
+    if kind is not Verdict.UNDECIDED:
+        plain = conclusion._replace(obstacle=None)
+        found = sentence(plain, queries=0, differing=0, smallest_effect=smallest_effect)
+        return found.replace("by more than", ">").replace("smaller than", "<")
+    if mde is None or obstacle is Obstacle.ZERO_VARIANCE:
+        return "undecided (zero variance)"
+    lacking = f" > {smallest_effect:g}" if underpowered else ""
+    return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
+
+
+def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
+    """What to keep in mind, in words; often nothing."""
+    if facts.test is None or facts.differing == 0:
+        return ()
+    found = []
+    least = 1 if guardrail else least_differing(facts.alpha)
+    if facts.of is not None and facts.of.deviation == 0:
+        found.append("zero variance")
+    if least <= facts.differing < SMALL_SAMPLE:
+        found.append("small sample")
+    if facts.differing >= least and not facts.test.certain:
+        if _at_floor(facts.test, facts):
+            found.append("resamples are too few for so many comparisons; raise resamples")
+        elif _near_alpha(facts.test, facts):
+            found.append("within Monte-Carlo error of alpha; raise resamples")
+    if skewed and facts.differing >= least:
+        found.append("skewed differences: the interval may be off")
+    if facts.differing >= least and facts.test.second is not None:
+        name, p_adjusted = facts.test.second
+        is_found = p_adjusted <= facts.alpha
+        if is_found != (facts.test.p_adjusted <= facts.alpha):
+            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
+    return tuple(found)
+
+
+def readable(effect: float, margin: float | None = None) -> str:
+    """An effect > 0 with three decimals, or with two significant digits where those would be 0.000.
+
+    More decimals where an effect would look like the margin that it is not.
+    """
+    decimals = 3 if round(effect, 3) > 0 else 1 - math.floor(math.log10(effect))
+    while margin is not None and effect != margin and round(effect, decimals) == margin and decimals < 15:
+        decimals += 1
+    return f"{effect:.{decimals}f}"
+
+
+def untested(facts: Facts) -> Conclusion:
+    """Why there is no test."""
+    if facts.queries < facts.least_queries:
+        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_QUERIES)
+    alone = facts.clusters == 1
+    return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.ONE_CLUSTER if alone else Obstacle.ONE_HEAVY_QUERY)
+
+
+def _untestable(facts: Facts) -> Conclusion | None:
+    if facts.test is None:
+        return untested(facts)
+    if facts.differing == 0:
+        return Conclusion(Verdict.IDENTICAL)
+    if facts.differing < least_differing(facts.alpha):
+        return Conclusion(Verdict.NOT_TESTABLE, obstacle=Obstacle.FEW_DIFFERING)
+    return None
+
+
+def _size(together: Interval | None, margin: float | None) -> Size | None:
+    if margin is None or together is None:
+        return None
+    if together.low > margin or together.high < -margin:
+        return Size.BY_MORE_THAN
+    return Size.SMALLER_THAN if _is_within(together, margin) else None
+
+
+def _is_within(interval: Interval | None, margin: float) -> bool:
+    return interval is not None and -margin < interval.low and interval.high < margin
+
+
+def _at_floor(test: Tested, facts: Facts) -> bool:
+    """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
+    floor = 1 / (facts.resamples + 1)
+    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
+
+
+def _near_alpha(test: Tested, facts: Facts) -> bool:
+    """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
+    share = facts.alpha / test.factor
+    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
+    return abs(test.p_adjusted - facts.alpha) <= 3 * error

@@ -1,0 +1,269 @@
+"""Findings about ties and about ranks that disagree with scores, by hand."""
+
+import dataclasses
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from ndcg_ab.checks import order_checks as order
+from ndcg_ab.flows.cli.app import app
+from ndcg_core.measures.notation import parse
+from ndcg_core.measures.score import Result, score_query
+from tests.laboratory import in_order, outcome_of
+
+
+def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:
+    judgments = judgments or {"q1": {"a": 3, "b": 1}, "q2": {"a": 1}}
+    return [found for found in outcome_of(judgments, rankings, [metric]).findings if found.code == code]
+
+
+def ranked(*rows: tuple[str, float, int]) -> list[Result]:
+    return [Result(doc_id, score, rank) for doc_id, score, rank in rows]
+
+
+def test_no_ties_no_finding() -> None:
+    assert findings({"new": {"q1": in_order("a", "b", "c")}}, "tied_places") == []
+
+
+def test_ties_are_counted_and_bounded() -> None:
+    tied = {"q1": [Result("a", 2.0), Result("b", 2.0), Result("c", 1.0)], "q2": in_order("a")}
+    (found,) = findings({"new": tied}, "tied_places", "precision(relevant_from=2)@1", {"q1": {"a": 3}, "q2": {"a": 3}})
+    assert found.count == 1
+    assert found.severity == "warning"
+    # q1: a or b at place 1, so 0, 1/2 or 1; q2: 1.
+    assert "lies between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found.message
+    assert "1 top-1 place in 1 query (such as 'q1')" in found.message
+
+
+def test_ties_below_the_cutoff_do_not_matter() -> None:
+    ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
+    assert findings({"new": {"q1": ranking}}, "tied_places") == []
+    (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
+    assert found.count == 1, "a tie that the cutoff cuts decides the last place"
+    assert found.severity == "note", "neither of the two is judged"
+
+
+def test_a_whole_ranking_of_equal_scores() -> None:
+    ranking = {"q1": [Result(f"d{number:03}", 1.0) for number in range(300)], "q2": in_order("a")}
+    judgments = {"q1": {"d000": 1}, "q2": {"a": 1}}
+    (found,) = findings({"new": ranking}, "tied_places", "precision@10", judgments)
+    assert found.count == 10
+    assert "between 0.0500 and 0.1000, expected 0.0517" in found.message  # (0 or .1 or 1/300, and .1) / 2
+
+
+def test_ranks_that_agree_are_silent() -> None:
+    agreeing = {"q1": ranked(("a", 3, 1), ("b", 2, 2), ("c", 1, 3)), "q2": ranked(("a", 9, 0), ("b", 8, 1))}
+    assert findings({"new": agreeing}, "rank_disagrees") == []
+
+
+def test_ties_may_stand_in_any_order_of_ranks() -> None:
+    either = {"q1": ranked(("a", 2, 2), ("b", 2, 1), ("c", 2, 3)), "q2": ranked(("a", 2, 1), ("b", 1, 2))}
+    assert findings({"new": either}, "rank_disagrees") == []
+
+
+def test_gaps_in_the_ranks_are_no_disagreement() -> None:
+    gaps = {"q1": ranked(("a", 3, 10), ("b", 2, 20), ("c", 1, 35))}
+    assert findings({"new": gaps}, "rank_disagrees") == []
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (("a", 1.0, 1), ("b", 2.0, 2), ("c", 3.0, 3)),  # scores the wrong way round
+        (("a", 1.0, 10), ("b", 2.0, 20), ("c", 3.0, 35)),  # the same with gaps
+        (("a", 0.1, 1), ("b", 2.0, 2), ("c", 3.0, 3), ("d", 1.0, 4)),  # the first by rank is far down by score
+    ],
+)
+def test_a_disagreement_says_what_it_moves(rows: tuple) -> None:
+    (found,) = findings({"new": {"q1": ranked(*rows), "q2": in_order("a")}}, "rank_disagrees", "rr@3")
+    assert found.severity == "warning"
+    assert found.count == 1
+    # By score b is the first relevant, at rank 2; by rank a, at rank 1. The other query has 1.
+    assert "rr@3 is 0.7500; by its ranks it would be 1.0000" in found.message
+    assert "ask for rr(ties=given)@3" in found.message
+
+
+def test_a_tie_that_the_cutoff_cuts_can_disagree() -> None:
+    rows = {"q1": ranked(("a", 3, 1), ("e", 1, 2), ("b", 2, 3), ("c", 2, 4), ("d", 2, 5))}
+    (found,) = findings({"new": rows}, "rank_disagrees", "ndcg@2", {"q1": {"e": 3}})
+    assert "ndcg@2 is 0.0000; by its ranks it would be 0.6309" in found.message
+
+
+def test_a_first_rank_far_down_by_score() -> None:
+    rows = {"q1": ranked(("a", 9, 10), ("b", 8, 20), ("c", 7, 30), ("d", 6, 40), ("e", 5, 1))}
+    (found,) = findings({"new": rows}, "rank_disagrees", "ndcg@1", {"q1": {"e": 3}})
+    assert "ndcg@1 is 0.0000; by its ranks it would be 1.0000" in found.message
+
+
+def test_equal_ranks_may_stand_in_any_order() -> None:
+    rows = {"q1": ranked(("a", 9, 1), ("b", 8, 1), ("c", 7, 3)), "q2": ranked(("a", 9, 2), ("b", 8, 2), ("c", 7, 2))}
+    assert findings({"new": rows}, "rank_disagrees", "ndcg@3") == []
+
+
+def test_what_ranks_move_is_right_in_condensed_rankings() -> None:
+    rows = {"q1": ranked(("x", 9, 1), ("y", 8, 2), ("b", 6, 3), ("a", 7, 4))}
+    metric = "ndcg(unjudged=condense)@2"
+    (found,) = findings({"new": rows}, "rank_disagrees", metric, {"q1": {"a": 1, "b": 3}})
+    assert "by its ranks it would be 1.0000" in found.message
+
+
+@pytest.mark.parametrize("metric", ["ndcg@3", "ndcg(ideal=local)@3", "ndcg(unjudged=condense)@3", "recall", "dcg@3"])
+def test_what_ranks_move_is_what_the_core_says(metric: str) -> None:
+    draw = random.Random(7)
+    rankings, judgments = {}, {}
+    for query in map(str, range(12)):
+        count = draw.randint(1, 9)
+        rows = [(f"d{place}", draw.randint(1, 5), draw.randint(1, 12)) for place in range(count)]
+        rankings[query] = ranked(*rows)
+        judgments[query] = {f"d{place}": float(draw.randint(0, 3)) for place in range(0, 12, 2)} | {"d0": 1.0}
+    (found,) = findings({"new": rankings}, "rank_disagrees", metric, judgments)
+    by_rank = dataclasses.replace(parse(metric), ties="given")
+    values = [score_query(by_rank, rankings[query], judgments[query], 3.0) for query in rankings]
+    assert f"by its ranks it would be {sum(values) / len(values):.4f}." in found.message
+
+
+ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1, max_size=8)
+
+
+@pytest.mark.slow
+@given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
+@settings(max_examples=12, deadline=None)
+def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:
+    """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score.
+
+    Every answer is that of a system of its own, which the finding names.
+    """
+    systems, truth = {}, []
+    for number, rows in enumerate(answers):
+        answer = ranked(*((f"d{place}", float(score), rank) for place, (score, rank) in enumerate(rows)))
+        systems[f"s{number:02}"] = {"q1": answer}
+        by_rank = [score for score, _ in sorted(rows, key=lambda row: (row[1], -row[0]))]
+        by_score = sorted((score for score, _ in rows), reverse=True)
+        if by_rank[:cutoff] != by_score[:cutoff]:
+            truth.append(f"s{number:02}")
+    found = findings(systems, "rank_disagrees", f"ndcg@{cutoff}", {"q1": {"d0": 1}})
+    assert [re.findall(r"\bs\d\d\b", one.message)[:1] for one in found] == [[name] for name in truth]
+
+
+def test_the_deepest_metric_is_looked_at() -> None:
+    rows = {"q1": ranked(("a", 3, 1), ("b", 1, 2), ("c", 2, 3))}
+    outcome = outcome_of({"q1": {"b": 1}}, {"new": rows}, ["ndcg(ties=given)@3", "ndcg@1", "ndcg@3"])
+    assert [found.code for found in outcome.findings if found.code == "rank_disagrees"]
+
+
+def test_too_many_ties_are_counted_and_not_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "BOUNDED", 1)
+    (found,) = findings({"new": {"q1": [Result("a", 1.0), Result("b", 1.0)]}}, "tied_places")
+    assert found.count == 2
+    assert "lies between" not in found.message
+
+
+def test_an_own_ideal_has_no_bounds() -> None:
+    rows = {"q1": [Result("a", 5.0), Result("b", 4.0), Result("c", 4.0)]}
+    (found,) = findings({"new": rows}, "tied_places", "ndcg(ideal=local)@2")
+    assert "lies between" not in found.message
+
+
+def test_a_metric_that_orders_by_rank_is_content() -> None:
+    rows = {"q1": ranked(("a", 1.0, 1), ("b", 2.0, 2)), "q2": ranked(("a", 1.0, 1))}
+    assert findings({"new": rows}, "rank_disagrees", "ndcg(ties=given)@2") == []
+
+
+def test_rankings_without_scores_cannot_disagree() -> None:
+    rows = {"q1": [Result("a", None, 2), Result("b", None, 1)]}
+    assert findings({"new": rows}, "rank_disagrees") == []
+
+
+def test_the_findings_quote_weighted_means_where_the_table_does(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\nq3 0 a 1\n")
+    # q1: a is tied for the first place; q2: a is first by its score, b by its rank; q3: a is first.
+    rows = ["q1 Q0 a 1 2 t", "q1 Q0 b 2 2 t", "q2 Q0 a 2 2 t", "q2 Q0 b 1 1 t", "q3 Q0 a 1 1 t"]
+    (tmp_path / "new.run").write_text("\n".join(rows))
+    (tmp_path / "queries.csv").write_text("query_id,weight\nq1,5\nq2,3\nq3,2\n")
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--metric"]
+    command += ["precision@1", "--queries", f"{tmp_path}/queries.csv", "--json", "-"]
+    content = json.loads(CliRunner().invoke(app, command).stdout)
+    (system,) = content["systems"]
+    assert system["mean"] == pytest.approx(0.5)  # the ties put b before a
+    found = {row["code"]: row["message"] for row in content["findings"]}
+    assert "between 0.5000 and 1.0000, expected 0.7500 (here 0.5000)" in found["tied_places"]
+    # By ranks a is first in q1, too, where its score is tied.
+    assert "precision@1 is 0.5000; by its ranks it would be 0.7000" in found["rank_disagrees"]
+
+
+def test_the_threshold_is_of_the_weighted_mean(tmp_path: Path) -> None:
+    """A tie in a query of hardly any weight moves the mean by less than is worth a warning."""
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    (tmp_path / "new.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 b 2 2 t\nq2 Q0 a 1 1 t\n")
+    (tmp_path / "queries.csv").write_text("query_id,weight\nq1,0.001\nq2,3\n")
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"new={tmp_path}/new.run", "--json", "-"]
+    for options, severity in (["--queries", f"{tmp_path}/queries.csv"], "note"), ([], "warning"):
+        content = json.loads(CliRunner().invoke(app, [*command, "--metric", "precision@1", *options]).stdout)
+        (found,) = [row for row in content["findings"] if row["code"] == "tied_places"]
+        assert found["severity"] == severity
+
+
+TIED = {"q1": [Result("a", 2.0), Result("b", 2.0), Result("c", 1.0)], "q2": in_order("a")}
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@1", "recall@3"], ["recall@3", "ndcg@1"]])
+def test_findings_depend_on_no_order_and_no_depth(metrics: list[str]) -> None:
+    """The ties move ndcg@1, not the deeper recall@3: a warning of the one, a note of the other."""
+    judgments = {"q1": {"a": 3}, "q2": {"a": 3}}
+    outcome = outcome_of(judgments, {"new": TIED}, metrics)
+    found, other = [one for one in outcome.findings if one.code == "tied_places"]
+    assert (found.severity, found.system, found.metric, found.value) == ("warning", "new", "ndcg@1", 0.5)
+    assert (other.severity, other.system, other.metric, other.value) == ("note", "new", "recall@3", 0.0)
+    assert "ndcg@1 lies between 0.5000 and 1.0000" in found.message
+
+
+@pytest.mark.parametrize("rule", ["ndcg{}@{}", "ndcg{}@{}; ties=average"])
+def test_what_several_cutoffs_tell_together_each_tells_alone(rule: str) -> None:
+    """Ranks disagree at the first, the fourth and the sixth place, and in a query whose scores are tied."""
+    draw = random.Random(9)
+    judgments = {f"q{number}": {name: float(draw.randrange(3)) for name in "abcdefgh"} for number in range(8)}
+    swapped = {"q0": (1, 2), "q1": (4, 5), "q2": (6, 7), "q3": (4, 5), "q4": (1, 8)}
+    rankings = {}
+    for query in judgments:
+        ranks = list(range(1, 9))
+        one, other = swapped.get(query, (1, 1))
+        ranks[one - 1], ranks[other - 1] = ranks[other - 1], ranks[one - 1]
+        scores = [9.0 - place // 2 if query in ("q3", "q5") else 9.0 - place for place in range(8)]
+        rankings[query] = ranked(*zip(draw.sample("abcdefgh", 8), scores, ranks, strict=True))
+    name, _, choice = rule.partition("; ")
+    metrics = [name.format(f"({choice})" if choice else "", cutoff) for cutoff in (2, 5)]
+    together = outcome_of(judgments, {"new": rankings}, metrics).findings
+    alone = [outcome_of(judgments, {"new": rankings}, [metric]).findings for metric in metrics]
+    codes = ("rank_disagrees", "tied_places")
+    assert [each for each in together if each.code in codes] == [
+        each for findings in alone for each in findings if each.code in codes
+    ]
+    assert {each.count for each in together if each.code == "rank_disagrees"} == {2, 4}
+
+
+def test_ties_that_move_nothing_name_no_range() -> None:
+    ranking = [Result("a", 3.0), Result("b", 2.0), Result("c", 1.0), Result("d", 1.0)]
+    (found,) = findings({"new": {"q1": ranking}}, "tied_places", "ndcg@3")
+    assert (found.severity, found.metric, found.value) == ("note", "ndcg@3", 0.0)
+    assert found.message.endswith("their order moves the mean of ndcg@3 by less than 0.0001")
+
+
+@pytest.mark.parametrize("metrics", [["ndcg@1", "ndcg@4", "recall@4"], ["recall@4", "ndcg@4", "ndcg@1"]])
+def test_few_judged_results_are_told_for_each_metric(metrics: list[str]) -> None:
+    """Half of the top 4 is unjudged, and nothing of the top 1: one does not hide the other."""
+    judgments = {"q": {"a": 1, "b": 1}}
+    rankings = {"old": {"q": in_order("x", "a", "b", "y")}, "new": {"q": in_order("a", "b", "x", "y")}}
+    found = [one for one in outcome_of(judgments, rankings, metrics).findings if one.code == "few_judged"]
+    assert [(one.system, one.metric, one.value) for one in found] == [
+        ("old", "ndcg@1", 0.0),
+        ("old", "ndcg@4", 0.5),
+        ("new", "ndcg@4", 0.5),
+        ("old", "recall@4", 0.5),
+        ("new", "recall@4", 0.5),
+    ]

@@ -1,0 +1,153 @@
+"""How grave findings are: `strict`, `findings`, and their options."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.checks.ranking_checks import REMARKS, remarked
+from ndcg_ab.errors import InputError
+from ndcg_ab.finding_codes import CODES, checked_severities
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.results.codec import decode, encode
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.sources.base import Remark, with_remarks
+from tests.laboratory import in_order, outcome_of, pulled_ranking
+from tests.places import ROOT
+
+RUNNER = CliRunner()
+JUDGMENTS = {"q1": {"a": 1}, "q2": {"a": 1}}
+SYSTEMS = {"old": {"q1": {"a": 2.0}, "q2": {"a": 2.0}}, "new": {"q1": {"b": 2.0, "a": 1.0}}}
+CODES_THERE = {"unanswered_query", "few_queries", "few_judged", "judged_differs", "different_depths"}
+
+
+def severities(**settings: object) -> dict[str, str]:
+    found = ndcg_ab.compare(JUDGMENTS, SYSTEMS, resamples=100, threads=1, **settings).findings
+    return {finding.code: finding.severity for finding in found}
+
+
+def test_as_they_usually_are() -> None:
+    assert severities() == dict.fromkeys(CODES_THERE, "warning")
+
+
+def test_strict_names_all_warnings() -> None:
+    with pytest.raises(InputError) as error:
+        severities(strict=True)
+    assert {code for code in CODES if f"[{code}]" in str(error.value)} == CODES_THERE
+    assert "strict makes warnings errors; to go on all the same: --finding" in str(error.value)
+
+
+def test_a_code_that_is_set_is_no_error_when_strict() -> None:
+    chosen = dict(zip(sorted(CODES_THERE), ("note", "ignore", "warning", "note", "ignore"), strict=True))
+    expected = {code: "ignored" if severity == "ignore" else severity for code, severity in chosen.items()}
+    assert severities(strict=True, findings=chosen) == expected
+
+
+def test_one_code_as_an_error() -> None:
+    with pytest.raises(
+        InputError, match=r"returned nothing for 1 of the judged queries.*\[unanswered_query\]"
+    ) as error:
+        severities(findings={"unanswered_query": "error"})
+    assert "few_judged" not in str(error.value)
+
+
+def test_ids_that_do_not_meet_can_be_meant() -> None:
+    other = {query: {f"x:{doc}": 1.0 for doc in documents} for query, documents in JUDGMENTS.items()}
+    with pytest.raises(InputError, match=r"prefix 'x:' is taken off.*\[unmatched_document\]"):
+        ndcg_ab.compare(JUDGMENTS, {"old": other}, threads=1)
+    found = ndcg_ab.compare(JUDGMENTS, {"old": other}, findings={"unmatched_document": "warning"}, threads=1).findings
+    assert "unmatched_document" in {finding.code for finding in found}
+
+
+def test_an_ignored_finding_is_counted() -> None:
+    found = ndcg_ab.compare(
+        JUDGMENTS, SYSTEMS, findings={"few_judged": "ignore", "few_queries": "ignore"}, resamples=100, threads=1
+    )
+    text = str(found)
+    assert "2 findings are ignored, as the configuration says" in " ".join(text.split())
+    assert "was its ranking cut" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["few_judge=note"], "--finding: 'few_judge': is no code of a finding; did you mean 'few_judged'?"),
+        (["few_judged=fatal"], "--finding: few_judged = 'fatal': must be one of error, warning, note, ignore"),
+        (["few_judged"], "--finding 'few_judged': must be CODE=SEVERITY; such as few_judged=ignore"),
+        (["few_judged=note", "few_judged=error"], "--finding: few_judged is named twice"),
+        (["missing_rank=note"], "missing_rank = 'note': is always an error"),
+    ],
+)
+def test_what_is_no_severity_of_a_code(options: list[str], words: str) -> None:
+    command = ["compare", "--judgments", "q", "--system", "a=b"]
+    found = RUNNER.invoke(app, [*command, *(word for option in options for word in ("--finding", option))])
+    assert found.exit_code == 2
+    assert words in found.stderr
+
+
+def test_options_of_compare(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("q1 0 a 1\nq2 0 a 1\n")
+    (tmp_path / "a.run").write_text("q1 Q0 a 1 1 t\n")
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"a={tmp_path}/a.run", "--json", "-"]
+    assert RUNNER.invoke(app, [*command, "--strict"]).exit_code == 2
+    found = RUNNER.invoke(app, [*command, "--strict", "--finding", "unanswered_query=ignore"])
+    (row,) = json.loads(found.stdout)["findings"]
+    assert (row["code"], row["severity"]) == ("unanswered_query", "ignored")
+
+
+def test_findings_of_older_bundles_are_read() -> None:
+    row = encode(Finding("few_judged", "warning", "text", 3, examples=("here",)))
+    assert decode(Finding, row) == Finding("few_judged", "warning", "text", 3, examples=("here",))
+    old = {name: value for name, value in row.items() if name in ("code", "severity", "message", "count")}
+    assert decode(Finding, old) == Finding("few_judged", "warning", "text", 3)
+    assert [field.name for field in fields(Finding)][:4] == list(old)
+
+
+def test_what_a_source_noticed_is_a_finding() -> None:
+    pulled = pulled_ranking("new", {"q": in_order("a")})
+    remarks = [Remark(code, 2, (f"new.run, line 7: {code}",)) for code in REMARKS]
+    found = remarked("new", type(pulled)(with_remarks(pulled.table, remarks), pulled.layout, pulled.source), "new")
+    assert [(row.code, row.count, row.severity) for row in found] == [
+        (code, 2, CODES[code].severity) for code in REMARKS
+    ]
+    assert found[0].examples == ("new.run, line 7: several_tags",)
+    assert "(such as new.run, line 7: several_tags)" in found[0].message
+
+
+def test_every_code_that_is_used_is_known() -> None:
+    assert checked_severities(dict.fromkeys(CODES, "error")) == dict.fromkeys(CODES, "error")
+    folders = (ROOT / "ndcg_ab" / name for name in ("evaluation", "sources"))
+    text = "".join(path.read_text() for folder in folders for path in folder.glob("*.py"))
+    sql = "".join((ROOT / "sql" / "1_check" / name).read_text() for name in ("180_finding.sql", "150_odd_answer.sql"))
+    raised = {"contradicting_judgment", "refused_grade", "unknown_gain", "missing_rank"}
+    assert not [code for code in CODES if f'"{code}"' not in text and f"'{code}'" not in sql and code not in raised]
+
+
+def test_the_entry_of_a_code() -> None:
+    found = RUNNER.invoke(app, ["findings", "few_judged"])
+    assert CODES["few_judged"].advice.split(",")[0] in " ".join(found.stdout.split())
+    assert all(code in RUNNER.invoke(app, ["findings"]).stdout for code in CODES)
+    found = RUNNER.invoke(app, ["findings", "fewjudged"])
+    assert (found.exit_code, "did you mean 'few_judged'?" in found.stderr) == (2, True)
+
+
+def test_the_number_of_a_disagreement_is_what_its_advice_gives() -> None:
+    from ndcg_core.measures.score import Result
+
+    # Ranks disagree in q1; in q2 a tie is ordered otherwise by them; in q3 a rank stands twice.
+    rows = {
+        "q1": [Result("a", 1.0, 1), Result("b", 2.0, 2)],
+        "q2": [Result("a", 1.0, 1), Result("b", 1.0, 2)],
+        "q3": [Result("a", 2.0, 1), Result("b", 1.0, 1)],
+    }
+    judgments = {query: {"a": 1.0} for query in rows}
+    for metric in ("precision@1", "ndcg(ideal=recall)@1"):
+        (found,) = [
+            one for one in outcome_of(judgments, {"new": rows}, [metric]).findings if one.code == "rank_disagrees"
+        ]
+        advised = found.message.rpartition("ask for ")[2]
+        (summary,) = outcome_of(judgments, {"new": rows}, [advised]).systems
+        assert f"by its ranks it would be {summary.mean:.4f}" in found.message

@@ -1,0 +1,176 @@
+"""What a candidate changed in the first places: counted by hand, and the SQL against the core."""
+
+import dataclasses
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from rich.console import Console
+
+from ndcg_ab.comparing import changes as module
+from ndcg_ab.comparing.changes import changes_of
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.errors import ParityError
+from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.sections.changes import changes_text, print_changes, told_changes
+from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
+from ndcg_ab.results.codec import row
+from ndcg_ab.results.outcome import Outcome
+from ndcg_core.measures.overlap import overlap, rank_biased_overlap
+from ndcg_core.measures.score import Result
+from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
+from tests.places import ROOT
+from tests.strategies import JUDGMENTS, rankings
+
+GRADES = {
+    "changed": {"a": 3.0, "b": 1.0, "n": 0.0},
+    "gone": {"a": 1.0, "g": 1.0},
+    "same": {"a": 1.0},
+    "swapped": {"a": 1.0, "b": 1.0},
+    "unanswered": {"a": 1.0},
+}
+OLD = {
+    "changed": in_order("n", "b", "u"),
+    "gone": in_order("a"),
+    "same": in_order("a", "x", "y"),
+    "swapped": in_order("a", "b"),
+}
+NEW = {
+    "changed": in_order("a", "b", "v", "w"),
+    "same": in_order("a", "x", "z"),
+    "swapped": in_order("b", "a"),
+}
+
+
+def found(metric: str = "ndcg@3") -> Changes:
+    (changes,) = outcome_of(GRADES, {"old": OLD, "new": NEW}, [metric]).changes
+    return changes
+
+
+def test_what_changed_is_counted() -> None:
+    changes = found("ndcg@2")
+    assert (changes.candidate, changes.baseline, changes.metric, changes.depth) == ("new", "old", "ndcg@2", 2)
+    assert (changes.queries, changes.changed, changes.metric_changed) == (5, 3, 2), "a swap of equal grades moves none"
+    assert changes.grades == (MovedDocuments(3.0, 1, 0), MovedDocuments(1.0, 0, 1), MovedDocuments(0.0, 0, 1))
+    assert (changes.entered, changes.entered_relevant, changes.entered_unjudged) == (1, 1, 0)
+    assert (changes.left, changes.left_relevant, changes.left_unjudged) == (2, 1, 0)
+    assert changes.overlap == pytest.approx((0.5 + 0 + 1 + 1 + 1) / 5)
+    assert changes.overlap_median == 1.0
+
+
+def test_unjudged_documents_are_counted_apart() -> None:
+    changes = found()
+    assert changes.grades[-1] == MovedDocuments(None, 2, 2), "v and z for u and y"
+    assert (changes.entered_unjudged, changes.left_unjudged) == (2, 2)
+    assert changes.changed == 4
+
+
+def test_the_largest_changes_stand_side_by_side() -> None:
+    won, lost = found("ndcg@2").largest
+    assert (won.query_id, lost.query_id) == ("changed", "gone")
+    assert won.baseline == (TopDocument(1, "n", 0.0, None), TopDocument(2, "b", 1.0, 2))
+    assert won.candidate == (TopDocument(1, "a", 3.0, None), TopDocument(2, "b", 1.0, 2))
+    assert (lost.baseline, lost.candidate) == ((TopDocument(1, "a", 1.0, None),), ())
+    assert won.rbo == pytest.approx(rank_biased_overlap("nb", "ab"))
+
+
+def test_where_a_metric_has_no_cutoff() -> None:
+    deep = {"changed": in_order(*"abcdefghijkl")}
+    other = {"changed": in_order(*"abcdefghijlk")}
+    (changes,) = outcome_of(GRADES, {"old": deep, "new": other}, ["ndcg"]).changes
+    assert (changes.depth, changes.changed) == (10, 0), "only what stands below differs"
+    assert changes_text(changes) == "changed nothing in the top 10 of 5 queries"
+
+
+def test_of_several_candidates_each_has_its_own() -> None:
+    both = outcome_of(GRADES, {"old": OLD, "same": OLD, "new": NEW}, ["ndcg@2", "recall@3"]).changes
+    assert [(each.candidate, each.changed) for each in both] == [("same", 0), ("new", 3)]
+    assert (both[0].rbo, both[0].entered, both[0].largest) == (1.0, 0, ())
+
+
+@settings(max_examples=20, deadline=None)
+@given(JUDGMENTS, rankings(), rankings())
+def test_the_sql_gives_what_the_core_gives(
+    judgments: dict[str, dict[str, float]], old: dict[str, list[Result]], new: dict[str, list[Result]]
+) -> None:
+    with DuckDBEngine(None, 1) as engine:
+        fill(engine, judgments, {"old": old, "new": new}, ["ndcg(gain=exponential, negative=zero)@3"])
+        engine.build("top_document", places=10, deepest=100)
+        engine.build("query_change", persistence=0.9)
+        order = "query_id, rank"
+        ranked = engine.rows("ranked_doc", ("system_id", "query_id", "rank", "doc_id"), order=order)
+        rows = engine.read("query_change").to_pylist()
+    assert {each["query_id"] for each in rows} <= set(judgments)
+    for each in rows:
+        sides = [
+            [doc for system, query, rank, doc in ranked if (system, query) == (name, each["query_id"]) and rank <= 3]
+            for name in ("old", "new")
+        ]
+        assert each["rbo"] == pytest.approx(rank_biased_overlap(*sides), abs=1e-12)
+        assert each["shared"] == round(overlap(*sides) * max(map(len, sides))) if any(sides) else not each["shared"]
+        assert (each["baseline_places"], each["candidate_places"]) == tuple(map(len, sides))
+
+
+@pytest.mark.parametrize(
+    ("table", "right", "wrong"),
+    [
+        ("query_change", "- first_weight.total + first_weight.own", "- first_weight.total"),
+        ("query_change", "coalesce(counted.shared, 0) as shared", "0 as shared"),
+    ],
+)
+def test_a_fault_stops_the_evaluation(monkeypatch: pytest.MonkeyPatch, table: str, right: str, wrong: str) -> None:
+    plant(monkeypatch, table, right, wrong)
+    with pytest.raises(ParityError, match=r"parity check: query '\w+', system new, (overlap|rank-biased overlap): SQL"):
+        found()
+
+
+def test_nothing_where_it_would_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_DOCUMENTS", 5 * 3 - 1)
+    assert outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@3"]).changes == ()
+
+
+def test_nothing_without_a_candidate() -> None:
+    evaluation = evaluation_of(["old"], ["ndcg@2"])
+    with DuckDBEngine(None, 1) as engine:
+        fill(engine, GRADES, {"old": OLD}, ["ndcg@2"])
+        assert changes_of(engine, evaluation) == ()
+
+
+def test_it_is_kept_and_read() -> None:
+    outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
+    assert Outcome.from_dict(json.loads(outcome.to_json())).changes == outcome.changes
+    older = {key: value for key, value in outcome.to_dict().items() if key != "changes"}
+    assert Outcome.from_dict(older).changes == ()
+    (changes,) = outcome.changes
+    kept = row(changes)
+    assert (kept["changed"], kept["overlap"]) == (3, changes.overlap)
+    assert not {"grades", "largest"} & set(kept), "lists of records have no column"
+
+
+def test_it_is_told_in_one_line() -> None:
+    outcome = outcome_of(GRADES, {"old": OLD, "new": NEW}, ["ndcg@2"])
+    said = (
+        "changed the top 2 of 3 of 5 queries, ndcg@2 of 2; 1 document came in (1 relevant, 0 unjudged),"
+        " 2 went (1 relevant, 0 unjudged)"
+    )
+    assert changes_text(outcome.changes[0]) == said
+    assert f"- new {said}" in comment(outcome).replace("\\", "")
+    console = Console(file=io.StringIO(), width=100)
+    print_changes(console, outcome)
+    told = console.file.getvalue()
+    assert "what changed in the top 2 (decides nothing)" in told
+    assert "new, by grade: grade 3: 1 in, 0 out" in told
+    assert "    1  ✕ n (0)                                   + a (3)\n" in told
+    many = dataclasses.replace(outcome, changes=outcome.changes * 9)
+    assert told_changes(many) == {}, "of many candidates the tables tell"
+
+
+def test_its_keys_are_documented() -> None:
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8").partition("## What changed")[2].partition("\n## ")[0]
+    keys = [key for cell in re.findall(r"^\| (`.*?`) \|", text, flags=re.M) for key in re.findall(r"`(\w+)`", cell)]
+    assert keys == [field.name for field in dataclasses.fields(Changes)]
+    inner = [MovedDocuments, ChangedQuery, TopDocument]
+    lists = [", ".join(field.name for field in dataclasses.fields(kind)) for kind in inner]
+    assert re.findall(r"`\[\{(.*?)\}\]`", text) == lists

@@ -1,0 +1,163 @@
+"""The queries that a change was meant for, tested apart from the others."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.history.bundles.bundle import read_bundle, read_content
+from ndcg_ab.pipeline import check_only
+from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.sections.intended import intended_text
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.runs.run import perform
+from ndcg_ab.scoring.scoring import opened
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+
+DATA = Path(__file__).parents[2] / "data"
+MEANT = ["butter", "eggs", "fish", "honey", "pasta", "salad", "tofu"]
+FILES = {"old": str(DATA / "old.run"), "new": str(DATA / "new.run")}
+
+
+def compared(intended: Any, **options: Any) -> ndcg_ab.CompareResult:
+    return ndcg_ab.compare(str(DATA / "judgments.qrels"), FILES, intended=intended, resamples=200, **options)
+
+
+@pytest.fixture(scope="module")
+def result() -> ndcg_ab.CompareResult:
+    return compared(MEANT)
+
+
+def parts(result: ndcg_ab.CompareResult) -> dict[str, ndcg_ab.Comparison]:
+    return {row.slice or "": row for row in result.comparisons if row.family == "intended"}
+
+
+def test_both_parts_are_tested_in_one_family(result: ndcg_ab.CompareResult) -> None:
+    scores = result.query_scores.to_pylist()
+    values = {(row["system_id"], row["query_id"]): row["value"] for row in scores}
+    queries = sorted({row["query_id"] for row in scores})
+    groups = {"intended": MEANT, "others": [query for query in queries if query not in MEANT]}
+    columns = [
+        Column("old", "new", "ndcg@10", tuple(ids), [values["new", each] - values["old", each] for each in ids])
+        for ids in groups.values()
+    ]
+    expected = compare_family(columns, resamples=200, resampling="both")
+    found = parts(result)
+    assert list(found) == ["intended", "others"]
+    for row, other in zip(found.values(), expected, strict=True):
+        assert (row.queries, row.differing, row.p_adjusted) == (other.queries, other.differing, other.p_adjusted)
+        assert row.difference == pytest.approx(other.difference, abs=1e-12)
+        assert (row.attribute, row.exploratory, row.family_size) == ("intended", False, 2)
+
+
+def test_it_decides_nothing(result: ndcg_ab.CompareResult) -> None:
+    alone = compared(None)
+    assert result.decisions == alone.decisions
+    assert [row for row in result.comparisons if row.family != "intended"] == list(alone.comparisons)
+    assert result._outcome.slices == []
+    assert "slices_disagree" not in {finding.code for finding in result.findings}
+
+
+def test_it_is_told_below_the_metric(result: ndcg_ab.CompareResult) -> None:
+    told = intended_text(result._outcome, "new", "ndcg@10")
+    row = parts(result)["intended"]
+    assert told is not None
+    assert told.startswith(f"moved {row.differing} of the 7 queries it was meant for: {row.difference:+.4f} (")
+    assert "; and 13 of 13 others: " in told
+    assert told[:40] in str(result) and told[:40] in comment(result._outcome).replace("\\", "")
+    assert intended_text(result._outcome, "new", "rr") is None
+
+
+def test_where_every_query_is_meant(result: ndcg_ab.CompareResult) -> None:
+    every = compared(sorted({row["query_id"] for row in result.query_scores.to_pylist()}))
+    assert list(parts(every)) == ["intended"]
+    told = intended_text(every._outcome, "new", "ndcg@10")
+    assert told is not None and told.startswith("moved 20 of the 20 queries it was meant for: ") and "other" not in told
+
+
+@pytest.mark.parametrize("ending", ["txt", "csv", "jsonl", "parquet"])
+def test_it_is_read_from_every_format(ending: str, result: ndcg_ab.CompareResult, tmp_path: Path) -> None:
+    path = tmp_path / f"intended.{ending}"
+    if ending == "parquet":
+        import pyarrow.parquet as papq
+
+        papq.write_table(pa.table({"query_id": MEANT}), path)
+    else:
+        header = {"txt": "# a comment\n", "csv": "kind,query_id\n"}.get(ending, "")
+        form = {"txt": "{}\n", "csv": "x,{}\n", "jsonl": '{{"query_id": "{}"}}\n'}[ending]
+        path.write_text(header + "".join(form.format(each) for each in [*MEANT, MEANT[0]]))
+    assert parts(compared(path)) == parts(result), "an id that stands twice counts once"
+
+
+def test_unknown_ids_are_left_out_and_told() -> None:
+    found = compared([*MEANT, "zap", "zip"])
+    (finding,) = [each for each in found.findings if each.code == "intended_unknown"]
+    assert finding.message == ("2 of the 9 intended queries of intended are not judged (such as 'zap'): left out")
+    assert (finding.severity, finding.count, finding.examples) == ("warning", 2, ("query 'zap'", "query 'zip'"))
+    assert parts(found)["intended"].queries == 7
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["zip", "zap"], "intended: intended names none of the 20 judged queries (the first is 'bread', the first of"),
+        ([], "intended: is empty: at least one query id is needed"),
+        ([7], "intended: 7: must be the text of a query id"),
+    ],
+)
+def test_what_is_refused(ids: list[Any], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        compared(ids)
+    assert str(error.value).startswith(said)
+
+
+def test_the_command_refuses_a_file_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "ids.txt"
+    path.write_text("zip\n")
+    systems = [part for name, file in FILES.items() for part in ("--system", f"{name}={file}")]
+    command = ["compare", "--judgments", str(DATA / "judgments.qrels"), *systems, "--intended"]
+    found = CliRunner().invoke(app, [*command, str(path)])
+    assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
+    assert "ids.txt names none of the 20 judged queries" in found.stderr
+    wrong = CliRunner().invoke(app, [*command, str(DATA / "judgments.qrels")])
+    assert "line 1: 4 fields ('bread 0 bread-guide 1'), a TREC intended query has 1 (query_id)" in wrong.stderr
+    over = CliRunner().invoke(app, [*command, str(path), "--json", str(path)])
+    assert "is one of the inputs, and would be overwritten" in over.stderr
+
+
+def test_with_scores_of_another_tool(result: ndcg_ab.CompareResult) -> None:
+    given = ndcg_ab.compare(scores=result.query_scores, intended=MEANT, resamples=200)
+    assert [row.differing for row in parts(given).values()] == [row.differing for row in parts(result).values()]
+
+
+def test_check_tells_unknown_ids(tmp_path: Path) -> None:
+    evaluation = small(tmp_path, intended={"file": "intended.txt"})
+    (tmp_path / "inputs" / "intended.txt").write_text("tofu\nzap\n")
+    with opened(evaluation) as engine:
+        found, _ = check_only(evaluation, engine)
+    assert "intended_unknown" in {finding.code for finding in found}
+
+
+def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
+    def run() -> Any:
+        call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
+        return perform(small(tmp_path, intended="intended.txt"), call)
+
+    first = run()
+    (given,) = [row for row in read_content(first.bundle)["inputs"] if row["kind"] == "intended"]
+    assert (given["name"], given["rows"], len(given["digest"])) == ("intended.txt", 7, 32)
+    outcome = read_bundle(first.bundle).outcome
+    assert [row.queries for row in outcome.intended] == [7, 13]
+    assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome
+    assert run().reused
+    (tmp_path / "inputs" / "intended.txt").write_text("tofu\nfish\n")
+    again = run()
+    assert not again.reused
+    assert [row.queries for row in read_bundle(again.bundle).outcome.intended] == [2, 18]

@@ -1,0 +1,275 @@
+"""The configuration: what it means, and what is said where it is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource, PythonSource
+from ndcg_ab.errors import InputError
+from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
+from tests.places import ROOT
+
+SYSTEMS: list[dict[str, Any]] = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "runs/new.csv"}]
+LEAST: dict[str, Any] = {"name": "t", "judgments": "qrels", "systems": SYSTEMS}
+
+
+def read(folder: Path, text: str) -> Evaluation:
+    path = folder / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_config(path)
+
+
+def with_keys(**keys: Any) -> str:
+    """The least configuration with other keys, as YAML; None leaves a key out."""
+    content = {key: value for key, value in (LEAST | keys).items() if value is not None}
+    return yaml.safe_dump(content, allow_unicode=True)
+
+
+def first_system(**keys: Any) -> str:
+    return with_keys(systems=[{"name": "old"} | keys])
+
+
+def test_the_least_that_is_needed(tmp_path: Path) -> None:
+    found = read(tmp_path, "name: t\njudgments: qrels\nsystems:\n  - {name: old, file: old.run}\n")
+    assert found.judgments.source == FileSource(file=Path("qrels"))
+    assert found.systems[0].source == FileSource(file=Path("old.run"))
+    assert (found.baseline_name, found.metrics, found.queries) == ("old", ["ndcg@10"], None)
+    assert found.statistics.model_dump() == {
+        "alpha": 0.05,
+        "resamples": DEFAULT_RESAMPLES,
+        "seed": DEFAULT_SEED,
+        "smallest_effect": None,
+        "interval": "t",
+        "resampling": "both",
+        "exploratory": "benjamini-hochberg",
+        "weighted": None,
+        "clustered": None,
+        "cluster_prefix": None,
+        "all_pairs": False,
+        "ranges": {},
+        "preview": False,
+        "bounds": None,
+    }
+    assert (found.secondary_metrics, found.guardrails, found.slices.by) == ([], {}, [])
+    assert (found.resources.threads, found.resources.memory_limit) == (None, None)
+    assert found.output_directory == tmp_path.resolve() / "ndcg-ab-results"
+
+
+def test_every_key_is_kept(tmp_path: Path) -> None:
+    text = """
+name: nightly-1.2_b
+judgments: {file: j.txt, format: csv, columns: {query_id: qid, doc_id: url, grade: rating}}
+queries: q.tsv
+systems:
+  - {name: old, file: old.txt, format: jsonl, columns: {score: similarity}, version: v1}
+  - {name: new, python: "search.engine:find", arguments: {depth: 5, options: {fast: true}}, version: 2026-11-20}
+baseline: new
+metrics: [rr]
+secondary_metrics: [recall@5, dcg@10]
+guardrails: {nDCG@3: 0.1}
+slices: {by: [language], smallest: 10}
+statistics: {alpha: 0.01, resamples: 500, seed: 3, smallest_effect: {RR: 0.2}, interval: bca, resampling: bootstrap,
+             exploratory: max-t, weighted: true, cluster_prefix: _, clustered: true,
+             ranges: {dcg@10: [0, 20]}, all_pairs: true, preview: true, bounds: true}
+output: out
+mlflow: {tracking_uri: "http://here", experiment: x}
+prefect: {api_url: "http://there"}
+resources: {threads: 2, memory_limit: 1.5 GB}
+"""
+    found = read(tmp_path, text)
+    columns = {"query_id": "qid", "doc_id": "url", "grade": "rating"}
+    assert found.judgments.source == FileSource(file=Path("j.txt"), format="csv", columns=columns)
+    old, new = (system.source for system in found.systems)
+    assert old == FileSource(file=Path("old.txt"), format="jsonl", columns={"score": "similarity"})
+    assert new == PythonSource(python="search.engine:find", arguments={"depth": 5, "options": {"fast": True}})
+    assert [system.version for system in found.systems] == ["v1", "2026-11-20"], "a date needs no quotes"
+    assert found.baseline_name == "new"
+    assert (found.secondary_metrics, found.guardrails) == (["recall@5", "dcg@10"], {"ndcg@3": 0.1})
+    assert (found.slices.by, found.slices.smallest) == (["language"], 10)
+    tests = {"alpha": 0.01, "resamples": 500, "seed": 3, "smallest_effect": {"rr": 0.2}, "interval": "bca"}
+    tests["resampling"] = "bootstrap"
+    rest = {
+        "exploratory": "max-t",
+        "weighted": True,
+        "cluster_prefix": "_",
+        "clustered": True,
+        "all_pairs": True,
+        "bounds": True,
+        "preview": True,
+        "ranges": {"dcg@10": (0, 20)},
+    }
+    assert found.statistics.model_dump() == tests | rest
+    assert (found.mlflow.tracking_uri, found.mlflow.experiment) == ("http://here", "x")
+    assert found.prefect.api_url == "http://there"
+    assert (found.resources.threads, found.resources.memory_limit) == (2, "1.5 GB")
+    assert Evaluation.model_validate(found.model_dump(mode="json")) == found, "it survives its own JSON"
+
+
+def test_paths_start_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "conf" / "c.yaml").write_text(with_keys(output="../results", queries="/data/q.tsv"))
+    found = read_config(Path("conf/c.yaml"))
+    monkeypatch.chdir("/")
+    assert found.path(found.judgments.file) == tmp_path.resolve() / "conf" / "qrels"
+    assert found.output_directory == tmp_path.resolve() / "results"
+    assert found.queries is not None
+    assert found.path(found.queries.file) == Path("/data/q.tsv")
+
+
+def test_metrics_are_kept_in_their_canonical_form_and_once(tmp_path: Path) -> None:
+    table = {"measure": "ndcg", "cutoff": 3, "gain": {1: 1, 2: 3}}
+    given = ["nDCG@10", " ndcg(ideal=local, gain=exponential)@10 ", {"measure": "ndcg", "cutoff": 10}, table, "RR"]
+    found = read(tmp_path, with_keys(metrics=given))
+    assert found.metrics == ["ndcg@10", "ndcg(gain=exponential, ideal=local)@10", "ndcg(gain={1:1, 2:3})@3", "rr"]
+    assert [metric.name for metric in found.metric_list] == found.metrics
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted({*(ROOT / "configs").glob("*.yaml")} - {ROOT / "configs" / "prefect.yaml"}),
+    ids=lambda path: path.name,
+)
+def test_the_configurations_that_come_along_load(path: Path) -> None:
+    assert read_config(path).directory == ROOT / "configs"
+
+
+UNKNOWN = {
+    "judgements": (with_keys(judgments=None, judgements="qrels"), "did you mean 'judgments'?"),
+    "metric": (with_keys(metric=["rr"]), "did you mean 'metrics'?"),
+    "systems[0].flie": (first_system(flie="old.run"), "did you mean 'file'?"),
+    "systems[0].formt": (first_system(file="old.run", formt="csv"), "did you mean 'format'?"),
+    "judgments.colums": (with_keys(judgments={"file": "q", "colums": {}}), "did you mean 'columns'?"),
+    "judgments.fiel": (with_keys(judgments={"fiel": "q"}), "did you mean 'file'?"),
+    "queries.frmat": (with_keys(queries={"file": "q", "frmat": "csv"}), "did you mean 'format'?"),
+    "statistics.alhpa": (with_keys(statistics={"alhpa": 0.1}), "did you mean 'alpha'? (known here: alpha, resamples"),
+    "mlflow.tracking_url": (with_keys(mlflow={"tracking_url": "x"}), "did you mean 'tracking_uri'?"),
+    "prefect.url": (with_keys(prefect={"url": "x"}), "did you mean 'api_url'?"),
+    "resources.thread": (with_keys(resources={"thread": 1}), "did you mean 'threads'?"),
+    "colour": (
+        with_keys(colour="red"),
+        "is unknown (known here: name, judgments, cheap_judgments, more_judgments, judgments_precedence, combine",
+    ),
+}
+
+
+@pytest.mark.parametrize("key", UNKNOWN)
+def test_an_unknown_key_is_named_with_the_nearest(key: str, tmp_path: Path) -> None:
+    text, hint = UNKNOWN[key]
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    (sentence,) = str(caught.value).splitlines()
+    assert sentence.startswith(f"{tmp_path / 'c.yaml'}: key '{key}' is unknown")
+    assert hint in sentence
+    assert "directory" not in sentence.partition("known here")[2], "that key is not for files"
+
+
+WRONG = {
+    "name = 5: must be text": with_keys(name=5),
+    "name = '../t': must be letters, digits": with_keys(name="../t"),
+    "name = 't\\n': must be letters, digits": with_keys(name="t\n"),
+    "key 'judgments' is missing": with_keys(judgments=None),
+    "judgments: must hold keys and values": with_keys(judgments=["qrels"]),
+    "judgments.format = 'xml': must be 'trec', 'csv'": with_keys(judgments={"file": "q", "format": "xml"}),
+    "judgments.columns.grade = 5: must be text": with_keys(judgments={"file": "q", "columns": {"grade": 5}}),
+    "queries = 5: must hold keys and values": with_keys(queries=5),
+    "systems: must have at least one entry": with_keys(systems=[]),
+    "systems = 'old': must be a list": with_keys(systems="old"),
+    "systems[0] = 'old': must hold keys and values": with_keys(systems=["old"]),
+    "key 'systems[0].name' is missing": with_keys(systems=[{"file": "old.run"}]),
+    "systems[0].name = '': must not be empty": with_keys(systems=[{"name": "", "file": "old.run"}]),
+    "systems: the name 'old' is given twice": with_keys(systems=[SYSTEMS[0], SYSTEMS[0]]),
+    "systems[0]: needs either file, python, database, http or table": first_system(),
+    "systems[0]: needs either file, python, database, http or table, to": first_system(file="old.run", python="a:b"),
+    "systems[0]: arguments go with python": first_system(file="old.run", arguments={"x": 1}),
+    "systems[0]: format goes with file, not with python": first_system(python="a:b", format="csv"),
+    "systems[0].python = 'search': must be module:function": first_system(python="search"),
+    "systems[0].version = 1.1: must be text; put it in quotes": first_system(file="old.run", version=1.10),
+    "systems[0].file = 5: must be a path": first_system(file=5),
+    "queries: missing; system 'old' is a python source": first_system(python="a:b"),
+    "baseline = 'odl': must be one of the systems (old, new)": with_keys(baseline="odl"),
+    "metrics = 'ndcg@10': must be a list": with_keys(metrics="ndcg@10"),
+    "metrics: must have at least one entry": with_keys(metrics=[]),
+    "metrics: 5: must be text like ndcg@10": with_keys(metrics=[5]),
+    "did you mean 'ndcg'?": with_keys(metrics=["ndgc@10"]),
+    "did you mean 'cutoff'?": with_keys(metrics=[{"measure": "ndcg", "cutof": 10}]),
+    "statistics = 5: must hold keys and values": with_keys(statistics=5),
+    "statistics.alpha = '0.05': must be a number": with_keys(statistics={"alpha": "0.05"}),
+    "statistics.alpha = 0.5: must be below 0.5": with_keys(statistics={"alpha": 0.5}),
+    "statistics.alpha = nan: must be": with_keys(statistics={"alpha": float("nan")}),
+    "statistics.alpha = 1e-10: must be 1e-09 or more": with_keys(statistics={"alpha": 1e-10, "preview": True}),
+    "gate.slice_regression: there are no slices to look at; name attributes with `slices.by`": with_keys(
+        gate={"slice_regression": 0.1}
+    ),
+    "statistics.ranges: dcg@5: is none of the metrics (ndcg@10); take it out": with_keys(
+        statistics={"ranges": {"dcg@5": [0, 1]}}
+    ),
+    "ndcg@10: [1, 0]: must be the lowest and the highest value, as [0, 1]": with_keys(
+        statistics={"ranges": {"ndcg@10": [1, 0]}}
+    ),
+    "ndcg@10: 3: must be the lowest and the highest value": with_keys(statistics={"ranges": {"ndcg@10": 3}}),
+    "ndcg@10 is named twice": with_keys(statistics={"ranges": {"ndcg@10": [0, 1], "nDCG@10": [0, 1]}}),
+    "statistics.seed = True: must be a whole number": with_keys(statistics={"seed": True}),
+    "statistics.resamples = 1.5: must be a whole number": with_keys(statistics={"resamples": 1.5}),
+    "statistics.resamples = 10: must be 100 or more": with_keys(statistics={"resamples": 10}),
+    "resources.threads = 0: must be 1 or more": with_keys(resources={"threads": 0}),
+    "engine.spark: needs either master, as local[4] or spark://": with_keys(engine={"spark": {}}),
+    "engine.spark: master = 'lokal': must be local[4]": with_keys(engine={"spark": {"master": "lokal"}}),
+    "engine.spark: scratch: missing; it must be": with_keys(engine={"spark": {"master": "spark://head:7077"}}),
+    "engine.spark: remote = 'head:15002': must be": with_keys(engine={"spark": {"remote": "head:15002"}}),
+    "engine.spark.patience = 0: must be": with_keys(engine={"spark": {"master": "local", "patience": 0}}),
+    "judgments: table is read by Spark, and there is none": with_keys(judgments={"table": "lake.judgments"}),
+    "where goes with table, not with file": with_keys(judgments={"file": "a.qrels", "where": "day = 1"}),
+    "resources.memory_limit = 'lots': must be a size such as 4GB": with_keys(resources={"memory_limit": "lots"}),
+    "resources.memory_limit = '200%': must be a size": with_keys(resources={"memory_limit": "200%"}),
+    "resources.memory_limit = '0GB': must be a size": with_keys(resources={"memory_limit": "0GB"}),
+    "output: must be a path": with_keys(output=["x"]),
+    "prefect.api_url = 5: must be text": with_keys(prefect={"api_url": 5}),
+    "key 5 is no text: put it in quotes": with_keys() + "5: x\n",
+    "key 'directory' cannot be set in a file": with_keys(directory="/"),
+    "must hold keys and values; `configs/example.yaml` shows every key": "- a\n- b\n",
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_one_sentence_says_what_is_wrong(sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, WRONG[sentence])
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'c.yaml'}: ")
+    assert sentence in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("given", "is_there"), [("true", True), ("false", False), ("{}", True), ("null", False), ("{judged: 0.8}", True)]
+)
+def test_a_gate_in_a_word(given: str, is_there: bool, tmp_path: Path) -> None:
+    found = read(tmp_path, with_keys() + f"gate: {given}\n").gate
+    assert (found is not None) == is_there
+    assert found is None or (found.no_regression and found.guardrails)
+
+
+def test_two_faults_are_two_sentences(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, with_keys(metric=["rr"], statistics={"seed": "x"}))
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{tmp_path / 'c.yaml'}: ") for line in lines)
+
+
+def test_yaml_is_read_plainly(tmp_path: Path) -> None:
+    """Anchors and merge keys work, and a merged key may be given again."""
+    text = """\ufeffname: t
+judgments: qrels
+systems:
+  - &first {name: old, file: old.run, format: csv}
+  - {<<: *first, name: new}
+"""
+    old, new = read(tmp_path, text).systems
+    assert (old.name, new.name) == ("old", "new")
+    assert new.source == old.source

@@ -1,0 +1,189 @@
+"""Differences that a metric cannot have: refused wherever they are named; half of the possible ones are asked about."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import ndcg_ab
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.options.from_options import by_argument, by_option, checked
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.testing import assert_not_worse
+from tests.places import DATA
+
+RUNNER = CliRunner()
+JUDGMENTS, OLD, NEW = DATA / "judgments.qrels", DATA / "old.run", DATA / "new.run"
+FILES: dict[str, Any] = {
+    "judgments": str(JUDGMENTS),
+    "systems": [{"name": "old", "file": str(OLD)}, {"name": "new", "file": str(NEW)}],
+}
+SPREAD = "since recall@100 lies between 0 and 1"
+# keys -> how the refusal begins
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a guardrail": ({"guardrails": {"recall@100": 2}}, "guardrails: recall@100 = 2: must be below 1, since recall@100"),
+    "all that is possible": ({"guardrails": {"rr": 1}}, "guardrails: rr = 1: must be below 1, since rr lies between"),
+    "a smallest effect": (
+        {"statistics": {"smallest_effect": 1}},
+        "statistics.smallest_effect = 1: must be below 1, since ndcg@10 lies between 0 and 1; did you mean 0.01?",
+    ),
+    "of one metric": (
+        {"metrics": ["dcg@10", "rr"], "statistics": {"smallest_effect": {"dcg@10": 5, "rr": 5}}},
+        "statistics.smallest_effect: rr = 5: must be below 1, since rr lies between 0 and 1; did you mean 0.05?",
+    ),
+    "of an exploratory one": (
+        {"metrics": ["dcg@10"], "secondary_metrics": ["rr"], "statistics": {"smallest_effect": 1}},
+        "statistics.smallest_effect = 1: must be below 1, since rr lies",
+    ),
+    "a gate": ({"gate": {"not_worse": {"ndcg@10": 1}}}, "gate.not_worse: ndcg@10 = 1: must be below 1, since"),
+    "a drop": ({"gate": {"no_drop": {"ndcg@10": 3}}}, "gate.no_drop: ndcg@10 = 3: must be below 1, since"),
+    "a slice": (
+        {"gate": {"slice_regression": 1}, "slices": {"by": ["language"]}, "queries": "queries.tsv"},
+        "gate.slice_regression = 1: must be below 1, since",
+    ),
+    "no share": ({"gate": {"judged": 0}}, "gate.judged = 0: must be above 0"),
+    "gains that are counted": (
+        {"guardrails": {"cg(gain=binary)@5": 5}},
+        "guardrails: cg(gain=binary)@5 = 5: must be below 5, since cg(gain=binary)@5 lies between 0 and 5; did you",
+    ),
+    "a declared range": (
+        {"guardrails": {"dcg@5": 20}, "statistics": {"ranges": {"dcg@5": [0, 10]}}},
+        "guardrails: dcg@5 = 20: must be below 10, since dcg@5 lies between 0 and 10; did you mean 0.2?",
+    ),
+    "a range too wide": (
+        {"guardrails": {"rr": 2}, "statistics": {"ranges": {"rr": [0, 100]}}},
+        "guardrails: rr = 2: must be below 1, since",
+    ),
+}
+
+
+@pytest.mark.parametrize(("keys", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        checked({"name": "units", **FILES, **keys}, str)
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
+def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
+    assert isinstance(checked({"name": "units", **FILES, **keys}, str), Evaluation)
+
+
+def test_in_the_words_of_options_and_arguments() -> None:
+    said = []
+    for words in (by_option, by_argument):
+        for keys in (REFUSED["a guardrail"], REFUSED["a gate"], REFUSED["a smallest effect"], REFUSED["a slice"]):
+            with pytest.raises(InputError) as refused:
+                checked({"name": "units", **FILES, **keys[0]}, words)
+            said.append(str(refused.value).partition(": must")[0])
+    assert said == [
+        *("--guardrail: recall@100 = 2", "--require: ndcg@10 = 1", "--smallest-effect = 1"),
+        "--require slice_regression = 1",
+        *("guardrails: recall@100 = 2", "gate: ndcg@10 = 1", "smallest_effect = 1", 'gate["slice_regression"] = 1'),
+    ]
+
+
+# ---- everywhere
+
+
+def command(*options: str) -> list[str]:
+    return ["compare", "--judgments", str(JUDGMENTS), "--system", f"old={OLD}", "--system", f"new={NEW}", *options]
+
+
+OPTIONS = "--guardrail recall@100=2", "--require ndcg@10=1", "--smallest-effect 1", "--require judged=0"
+
+
+@pytest.mark.parametrize("text", OPTIONS)
+def test_compare_refuses_it(text: str) -> None:
+    options = text.split()
+    found = RUNNER.invoke(app, command(*options))
+    assert found.exit_code == 2 and "Traceback" not in found.output
+    assert options[0] in found.stderr.splitlines()[0]
+
+
+def test_compare_asks_about_half_of_it() -> None:
+    found = RUNNER.invoke(app, command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
+    (finding,) = [each for each in json.loads(found.stdout)["findings"] if each["code"] == "large_difference"]
+    assert finding["severity"] == "warning"
+    assert finding["message"] == (
+        "guardrails: recall@5 = 0.5: is half of the largest possible difference or more, since recall@5 lies between 0"
+        " and 1; did you mean 0.005?"
+    )
+    silenced = RUNNER.invoke(app, command("--guardrail", "recall@5=.5", "--finding", "large_difference=ignore"))
+    assert silenced.exit_code == 0 and "did you mean" not in silenced.output
+
+
+def configured(folder: Path, **keys: Any) -> str:
+    path = folder / "units.yaml"
+    path.write_text(yaml.safe_dump({"name": "units", **FILES, **keys}))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["check", "run", "deploy"])
+def test_commands_refuse_it_in_a_configuration(tmp_path: Path, name: str) -> None:
+    found = RUNNER.invoke(app, [name, configured(tmp_path, guardrails={"recall@5": 2})])
+    assert found.exit_code == 2
+    assert "units.yaml" in found.stderr and "recall@5 = 2: must be below 1" in " ".join(found.stderr.split())
+
+
+def test_check_asks_and_knows_gains_by_their_grades(tmp_path: Path) -> None:
+    asked = RUNNER.invoke(app, ["check", configured(tmp_path, guardrails={"recall@5": 0.5})])
+    assert asked.exit_code == 0 and "did you mean 0.005?" in " ".join(asked.output.split())
+    refused = RUNNER.invoke(app, ["check", configured(tmp_path, guardrails={"dcg@1": 4})])
+    assert refused.exit_code == 2  # the highest grade is 3
+    assert "guardrails: dcg@1 = 4: must be below 3, since dcg@1 lies between 0 and 3" in " ".join(
+        refused.stderr.split()
+    )
+
+
+def test_the_python_api_refuses_it() -> None:
+    with pytest.raises(InputError, match=r"guardrails: recall@5 = 2: must be below 1, .*; did you mean 0\.02\?"):
+        ndcg_ab.compare(JUDGMENTS, {"old": OLD, "new": NEW}, guardrails={"recall@5": 2})
+    with pytest.raises(InputError, match=r"smallest_effect = 1: must be below 1"):
+        ndcg_ab.compare(JUDGMENTS, {"old": OLD, "new": NEW}, smallest_effect=1)
+
+
+def test_the_test_helper_refuses_it_and_warns() -> None:
+    with pytest.raises(InputError, match=r"ndcg@5 = 2: must be below 1, .*; did you mean 0\.02\?"):
+        assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=2)
+    with pytest.warns(UserWarning, match=r"ndcg@5 = 0\.5: is half of the largest"):
+        assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=0.5, resamples=100)
+
+
+def scores(folder: Path, factor: float) -> Path:
+    path = folder / f"scores{factor:g}.csv"
+    lines = [f"{system},q{n},ndcg@10,{factor * (n % 7 + shift) / 8}" for n in range(30) for system, shift in SHIFTS]
+    path.write_text("\n".join(["system_id,query_id,metric,value", *lines]) + "\n")
+    return path
+
+
+SHIFTS = (("old", 0.0), ("new", 0.5))
+
+
+def test_another_tool_s_unit_is_that_of_its_values(tmp_path: Path) -> None:
+    shares, percentages = (["--scores", str(scores(tmp_path, factor))] for factor in (1, 100))
+    options = ["--smallest-effect", "2", "--resamples", "100"]
+    refused = RUNNER.invoke(app, ["compare", *shares, *options])
+    assert refused.exit_code == 2
+    assert "statistics.smallest_effect = 2: must be below 1" in " ".join(refused.stderr.split())
+    taken = RUNNER.invoke(app, ["compare", *percentages, *options])
+    assert taken.exit_code == 0, taken.output
+
+
+def test_power_refuses_and_asks(tmp_path: Path) -> None:
+    shares, percentages = (["power", "--scores", str(scores(tmp_path, factor)), "--effect"] for factor in (1, 100))
+    refused = RUNNER.invoke(app, [*shares, "1"])
+    assert refused.exit_code == 2
+    assert "--effect = 1: must be below 1, since ndcg@10 lies between 0 and 1; did you" in " ".join(
+        refused.stderr.split()
+    )
+    with pytest.raises(InputError, match=r"effects = 1: must be below 1"):
+        ndcg_ab.power(shares[2], effects=1)
+    asked = ndcg_ab.power(shares[2], effects=0.5)
+    assert "did you mean 0.005?" in asked.plans[0].questions[0] and "did you mean" in str(asked)
+    assert not ndcg_ab.power(shares[2], effects=0.1).plans[0].questions
+    assert RUNNER.invoke(app, [*percentages, "1"]).exit_code == 0

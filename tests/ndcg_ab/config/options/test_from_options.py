@@ -1,0 +1,107 @@
+"""Options and keys: every option of `compare` that describes the evaluation stands for one key of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.keys import known_keys
+from ndcg_ab.config.options.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
+from ndcg_ab.config.options.resource_options import Room, with_room
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+
+# What the command writes and prints, and how.
+OF_THE_COMMAND = {"--json", "--per-query", "--report", "--markdown", "--gate", "--details", "--explain", "--quiet"}
+WITH_ANOTHER = {"--cluster"}  # a column of what --queries names
+COMPARE = typer.main.get_command(app).commands["compare"]  # type: ignore[attr-defined]
+FILES = Files("qrels", ["old=old.run", "new=new.run"])
+
+
+NO_PLAN = Plan()
+
+
+def evaluated(files: Files = FILES, plan: Plan = NO_PLAN, **statistics: Any) -> Any:
+    return evaluation_of(files, None, None, statistics, plan=plan)
+
+
+def test_every_option_has_a_row() -> None:
+    options = {option for parameter in COMPARE.params for option in parameter.opts if option.startswith("--")}
+    assert {option.name for option in OPTIONS} == options - OF_THE_COMMAND - WITH_ANOTHER
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_its_key_is_one_of_an_evaluation(option: Option) -> None:
+    *above, last = option.key.replace("[]", "").split(".")
+    assert last in known_keys(tuple(above))
+
+
+def test_what_is_not_given_is_the_model_s() -> None:
+    assert evaluated() == evaluated(plan=Plan([], [], [], "", [], None), alpha=None, weighted=None)
+    assert (evaluated().metrics, evaluated().statistics.alpha) == (["ndcg@10"], 0.05)
+
+
+def test_values_get_to_their_keys() -> None:
+    files = Files("j.csv", ["old=a=b.run", "new=c.run"], "csv", "jsonl", "grade=rating", "doc_id=url,score=s")
+    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7, documents="d.csv")
+    found = evaluated(files, plan, seed=0, all_pairs=True, weighted=False)
+    assert (str(found.judgments.file), found.judgments.format) == ("j.csv", "csv")
+    assert found.judgments.columns == {"grade": "rating"}
+    assert [(system.name, system.file, system.format) for system in found.systems] == [
+        ("old", Path("a=b.run"), "jsonl"),
+        ("new", Path("c.run"), "jsonl"),
+    ]
+    assert all(system.columns == {"doc_id": "url", "score": "s"} for system in found.systems)
+    assert (found.secondary_metrics, found.guardrails) == (["rr"], {"recall@5": 0.02})
+    assert found.documents is not None and str(found.documents.file) == "d.csv"
+    assert (found.slices.by, found.slices.smallest) == (["language"], 7)
+    assert found.statistics.smallest_effect == {"ndcg@10": 0.01}
+    assert (found.statistics.seed, found.statistics.all_pairs, found.statistics.weighted) == (0, True, False)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        ("statistics.alpha = 2: must be below 0.5", "--alpha = 2: must be below 0.5"),
+        ("statistics: resamples = 150: p cannot fall", "--resamples = 150: p cannot fall"),
+        ("systems[1].format = 'x': must be 'trec'", "--format = 'x': must be 'trec'"),
+        ("systems[0].name = '': must not be empty", "--system = '': must not be empty"),
+        ("systems: the name 'a' is given twice", "--system: the name 'a' is given twice"),
+        ("queries: missing; slices.by needs a file", "--queries: missing; --slice needs a file"),
+        ("judgments: must hold keys", "--judgments: must hold keys"),
+        ("gate.judged = 2: must be 1 or less", "--require judged = 2: must be 1 or less"),
+    ],
+)
+def test_a_problem_names_the_option(problem: str, said: str) -> None:
+    assert by_option(problem) == said
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (Plan(guardrails=["rr=0.1", "rr=0.2"]), "--guardrail: a metric is named twice"),
+        (Plan(smallest_effect=["0.1", "rr=0.2"]), "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
+        (Plan(smallest_effect=["-1"]), "--smallest-effect '-1': '-1' must be a number above 0"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(plan: Plan, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        evaluated(plan=plan)
+
+
+def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_path: Path) -> None:
+    write = (
+        "name: n\njudgments: j\nsystems: [{name: a, file: b}]\nresources: {threads: 3, memory_limit: 2GB, spill: here}"
+    )
+    (tmp_path / "c.yaml").write_text(write)
+    evaluation = read_config(tmp_path / "c.yaml")
+    assert evaluation.spill_folder == (tmp_path / "here").resolve()
+    found = with_room(evaluation, Room(memory_limit="1GB", spill="there"))
+    assert (found.resources.threads, found.resources.memory_limit) == (3, "1GB")
+    assert found.spill_folder == (Path.cwd() / "there").resolve()
+    with pytest.raises(InputError, match=r"^--memory-limit = '10MB': is too little to work with"):
+        with_room(evaluation, Room(memory_limit="10MB"))
+    with pytest.raises(InputError, match=r"^--threads = 0: must be 1 or more"):
+        with_room(evaluation, Room(threads=0))

@@ -1,0 +1,258 @@
+"""Secrets by reference: looked up where they are used, and taken out of every text from then on."""
+
+import base64
+import json
+import logging
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from ndcg_ab.checks.secret_checks import check_secrets
+from ndcg_ab.config import environment
+from ndcg_ab.config.environment import tracking_uri
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.config.secrets import redaction
+from ndcg_ab.config.secrets.lookup import parted_address, revealed, revealed_address
+from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted, remembered, without_known
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.sources import RANKING, pull
+
+HERE = Path()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(redaction, "_known", set())
+    redaction.forget_forms()
+    yield
+    redaction.forget_forms()
+
+
+def test_each_reference_is_looked_up_and_its_value_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "from the environment 1")
+    (tmp_path / "key.txt").write_text("from a file 2\n")
+    given = {"a": {"env": "KEY"}, "b": [{"file": "key.txt"}, 7], "c": "index ${KEY}"}
+    found = revealed(given, "x", tmp_path)
+    assert found == {"a": "from the environment 1", "b": ["from a file 2", 7], "c": "index from the environment 1"}
+    assert redacted(f"failed: {found}") == "failed: {'a': '•••', 'b': ['•••', 7], 'c': 'index •••'}"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ({"env": "NOWHERE"}, "x: the variable NOWHERE is not set: set it, or name another with {env: NAME}"),
+        ({"file": "none.txt"}, "x: none.txt: the secret cannot be read: FileNotFoundError"),
+        ({"file": "empty.txt"}, "x: empty.txt: the file of the secret is empty: write the secret into it"),
+        ({"file": "bytes.bin"}, "x: bytes.bin: the secret cannot be read: UnicodeDecodeError"),
+    ],
+)
+def test_a_secret_that_is_not_there(
+    reference: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOWHERE", raising=False)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "bytes.bin").write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(InputError) as caught:
+        revealed(reference, "x", tmp_path)
+    assert str(caught.value).replace(f"{tmp_path}/", "") == said
+
+
+SECRET = "p@s's\"w/ö+rd <1>\\"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SECRET,
+        repr(SECRET),
+        json.dumps({"key": SECRET}),
+        json.dumps({"key": SECRET}, ensure_ascii=False),
+        f"https://h/?k={quote(SECRET)}",
+        f"https://me:{quote(SECRET, safe='')}@h/",
+        f"https://me:{quote(SECRET, safe='').lower()}@h/",
+        f"k={quote_plus(SECRET)}",
+        *(base64.b64encode(f"{user}:{SECRET}".encode()).decode() for user in ("me", "you", "user")),
+        base64.urlsafe_b64encode(SECRET.encode()).decode(),
+    ],
+)
+def test_a_secret_is_found_however_it_is_written(text: str) -> None:
+    remembered(SECRET)
+    hidden = without_known(f"before {text} after")
+    assert hidden.startswith("before ")
+    assert hidden.endswith(" after")
+    assert "•••" in hidden
+    assert "w/" not in hidden
+    assert len(hidden) < len(text) + 4
+
+
+def test_a_short_secret_is_a_word_of_its_own() -> None:
+    remembered("post")
+    remembered("x")
+    assert without_known("postgresql://post:x@post-1?post=post2") == "postgresql://•••:x@•••-1?•••=post2"
+
+
+def test_lines_of_a_key_and_a_service_account() -> None:
+    remembered("-----BEGIN KEY-----\nMIIEowIBAAKCAQEAx7\nwJalrXUtnFEMIK7MDE\n-----END KEY-----")
+    remembered(json.dumps({"project_id": "my-project", "private_key": "k3y-of-the-account"}))
+    text = "MIIEowIBAAKCAQEAx7, wJalrXUtnFEMIK7MDE, k3y-of-the-account, my-project"
+    assert without_known(text) == "•••, •••, •••, my-project"
+
+
+def test_of_an_address_the_secret_parts_alone_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADDRESS", "http://somebody:p%40ssw0rd1@mlflow.example:80/x?token=t0k3n99&size=1")
+    address = revealed_address({"env": "ADDRESS"}, "x", HERE)
+    assert address.startswith("http://somebody:p%40ssw0rd1@")
+    shown = without_known(f"{address} p@ssw0rd1 http://mlflow.example:80/x")
+    assert shown == "http://•••@mlflow.example:80/x?token=•••&size=1 ••• http://mlflow.example:80/x"
+
+
+def test_errors_are_told_without_secrets_and_keep_their_kind() -> None:
+    remembered("s3cr3t-key")
+    harmless = InputError("nothing")
+    assert discreet(harmless) is harmless
+    told = discreet(SilentError("asked with s3cr3t-key"))
+    assert (type(told), str(told)) == (SilentError, "asked with •••")
+    assert repr(discreet(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
+    try:
+        try:
+            raise KeyError("s3cr3t-key")
+        except KeyError as error:
+            raise InputError("harmless by itself") from error
+    except InputError as error:
+        told = discreet(error)
+    assert (str(told), told.__cause__, told.__context__) == ("harmless by itself", None, None)
+
+
+def test_logs_are_told_without_secrets() -> None:
+    remembered("s3cr3t-key")
+    lines: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(self.format(record))
+
+    logger = logging.getLogger("test.secrets")
+    logger.propagate = False
+    logger.addHandler(Kept())
+    censor_logs("test.secrets")
+    logger.warning("asked %s", {"key": "s3cr3t-key"})
+    try:
+        raise ValueError("s3cr3t-key")
+    except ValueError:
+        logger.exception("failed")
+    logger.warning("%s wanted")
+    assert lines[0] == "asked {'key': '•••'}"
+    assert "ValueError: •••" in lines[1]
+    assert "s3cr3t" not in "".join(lines)
+
+
+CONFIG = """
+name: t
+judgments: q
+queries: queries.tsv
+systems:
+  - {name: old, file: old.run}
+  - {name: new, python: "engine:search", arguments: %s}
+mlflow: {tracking_uri: "http://me:pl4in-w0rd@mlflow"}
+"""
+
+
+def read(folder: Path, arguments: Any) -> Any:
+    (folder / "c.yaml").write_text(CONFIG % json.dumps(arguments))
+    return read_config(folder / "c.yaml")
+
+
+def test_a_plain_secret_is_used_and_never_kept(tmp_path: Path) -> None:
+    arguments = {"api_key": "a1b2c3d4e5", "urls": ["https://me:f6g7h8@x/?api_key=i9j0k1l2"], "index": "docs"}
+    evaluation = read(tmp_path, arguments)
+    kept = evaluation.model_dump_json()
+    assert not [text for text in ("a1b2c3d4e5", "f6g7h8", "i9j0k1l2", "pl4in-w0rd") if text in kept]
+    assert evaluation.systems[1].arguments["index"] == "docs"
+    assert revealed(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+    assert tracking_uri(evaluation) == "http://me:pl4in-w0rd@mlflow"
+    (finding,) = check_secrets(evaluation)
+    assert (finding.code, finding.severity, finding.count) == ("plain_secret", "warning", 3)
+    assert (
+        finding.message.startswith(
+            "mlflow.tracking_uri, systems[1].arguments.api_key, systems[1].arguments.urls[0]: hold"
+        )
+        or "systems[1].arguments.api_key" in finding.message
+    )
+    assert read(tmp_path, arguments) == evaluation, "the same secret has the same mark"
+    other = read(tmp_path, {"api_key": "another-secret"})
+    assert revealed(other.systems[1].arguments, "x", tmp_path) == {"api_key": "another-secret"}
+    assert revealed(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+
+
+def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "k3y-of-the-engine")
+    (tmp_path / "engine_that_tells.py").write_text(
+        "def search(queries, key):\n    try:\n        raise KeyError(key)\n"
+        "    except KeyError as error:\n        raise ConnectionError(f'refused: {key}') from error\n"
+    )
+    source = PythonSource(python="engine_that_tells:search", arguments={"key": {"env": "KEY"}})
+    with pytest.raises(SilentError) as caught:
+        pull(source, RANKING, tmp_path, {"q": "text"})
+    assert str(caught.value) == "python = 'engine_that_tells:search' failed: ConnectionError: refused: •••"
+    assert "k3y" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_mark_of_another_process_is_no_secret() -> None:
+    with pytest.raises(
+        InputError, match=r"^x: the secret stood in plain text, and is not kept: name it by \{env: NAME"
+    ):
+        revealed("•••mlflow.of.another•••", "x", HERE)
+
+
+def test_references_in_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "key.txt").write_text("k3y-beside-the-base")
+    (tmp_path / "base" / "base.yaml").write_text(
+        "name: t\njudgments: q\nqueries: q.tsv\nmlflow: {tracking_uri: {env: A}}\n"
+        'systems: [{name: a, python: "e:s", arguments: {key: {file: key.txt}}}]\n'
+    )
+    (tmp_path / "c.yaml").write_text("extends: base/base.yaml\nmlflow: {tracking_uri: {file: uri.txt}}\n")
+    evaluation = read_config(tmp_path / "c.yaml", ["prefect.api_url={env: B}"])
+    assert (evaluation.mlflow.tracking_uri, evaluation.prefect.api_url) == ({"file": "uri.txt"}, {"env": "B"})
+    assert revealed(evaluation.systems[0].arguments, "x", tmp_path) == {"key": "k3y-beside-the-base"}
+    assert check_secrets(evaluation) == []
+    with pytest.raises(InputError, match=r"prefect\.api_url: must be text, or where the text is: \{env: NAME\}"):
+        read_config(tmp_path / "c.yaml", ["prefect.api_url={envi: B}"])
+
+
+def test_prefect_s_address_is_handed_on_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "https://me:pr3f3ct-w0rd@prefect.example/api")
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", "")
+    monkeypatch.setenv("SOME_API_KEY", "k3y-of-the-environment")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correcthorse")
+    monkeypatch.setenv("PWD", "/srv/evaluations")
+    monkeypatch.setenv("DEPLOY_TOKEN", "production")
+    environment.prepare()
+    assert environment.os.environ["PREFECT_API_URL"] == "https://prefect.example/api"
+    assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
+    shown = without_known("pr3f3ct-w0rd k3y-of-the-environment correcthorse /srv/evaluations production")
+    assert shown == "••• ••• ••• /srv/evaluations production"
+    environment.prepare()
+    assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
+    monkeypatch.setenv("PREFECT_API_URL", "https://another.example/api")
+    environment.prepare()
+    assert "PREFECT_API_AUTH_STRING" not in environment.os.environ, "another server is not told"
+
+
+@pytest.mark.parametrize(
+    ("address", "parted"),
+    [
+        ("http://me:p@ss@h:80/x", ("http://h:80/x", "me:p@ss")),
+        ("http://me:p%40ss@h/x", ("http://h/x", "me:p@ss")),
+        ("http://token@h/x@y", ("http://h/x@y", "token")),
+        ("http://h:80/a@b", ("http://h:80/a@b", None)),
+        ("", ("", None)),
+    ],
+)
+def test_an_address_and_who_speaks(address: str, parted: tuple[str, str | None]) -> None:
+    assert parted_address(address) == parted

@@ -1,0 +1,215 @@
+"""Every system against itself in the evaluation before: what it lost, why, and that it is told once."""
+
+import io
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ndcg_ab.comparing.since_last import SAME_RANKING, SINCE_LAST, SinceLast, check_drops
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.events import events_of
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.report import bundle_files
+from ndcg_ab.report.sections.since_last import print_since, since_items
+from ndcg_ab.tracking.mlflow_values import parent_tags, parent_values, system_values
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
+
+pytestmark = pytest.mark.slow
+Change = Callable[[list[str]], list[str]]
+GATE = {"gate": {"no_regression": False, "guardrails": False, "no_drop": True}}
+
+
+@pytest.fixture(autouse=True)
+def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_files, "write_report", plain)
+
+
+def plain(folder: Path) -> None:
+    (folder / bundle_files.PAGE).write_text("page\n")
+
+
+def rewrite(folder: Path, name: str, change: Change) -> None:
+    small(folder)
+    lines = (folder / "inputs" / name).read_text().splitlines()
+    (folder / "inputs" / name).write_text("\n".join(change(lines)) + "\n")
+
+
+def without_answers(count: int) -> Change:
+    """Nothing for the first queries of the ranking."""
+
+    def change(lines: list[str]) -> list[str]:
+        gone = list(dict.fromkeys(line.split()[0] for line in lines))[:count]
+        return [line for line in lines if line.split()[0] not in gone]
+
+    return change
+
+
+def night(folder: Path, day: int, *, force: bool = False, **changes: Any) -> bundles.Bundle:
+    performed = unlogged(small(folder, **(GATE | changes)), force=force, at=datetime(2027, 1, day, 2, tzinfo=UTC))
+    return bundles.read_bundle(performed.bundle).as_of(reused=performed.reused)
+
+
+def since(bundle: bundles.Bundle) -> SinceLast:
+    assert bundle.since_last is not None
+    return bundle.since_last
+
+
+def shown(found: SinceLast | None) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    print_since(console, found)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_drop_is_told_once(tmp_path: Path) -> None:
+    """Found in its night, with what was lost; the night after nothing changed, and a way back is another change."""
+    queries = {"queries": {"file": "queries.tsv"}}
+    first = night(tmp_path, 1, **queries)
+    assert first.since_last is None
+    assert [gate.message for gate in first.outcome.gates] == ["there is no earlier evaluation to compare with"]
+    assert shown(None) == "" and since_items(None) == []
+
+    rewrite(tmp_path, "new.run", without_answers(12))
+    second = night(tmp_path, 2, **queries)
+    found = since(second)
+    assert (found.ordinal, found.began) == (1, "2027-01-01T02:00:00+00:00")
+    assert {each.system_id: each.changed for each in found.systems} == {"old": (), "new": ("ranking",)}
+    (row,) = found.comparisons
+    assert (row.baseline, row.candidate, row.family, row.family_size) == ("new", "new", SINCE_LAST, 1)
+    assert row.conclusion is Verdict.REGRESSED and row.queries == 20 and row.losses >= 6 and row.wins == 0
+    means = [
+        next(each.mean for each in bundle.outcome.systems if each.system_id == "new") for bundle in (first, second)
+    ]
+    assert row.difference == pytest.approx(means[1] - means[0], abs=1e-12)
+    assert row.low < row.difference < row.high < 0 and row.mde is not None
+    assert len(found.lost) == 5 and all(lost.now == 0 < lost.before and lost.text for lost in found.lost)
+    assert [lost.before for lost in found.lost] == sorted((lost.before for lost in found.lost), reverse=True)
+    assert second.outcome.gate == "failed"
+    assert second.outcome.gates[0].systems == ("new",)
+    text = shown(found)
+    assert "since evaluation 1 (2027-01-01 02:00)" in text and "unchanged: old" in text
+    assert "▼ new, ndcg@10: -" in text and "changed: ranking" in text and found.lost[0].text in text
+    assert "regressed" in since_items(found)[0]
+
+    third = night(tmp_path, 3, **queries)
+    assert third.folder == second.folder and since(third).dropped == [] and since(third).ordinal == 2
+    assert third.outcome.gate == "passed" and "nothing changed" in shown(third.since_last)
+
+    (tmp_path / "inputs" / "new.run").write_bytes((DATA / "new.run").read_bytes())
+    fourth = night(tmp_path, 4, **queries)
+    assert fourth.ordinal == 3, "what goes back to an earlier state has changed since the night before"
+    assert [row.conclusion for row in since(fourth).comparisons] == [Verdict.IMPROVED] and since(fourth).lost == ()
+    assert fourth.outcome.gate == "passed"
+
+    assert rows_of(small(tmp_path), "select * from since_last order by all") == [
+        (2, "new", 1, "ranking"),
+        (2, "old", 1, ""),
+        (3, "new", 2, "ranking"),
+        (3, "old", 2, ""),
+    ]
+    kept = rows_of(
+        small(tmp_path), f"select ordinal, candidate from comparison where family = '{SINCE_LAST}' order by 1"
+    )
+    assert kept == [(2, "new"), (3, "new")]
+    sent = [list(events_of(small(tmp_path), {}, each.outcome, each.since_last)) for each in (second, third, fourth)]
+    drops = [[event for event in events if event.name == "ndcg-ab.dropped"] for events in sent]
+    assert list(map(len, drops)) == [1, 0, 0]
+    assert drops[0][0].resource["prefect.resource.id"] == "ndcg-ab.system.small.new"
+    assert {name: drops[0][0].payload[name] for name in ("since", "changed")} == {"since": 1, "changed": ["ranking"]}
+    assert parent_values(second)["dropped"] == 1 and parent_values(fourth)["dropped"] == 0
+    assert parent_tags(second)["since_last/new"].startswith("▼ ndcg@10 -")
+    assert parent_tags(second)["since_last/old"] == "unchanged"
+    assert system_values(second, "new")["since_last/ndcg_at_10"] == row.difference
+    assert "since_last/ndcg_at_10" not in system_values(second, "old")
+
+
+def regraded(lines: list[str]) -> list[str]:
+    return [line.rsplit(maxsplit=1)[0] + " 1" for line in lines]
+
+
+def fewer(lines: list[str]) -> list[str]:
+    return [line for line in lines if not line.startswith("bread ")]
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, tuple[str, ...]], str]] = {
+    "judgments alone": (
+        lambda folder: rewrite(folder, "judgments.qrels", regraded),
+        {},
+        {"old": ("judgments",), "new": ("judgments",)},
+        "not the ranker's: its ranking is the same",
+    ),
+    "judgments and a ranking": (
+        lambda folder: (rewrite(folder, "judgments.qrels", regraded), rewrite(folder, "new.run", without_answers(12))),
+        {},
+        {"old": ("judgments",), "new": ("ranking", "judgments")},
+        " from 70 changed judgments",
+    ),
+    "fewer queries": (
+        lambda folder: rewrite(folder, "judgments.qrels", fewer),
+        {},
+        {"old": ("judgments",), "new": ("judgments",)},
+        "queries: 0 new, 1 gone",
+    ),
+    "the threshold": (lambda folder: None, {"statistics": {"alpha": 0.1}}, {"old": (), "new": ()}, "nothing changed"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_only_a_changed_ranking_counts_against_a_ranker(what: str, tmp_path: Path) -> None:
+    change, settings, changed, said = CHANGES[what]
+    nights(tmp_path, 1)
+    change(tmp_path)
+    bundle = night(tmp_path, 2, **settings)
+    found = since(bundle)
+    assert {each.system_id: each.changed for each in found.systems} == changed
+    assert said in shown(found)
+    families = {row.candidate: (row.family, row.exploratory) for row in found.comparisons}
+    own = {name: (SINCE_LAST, False) if "ranking" in kinds else (SAME_RANKING, True) for name, kinds in changed.items()}
+    assert families == {name: family for name, family in own.items() if changed[name]}
+    assert {row.candidate for row in found.dropped} == ({"new"} if "ranking" in what else set())
+    assert bundle.outcome.gate == ("failed" if "ranking" in what else "passed")
+
+
+def test_what_can_be_compared(tmp_path: Path) -> None:
+    """A metric of the same definition with its values per query; a system that is new is said."""
+    nights(tmp_path, 1)
+    third = [*small(tmp_path).systems, small(tmp_path).systems[1].model_copy(update={"name": "third"})]
+    assert night(tmp_path, 2, metrics=["rr@10"], retention={"query_scores": 2}).since_last is None
+    found = since(night(tmp_path, 3, systems=third, retention={"query_scores": 1}))
+    assert found.ordinal == 1, "the latest that has the metric"
+    assert "third: was not there" in shown(found)
+    assert night(tmp_path, 1, systems=third, force=True).since_last is None, "values of that night are gone"
+
+
+def dropped(difference: float) -> SinceLast:
+    column = Column("new", "new", "ndcg@10", tuple(map(str, range(20))), np.full(20, difference))
+    return SinceLast(6, "2026-11-20T02:00:00+00:00", (), tuple(compare_family([column], family=SINCE_LAST)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "difference", "holds"),
+    [
+        (False, -0.3, []),
+        (True, -0.001, [False]),
+        (True, 0.3, [True]),
+        ({"ndcg@10": 0.01}, -0.3, [False]),
+        ({"ndcg@10": 0.5}, -0.3, [True]),
+    ],
+)
+def test_the_gate(asked: Any, difference: float, holds: list[bool], tmp_path: Path) -> None:
+    only = {"gate": {"no_regression": False, "guardrails": False, "no_drop": asked}}
+    found = check_drops(small(tmp_path, **only), dropped(difference))
+    assert [gate.passed for gate in found] == holds
+    if holds == [False]:
+        assert found[0].message.startswith("new against itself in evaluation 6, ndcg@10: regressed (-0.")
+
+
+def test_the_gate_names_primary_metrics(tmp_path: Path) -> None:
+    with pytest.raises((InputError, ValueError), match=r"gate\.no_drop: rr@10: is none of the primary metrics"):
+        small(tmp_path, gate={"no_drop": {"rr@10": 0.1}})

@@ -1,0 +1,301 @@
+"""The same content is not evaluated twice; anything that can change a result is; what counts as another look."""
+
+import dataclasses
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.timeline import Reused, read_timeline
+from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import Performed
+from tests.small_evaluation import DATA, changed_run, nights, plain_page, rows_of, small, unlogged
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+
+
+QUERIES = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}
+METRICS = {"metrics": ["ndcg@10"], "gate": {"no_regression": True}}
+
+
+def lines_of(folder: Path, name: str) -> list[str]:
+    return (folder / "inputs" / name).read_text().splitlines()
+
+
+def rewrite(folder: Path, name: str, change: Callable[[list[str]], list[str]]) -> None:
+    (folder / "inputs" / name).write_text("\n".join(change(lines_of(folder, name))) + "\n")
+
+
+def replaced(old: str, new: str) -> Callable[[list[str]], list[str]]:
+    def change(lines: list[str]) -> list[str]:
+        assert any(old in line for line in lines)
+        return [line.replace(old, new) for line in lines]
+
+    return change
+
+
+def ranking_rows(folder: Path) -> list[tuple[str, str, float, int]]:
+    fields = [line.split() for line in lines_of(folder, "new.run")]
+    return [(query, doc, float(score), int(rank)) for query, _, doc, rank, score, _ in fields]
+
+
+def as_parquet(folder: Path) -> dict[str, Any]:
+    query_id, doc_id, score, rank = zip(*reversed(ranking_rows(folder)), strict=True)
+    table = pa.table({"doc": doc_id, "rank": rank, "score": score, "query_id": query_id})
+    papq.write_table(table, folder / "inputs" / "new.parquet")
+    return {"name": "new", "file": "new.parquet", "columns": {"doc_id": "doc"}}
+
+
+def as_csv(folder: Path) -> dict[str, Any]:
+    text = "rank,score,query_id,doc_id\n" + "".join(f"{r},{s!r},{q},{d}\n" for q, d, s, r in ranking_rows(folder))
+    with gzip.open(folder / "inputs" / "new.csv.gz", "wt") as file:
+        file.write(text)
+    return {"name": "new", "file": "new.csv.gz"}
+
+
+def with_new(new: dict[str, Any]) -> dict[str, Any]:
+    return {"systems": [{"name": "old", "file": "old.run"}, new]}
+
+
+def moved(folder: Path) -> dict[str, Any]:
+    (folder / "inputs").rename(folder / "elsewhere")
+    (folder / "elsewhere" / "old.run").rename(folder / "elsewhere" / "older.run")
+    return {
+        "directory": folder / "elsewhere",
+        "systems": [{"name": "old", "file": "older.run"}, {"name": "new", "file": "new.run"}],
+    }
+
+
+def reversed_files(folder: Path) -> dict[str, Any]:
+    for name in ("new.run", "judgments.qrels"):
+        rewrite(folder, name, lambda lines: lines[::-1])
+    rewrite(folder, "queries.tsv", lambda lines: [lines[0], *lines[:0:-1]])
+    return {}
+
+
+SAME: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "nothing": lambda folder: {},
+    "the order of rows": reversed_files,
+    "TREC to Parquet": lambda folder: with_new(as_parquet(folder)),
+    "TREC to gzipped CSV": lambda folder: with_new(as_csv(folder)),
+    "paths": moved,
+    "output, written otherwise": lambda folder: {"output": folder / "inputs" / ".." / "out"},
+    "mlflow": lambda folder: {"mlflow": {"tracking_uri": "http://127.0.0.1:9", "experiment": "other"}},
+    "prefect": lambda folder: {"prefect": {"retries": 0, "api_url": "http://127.0.0.1:9"}},
+    "resources": lambda folder: {"resources": {"threads": 1, "memory_limit": "1GB"}},
+    "schedule": lambda folder: {"schedule": {"cron": "0 2 * * *"}},
+    "documents": lambda folder: {"documents": "documents.tsv"},
+    "retention": lambda folder: {"retention": {"bundles": 7, "query_scores": 7}},
+}
+
+
+def changing(name: str, change: Callable[[list[str]], list[str]]) -> Callable[[Path], dict[str, Any]]:
+    def applied(folder: Path) -> dict[str, Any]:
+        rewrite(folder, name, change)
+        return {}
+
+    return applied
+
+
+def ranked(folder: Path) -> dict[str, Any]:
+    changed_run(folder, 3)
+    return {}
+
+
+NEW: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "a grade": changing("judgments.qrels", replaced("bread-guide 1", "bread-guide 2")),
+    "a ranking": ranked,
+    "a query's text": changing("queries.tsv", replaced("butter recipe", "butter recipes")),
+    "a query's weight": changing("queries.tsv", replaced("\t120\t", "\t121\t")),
+    "a query's attribute": changing("queries.tsv", replaced("cheese recipe\t35\ten", "cheese recipe\t35\tfr")),
+    "a metric": lambda folder: {"metrics": ["ndcg@5"]},
+    "alpha": lambda folder: {"statistics": {"resamples": 100, "alpha": 0.1}},
+    "the baseline": lambda folder: {"baseline": "new"},
+    "a version": lambda folder: with_new({"name": "new", "file": "new.run", "version": "2"}),
+    "a gate": lambda folder: {"gate": {"no_regression": True, "judged": 0.1}},
+}
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Performed]:
+    folder = tmp_path_factory.mktemp("template")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        return folder, unlogged(small(folder, **QUERIES, **METRICS))
+
+
+@pytest.fixture
+def first(template: tuple[Path, Performed], tmp_path: Path) -> Performed:
+    """An evaluation that is there already, in a folder of this test's own."""
+    folder, night = template
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return dataclasses.replace(night, bundle=tmp_path / night.bundle.relative_to(folder))
+
+
+def again(folder: Path, change: Callable[[Path], dict[str, Any]], **options: Any) -> Performed:
+    return unlogged(small(folder, **(QUERIES | METRICS | change(folder))), **options)
+
+
+def counts(folder: Path) -> list[int]:
+    evaluation = small(folder)
+    tables = database.RECORDS.keys() - {"reuse"}
+    return [rows_of(evaluation, f"select count(*) from {table}")[0][0] for table in sorted(tables)]
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_the_same_content_is_evaluated_once(what: str, first: Performed, tmp_path: Path) -> None:
+    before = counts(tmp_path)
+    night = again(tmp_path, SAME[what])
+    assert night.reused
+    assert night.bundle == first.bundle
+    assert counts(tmp_path) == before
+
+
+@pytest.mark.parametrize("what", NEW)
+def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Performed, tmp_path: Path) -> None:
+    night = again(tmp_path, NEW[what])
+    assert not night.reused
+    assert night.bundle != first.bundle
+    assert bundles.read_bundle(night.bundle).ordinal == 2
+
+
+def test_force_computes_anew(first: Performed, tmp_path: Path) -> None:
+    night = again(tmp_path, SAME["nothing"], force=True)
+    assert not night.reused
+    both = [bundles.read_bundle(found.bundle) for found in (first, night)]
+    assert [bundle.ordinal for bundle in both] == [1, 2]
+    assert both[0].outcome == both[1].outcome
+    assert [bundle.comparisons_so_far for bundle in both] == [1, 1], "no other look at anything"
+
+
+def test_a_function_that_returns_the_same_is_the_same(first: Performed, tmp_path: Path) -> None:
+    engine = (
+        "from pathlib import Path\n\ndef search(queries, turn):\n    found = {}\n"
+        "    for line in (Path(__file__).parent / 'new.run').read_text().splitlines()[::turn]:\n"
+        "        query, _, doc, _, score, _ = line.split()\n"
+        "        found.setdefault(query, []).append((doc, float(score)))\n    return found\n"
+    )
+    (tmp_path / "inputs" / "engine_of_reuse.py").write_text(engine)
+
+    def by_function(turn: int) -> Callable[[Path], dict[str, Any]]:
+        new = {"name": "new", "python": "engine_of_reuse:search", "arguments": {"turn": turn}}
+        return lambda folder: with_new(new)
+
+    assert not again(tmp_path, by_function(1)).reused, "a function gives no ranks"
+    assert again(tmp_path, by_function(-1)).reused
+    changed_run(tmp_path, 3)
+    assert not again(tmp_path, by_function(1)).reused
+
+
+def test_digests_stand_in_the_bundle_and_in_the_history(first: Performed, tmp_path: Path) -> None:
+    content = json.loads((first.bundle / "bundle.json").read_text())
+    digests = {f"{row['kind']} {row['name']}": row["digest"] for row in content["inputs"]}
+    assert list(digests) == ["judgments judgments.qrels", "ranking old", "ranking new", "queries queries.tsv"]
+    assert len(set(digests.values())) == 4
+    assert all(len(digest) == 32 for digest in [*digests.values(), content["configuration_key"]])
+    evaluation = small(tmp_path)
+    rows = rows_of(evaluation, "select kind || ' ' || name, digest from input")
+    assert dict(rows) == digests
+    keys = rows_of(evaluation, "select configuration_key, content_key from evaluation")
+    assert keys == [(content["configuration_key"], content["content_key"])]
+
+
+def test_a_bundle_that_is_gone_is_computed_anew(first: Performed, tmp_path: Path) -> None:
+    bundles.mark_published(first.bundle, {})
+    limited = {"retention": {"bundles": 1}}
+    changed_run(tmp_path, 3)
+    second = again(tmp_path, lambda folder: limited)
+    assert not first.bundle.exists(), "retention"
+    (tmp_path / "inputs" / "new.run").write_bytes((DATA / "new.run").read_bytes())
+    third = again(tmp_path, lambda folder: limited)
+    assert not third.reused
+    assert [bundles.read_bundle(night.bundle).comparisons_so_far for night in (second, third)] == [2, 2]
+    assert rows_of(small(tmp_path), "select count(*), count(distinct content_key) from evaluation") == [(3, 2)]
+
+
+def test_a_damaged_bundle_is_not_reused(first: Performed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (first.bundle / "bundle.json").write_text("{}")
+    assert not again(tmp_path, SAME["nothing"]).reused
+    night = again(tmp_path, SAME["nothing"])
+    assert night.reused
+    (night.bundle / "query_scores.parquet").unlink()
+    assert not again(tmp_path, SAME["nothing"]).reused
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def so_far(evaluation: Evaluation, night: Performed) -> int:
+    return bundles.read_bundle(night.bundle).comparisons_so_far
+
+
+def test_comparisons_so_far(tmp_path: Path) -> None:
+    """Tested primary comparisons on one set of queries, each content once."""
+    found = [bundles.read_bundle(folder).comparisons_so_far for folder in nights(tmp_path, 3)]
+    evaluation = small(tmp_path)
+    assert found == [1, 2, 3], "a stream of candidates"
+    assert so_far(evaluation, unlogged(evaluation, force=True)) == 3, "the same content again"
+    assert so_far(evaluation, unlogged(evaluation)) == 3
+    wider = evaluation.systems + [evaluation.systems[1].model_copy(update={"name": "third"})]
+    assert so_far(evaluation, unlogged(evaluation.model_copy(update={"systems": wider}))) == 5, "two at once"
+    secondary = evaluation.model_copy(update={"secondary_metrics": ["rr@10"], "guardrails": {"recall@5": 0.1}})
+    assert so_far(evaluation, unlogged(secondary)) == 6, "only primary ones count"
+    rewrite(tmp_path, "judgments.qrels", lambda lines: [line for line in lines if not line.startswith("bread ")])
+    assert so_far(evaluation, unlogged(evaluation)) == 1, "another set of queries"
+    rewrite(tmp_path, "judgments.qrels", replaced("butter-guide", "butter-guided"))
+    assert so_far(evaluation, unlogged(evaluation)) == 2, "other judgments of the same queries"
+    (tmp_path / "inputs" / "judgments.qrels").write_bytes((DATA / "judgments.qrels").read_bytes())
+    assert so_far(evaluation, unlogged(evaluation, force=True)) == 6, "back on the first set"
+
+
+def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Performed, tmp_path: Path) -> None:
+    """Beside the bundle and in the history, in the order of time; the same moment once."""
+    evaluation = small(tmp_path)
+    days = [
+        first_day := bundles.read_bundle(first.bundle).began,
+        *(datetime(2027, 1, day, tzinfo=UTC) for day in (3, 2, 3)),
+    ]
+    for at in days:
+        assert again(tmp_path, SAME["nothing"], at=at).reused
+    moments = [f"2027-01-0{day}T00:00:00+00:00" for day in (3, 2)]
+    assert [moment.isoformat() for moment in bundles.read_bundle(first.bundle).reused] == moments
+    assert first_day.isoformat() not in moments, "the night itself, again"
+    timeline = read_timeline(evaluation, None, None)
+    assert timeline.reused == tuple(Reused(moment, 1) for moment in sorted(moments))
+    assert len(timeline.evaluations) == 1
+    database.path_of(evaluation).unlink()
+    assert again(tmp_path, SAME["nothing"], at=days[1]).reused
+    assert rows_of(evaluation, "select began from reuse order by all") == [(moment,) for moment in sorted(moments)]
+
+
+def test_evaluations_are_shown_in_the_order_of_their_time(first: Performed, tmp_path: Path) -> None:
+    changed_run(tmp_path, 3)
+    earlier = unlogged(small(tmp_path), at=datetime(2020, 1, 1, tzinfo=UTC)).bundle
+    timeline = read_timeline(small(tmp_path), None, None)
+    assert [each.ordinal for each in timeline.evaluations] == [2, 1]
+    assert "ranking new" in timeline.evaluations[1].changed
+    assert bundles.read_bundle(earlier).seconds is not None
+    assert 0 < bundles.read_bundle(earlier).seconds < 60, "how long it took, whenever it stands for"
+
+
+def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Performed, tmp_path: Path) -> None:
+    evaluation = small(tmp_path)
+    bundles.mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
+    assert bundles.unpublished(evaluation) == []
+    again(tmp_path, SAME["nothing"])
+    assert bundles.unpublished(evaluation) == [first.bundle]
+    bundles.mark_published(first.bundle, {"uri": "u", "reused": 1})
+    assert bundles.unpublished(evaluation) == []

@@ -1,0 +1,124 @@
+"""Monitors and the ledger, from the rows of a history: what is a look, what is a new version, what is said."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.history import database
+from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
+from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
+from ndcg_ab.report.sections.repeated_tests import print_over_nights
+from ndcg_ab.results.codec import table
+from ndcg_ab.results.outcome import Input
+from ndcg_core.statistics.over_time.monitor import spent
+from ndcg_core.statistics.verdicts.comparison import compare_family
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.ndcg_core.statistics.columns import column
+from tests.small_evaluation import small
+
+LOSS = [-0.3, -0.2, -0.25, -0.1, -0.35, 0.05] * 10
+NOTHING = [0.3, -0.3, 0.2, -0.2, 0.1, -0.1] * 10
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Iterator[DuckDBEngine]:
+    with database.opened(tmp_path / "history.duckdb") as history:
+        yield history
+
+
+def night(past: DuckDBEngine, ordinal: int, shares: Mapping[str, list[float]], digests: str = "") -> None:
+    """One evaluation: candidate -> differences; digests: those of the rankings, old first, and of the judgments."""
+    columns = [column(values, candidate=name) for name, values in shares.items()]
+    tests = [replace(row, metric="ndcg@10") for row in compare_family(columns, resamples=10_000)]
+    about = database.EvaluationRow(
+        key=f"n/{ordinal}", began=f"2026-11-{ordinal:02}T02:00:00+00:00", finished="", baseline="old",
+        configuration="{}", content_key=digests, configuration_key="", query_set="q", gate=None, program=None,
+    )  # fmt: skip
+    names = ["old", *shares, "judgments"]
+    kinds = ["ranking"] * (len(names) - 1) + ["judgments"]
+    rows = [Input(name, kind, None, "", 1, digest) for name, kind, digest in zip(names, kinds, digests, strict=True)]
+    past.append("evaluation", table([about], database.EvaluationRow, ordinal=ordinal))
+    past.append("input", table(rows, Input, ordinal=ordinal))
+    past.append("comparison", table(tests, database.Comparison, ordinal=ordinal))
+
+
+def found(past: DuckDBEngine, until: int | None = None) -> OverNights:
+    nights = over_nights(past, until)
+    assert nights is not None
+    return nights
+
+
+def said(nights: OverNights | None) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    print_over_nights(console, nights)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
+    assert over_nights(past) is None and said(None) == ""
+    night(past, 1, {"new": NOTHING}, "abj")
+    night(past, 2, {"new": LOSS}, "acj")
+    night(past, 3, {"new": NOTHING}, "abj")
+    (monitor,) = found(past).monitors
+    assert (monitor.looks, monitor.latest.ordinal, monitor.latest.level) == (2, 1, spent(0.05, 1))
+    assert [(look.ordinal, look.conclusion) for look in monitor.detected] == [(2, Verdict.REGRESSED)]
+    assert "2 looks, this one at level 0.03 (p " in said(found(past))
+    assert "nothing now (first in evaluation 2, 2026-11-02: regressed)" in said(found(past))
+    assert "nothing so far" in said(found(past, until=1)) and "regressed over the nights" in said(found(past, until=2))
+    for ordinal, digests in enumerate(("adj", "dbj", "abk"), start=4):
+        night(past, ordinal, {"new": NOTHING}, digests)
+        assert found(past).monitors[0].looks == ordinal - 1, "another ranking, baseline, judgments"
+    latest = found(past).monitors[0]
+    assert latest.latest.level == spent(0.05, 5)
+    assert latest.mde is not None and latest.mde_alone is not None and latest.mde > 1.3 * latest.mde_alone
+    assert "finds 0." in said(found(past))
+
+
+def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
+    night(past, 1, {"new": [0.0] * 60}, "aaj")
+    night(past, 2, {"new": [-0.5] * 3 + [0.0] * 57}, "abj")
+    assert over_nights(past) is None
+    night(past, 3, {"new": LOSS, "other": NOTHING}, "acdj")
+    assert [(each.candidate, each.looks) for each in found(past).monitors] == [("new", 1), ("other", 1)]
+    night(past, 4, {"other": NOTHING}, "adj")
+    assert [(each.candidate, each.looks) for each in found(past).monitors] == [("other", 1)], "those of the last night"
+
+
+def test_the_ledger_has_every_version_once(past: DuckDBEngine) -> None:
+    night(past, 1, {"new": LOSS}, "abj")
+    night(past, 2, {"new": [-0.3, -0.31] * 30}, "abk")
+    night(past, 3, {"renamed": LOSS, "new": NOTHING}, "abcj")
+    night(past, 4, {"new": [-value for value in LOSS]}, "adj")
+    entries = found(past).ledger
+    assert [(entry.ordinal, entry.candidate, entry.version, entry.conclusion) for entry in entries] == [
+        (1, "new", "b", Verdict.REGRESSED),
+        (3, "new", "c", Verdict.UNDECIDED),
+        (4, "new", "d", Verdict.IMPROVED),
+    ]
+    assert entries[0].level == spent(0.05, 1)
+    assert [entry.level for entry in entries[1:]] == pytest.approx(
+        [2 * spent(0.05, 2) / 1.5, 2 * spent(0.05, 3) / (11 / 6)]
+    )
+    text = said(found(past))
+    assert "3 candidate versions so far, 2 discoveries" in text
+    assert "▲ new (d), evaluation 4, ndcg@10: p " in text
+    assert "no discovery" in said(found(past, until=3)), "the last one, whatever it came to"
+
+
+@pytest.mark.slow
+def test_the_timeline_has_it(tmp_path: Path) -> None:
+    from tests.small_evaluation import nights
+
+    nights(tmp_path, 2)
+    content = json.loads(timeline_json(read_timeline(small(tmp_path), None, None)))
+    (monitor,) = content["over_nights"]["monitors"]
+    assert (monitor["candidate"], monitor["metric"], monitor["looks"]) == ("new", "ndcg@10", 2)
+    assert [entry["ordinal"] for entry in content["over_nights"]["ledger"]] == [1, 2]
+    assert [len(each["since_last"]) for each in content["evaluations"]] == [0, 1]
+    assert {*content["evaluations"][1]["since_last"][0]} == {"system_id", "difference", "conclusion"}

@@ -1,0 +1,339 @@
+"""`ndcg-ab history`: the table, one query, the JSON, the picture; and docs/history.md, whose queries are run."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.history import database
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
+from ndcg_ab.report import bundle_files
+from ndcg_ab.report.plots import draw_query_values, draw_timeline
+from ndcg_ab.report.terminal.timeline import changed_text, print_timeline, sparkline
+from ndcg_ab.results.codec import table
+from ndcg_ab.results.decisions import Choice
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.places import ROOT
+from tests.small_evaluation import changed_run, plain_page, rows_of, small, unlogged
+
+pytestmark = pytest.mark.slow
+
+PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
+LONG = "hybrid-retrieval-cross-encoder-reranked-v7.12-experimental"
+FULL: dict[str, Any] = {
+    "queries": {"file": "queries.tsv"},
+    "slices": {"by": ["language"], "smallest": 6},
+    "metrics": ["ndcg@10", "recall@5"],
+    "gate": {"no_regression": True},
+    "statistics": {"resamples": 100, "resampling": "sign-flip"},
+}
+
+
+def shifted(folder: Path, shift: int) -> None:
+    """A candidate that is worse from some evaluation on: its order is reversed."""
+    text = (folder / "inputs" / "new.run").read_text().splitlines()
+    fields = [line.split() for line in text]
+    worse = [[q, q0, doc, rank, str(-float(score) - shift), tag] for q, q0, doc, rank, score, tag in fields]
+    (folder / "inputs" / "new.run").write_text("".join(" ".join(row) + "\n" for row in worse))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Six: a new ranking, a regression, another alpha, a third system with a long name, one grade changed."""
+    folder = tmp_path_factory.mktemp("history")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        unlogged(small(folder, **FULL))
+        changed_run(folder, 3)
+        bundles.mark_published(unlogged(small(folder, **FULL)).bundle, {})
+        shifted(folder, 1)
+        unlogged(small(folder, **FULL))
+        relaxed = FULL | {"statistics": FULL["statistics"] | {"alpha": 0.1}}
+        unlogged(small(folder, **relaxed))
+        third = small(folder).systems + [small(folder).systems[1].model_copy(update={"name": LONG})]
+        wider = relaxed | {"systems": [system.model_dump(exclude_defaults=True) for system in third]}
+        unlogged(small(folder, **wider))
+        judgments = folder / "inputs" / "judgments.qrels"
+        judgments.write_text(judgments.read_text().replace("bread-guide 1", "bread-guide 2"))
+        unlogged(small(folder, **relaxed))
+    yield folder
+
+
+@pytest.fixture
+def evaluation(folder: Path) -> Evaluation:
+    return small(folder, **FULL)
+
+
+def printed(found: Timeline, width: int) -> list[str]:
+    console = Console(width=width, emoji=False, record=True, force_terminal=False, file=io.StringIO())
+    print_timeline(console, found)
+    return console.export_text().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 130])
+@pytest.mark.parametrize("count", [5, 9, 14])
+def test_no_number_breaks_however_many_systems_there_are(count: int, width: int) -> None:
+    names = tuple(f"ranker-{place}" for place in range(count))
+    values: dict[str, float | None] = {name: 0.1 + place / 100 for place, name in enumerate(names)}
+    others = dict.fromkeys(names[1:])
+    shown = {
+        "differences": dict.fromkeys(others, -0.01),
+        "verdicts": {},
+        "conclusions": dict.fromkeys(others, Verdict.REGRESSED),
+        "decisions": dict.fromkeys(others, Choice.DO_NOT_SHIP),
+        "reasons": dict.fromkeys(others, "it regressed"),
+    }
+    one = Evaluated(1, "k", "2026-11-20T02:00:00+00:00", names[0], None, values, changed=("judgments",), **shown)
+    lines = printed(Timeline("n", "ndcg@10", names, (one, one), 0), width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    text = "\n".join(line for line in lines if " 11-20 02:00 " in line)
+    for value in values.values():
+        assert text.count(f" {value:.4f}") == 2
+
+
+def test_what_changed_is_named(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    assert [each.changed for each in found.evaluations] == [
+        (),
+        ("ranking new",),
+        ("ranking new",),
+        ("configuration (statistics.alpha)",),
+        (f"ranking {LONG} new",),
+        ("judgments", f"ranking {LONG} gone"),
+    ]
+    assert [each.pending for each in found.evaluations] == [True, False, True, True, True, True]
+    assert [each.gate for each in found.evaluations][:3] == ["passed", "passed", "failed"]
+    assert found.systems == ("old", "new", LONG)
+    assert found.comparisons_so_far == bundles.read_bundle(bundles.bundles(store_of(evaluation))[-1]).comparisons_so_far
+
+
+def store_of(evaluation: Evaluation) -> Path:
+    return evaluation.output_directory / evaluation.name
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_one_line_for_each_evaluation_at_any_width(width: int, evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    lines = printed(found, width)
+    assert all(len(line.rstrip()) <= width for line in lines)
+    text = "\n".join(lines)
+    for each in found.evaluations:
+        assert any(re.match(rf" *{each.ordinal}  +{each.began[5:10]} {each.began[11:16]} ", line) for line in lines)
+    assert f"C: {LONG}" in text
+    assert "▼" in text
+    words = " ".join(text.split())
+    assert re.search(r"gate failed: no regression \(new\); dropped: new \(-0\.\d{4}\); pending; ranking new", words)
+    assert "monitor (false alarms of a system: at most 0.1 over all looks)" in text and "ledger (" in text
+    assert text.count("pending") == 5
+    (decided,) = [line.strip() for line in lines if line.startswith("6: ")]
+    (reason,) = found.evaluations[-1].reasons.values()
+    assert decided.startswith("6: ✗ do not ship new: ") and reason[:30] in decided
+    assert ("✗ do not ship" in text) and ((text.count("✗ do not ship new") > 1) == (width == 200))
+    assert (f"{found.evaluations[0].differences['new']:+.4f}" in text) == (width == 200)
+
+
+def test_short_names_stand_over_their_columns(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, 1)
+    (head,) = [line for line in printed(found, 80) if "night" in line]
+    assert head.split() == ["night", "old", "new", "what", "happened"]
+
+
+def test_last_and_metric(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, "Recall@5", 2)
+    assert [each.ordinal for each in found.evaluations] == [5, 6]
+    assert found.evaluations[0].changed, "compared with the one before, though that is not shown"
+    with pytest.raises(InputError, match=r"--metric 'ndcg@7': .* has only ndcg@10, recall@5"):
+        read_timeline(evaluation, "ndcg@7", None)
+
+
+def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:
+    with database.opened(database.path_of(evaluation)) as past:
+        ((before,),) = past.rows("metric", ("hash",), where={"ordinal": 2, "metric": "ndcg@10"})
+        past.connection.execute("update metric set hash = 'other' where ordinal = 2 and metric = 'ndcg@10'")
+    try:
+        found = read_timeline(evaluation, None, 5)
+        assert "definition" in found.evaluations[0].changed
+    finally:
+        with database.opened(database.path_of(evaluation)) as past:
+            past.connection.execute(
+                "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'",
+                {"hash": before},
+            )
+
+
+def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
+    found = read_timeline(evaluation, None, None)
+    many = Timeline(found.name, found.metric, found.systems, found.evaluations * 30, 9)
+    assert all(len(line.rstrip()) <= 80 for line in printed(many, 80))
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "bars"),
+    [
+        ([None, 0.1, 0.2, 0.15], (0.1, 0.2), "·▁█▄"),
+        ([0.1, 0.2], (0.0, 0.8), "▂▃"),  # on the scale of all systems, not on one of its own
+        ([0.5, 0.5], (0.5, 0.5), "▁▁"),
+    ],
+)
+def test_bars_of_all_systems_have_one_scale(values: list[float | None], scale: tuple[float, float], bars: str) -> None:
+    assert sparkline(values, scale) == bars
+
+
+def night(ordinal: int, day: int, **changes: Any) -> Evaluated:
+    values = {"new": 0.4, "old": 0.5}
+    known = {"key": f"k/{ordinal}", "began": f"2026-11-{day:02}T02:00:00+00:00", "baseline": "old", "gate": None}
+    known |= {"values": values, "differences": {}, "verdicts": {}, "conclusions": {}, "changed": ()}
+    return Evaluated(ordinal, **(known | changes))
+
+
+def reused(ordinal: int, *days: int) -> tuple[Reused, ...]:
+    return tuple(Reused(f"2026-11-{day:02}T02:00:00+00:00", ordinal) for day in days)
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ((), []),
+        (reused(1, 4), ["11-04 02:00 same as 1"]),
+        (reused(1, 4, 5, 6), ["11-04 02:00 3 nights same as 1, the last 11-06 02:00"]),
+        (reused(1, 4) + reused(1, 9), ["11-04 02:00 same as 1", "11-09 02:00 same as 1"]),
+        (reused(1, 9) + reused(2, 10), ["11-09 02:00 same as 1", "11-10 02:00 same as 2"]),
+    ],
+)
+def test_nights_in_which_nothing_changed(again: tuple[Reused, ...], said: list[str]) -> None:
+    found = Timeline("n", "ndcg@10", ("old", "new"), (night(1, 3), night(2, 8)), 0, again)
+    lines = [" ".join(line.split()) for line in printed(found, 100)]
+    assert [line for line in lines if "same as" in line] == said
+    assert [line.split()[-4:-2] for line in lines if "0.5000" in line and "02:00" in line], "beside the evaluations"
+
+
+def test_many_systems_leave_what_happened_below_the_table() -> None:
+    names = tuple(f"system{number}" for number in range(6))
+    one = night(1, 3, values=dict.fromkeys(names, 0.4), gate="failed", failures=("judged (system1)",))
+    lines = printed(Timeline("n", "ndcg@10", names, (one,), 0), 80)
+    assert "  1  11-03 02:00  gate failed: judged (system1)" in [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (("ranking old", "ranking new", "judgments"), "judgments, all rankings"),
+        (("ranking new",), "ranking new"),
+        (("ranking gone gone", "ranking new"), "ranking gone gone, ranking new"),
+    ],
+)
+def test_rankings_that_changed_are_one_word(changed: tuple[str, ...], text: str) -> None:
+    assert changed_text(night(1, 3, changed=changed)) == text
+
+
+def command(evaluation: Evaluation, *words: str) -> Any:
+    from ndcg_ab.flows.cli.app import app
+
+    content = json.loads(evaluation.model_dump_json(exclude={"directory"}, exclude_none=True, exclude_defaults=True))
+    path = evaluation.directory / "config.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return CliRunner().invoke(app, ["history", str(path), *words])
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_picture(ending: str, evaluation: Evaluation, tmp_path: Path) -> None:
+    start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    for words in ([], ["--query", "bread"]):
+        found = command(evaluation, *words, "--last", "4", "--picture", str(tmp_path / f"nights.{ending}"))
+        assert found.exit_code == 0, found.output
+        content = (tmp_path / f"nights.{ending}").read_bytes()
+        assert content.startswith(start)
+    if ending == "svg":
+        draw_timeline(read_timeline(evaluation, None, None), tmp_path / "all.svg")
+        assert b"#b2182b" in (tmp_path / "all.svg").read_bytes(), "what regressed is marked"
+    assert not list(tmp_path.glob(".*"))
+    assert command(evaluation, "--picture", str(tmp_path / "nights.gif")).exit_code == 2
+
+
+def test_a_picture_is_whole_or_not_there(
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    def fail(self: object, partial: Path, **_: object) -> None:
+        partial.write_text("half")
+        raise OSError("no space")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="no space"):
+        draw_timeline(read_timeline(evaluation, None, None), tmp_path / "nights.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_that_look_like_formulas_are_drawn_as_they_are(evaluation: Evaluation, tmp_path: Path) -> None:
+    found = read_timeline(evaluation, None, None)
+    odd = Timeline("a $x_{", found.metric, ("old", "new", "$\\frac", "_hidden"), found.evaluations, 0)
+    draw_timeline(odd, tmp_path / "nights.svg")
+    draw_query_values([(1, "2026-11-20T02:00", "$^", 0.5)], "$q_{", tmp_path / "query.svg")
+
+
+@pytest.mark.parametrize(
+    ("systems", "told"),
+    [(None, "no drop"), ("new", "no drop (new)"), ("new; old; new", "no drop (new, old)")],
+)
+def test_a_failed_gate_names_each_system_once(systems: str | None, told: str) -> None:
+    assert failure_text("no drop", systems) == told
+
+
+def test_the_command(evaluation: Evaluation, tmp_path: Path) -> None:
+    found = command(evaluation)
+    assert found.exit_code == 0, found.output
+    assert "comparisons so far on these queries: " in found.stdout
+    content = json.loads(command(evaluation, "--json", "-", "--last", "3").stdout)
+    assert [each["ordinal"] for each in content["evaluations"]] == [4, 5, 6]
+    assert [each["pending"] for each in content["evaluations"]] == [True] * 3
+    assert content["evaluations"][0]["changed"] == ["configuration (statistics.alpha)"]
+    assert content["evaluations"][0]["failures"] == ["no regression (new)"]
+    assert content["evaluations"][0]["decisions"] == [{"candidate": "new", "decision": "do_not_ship"}]
+    assert content["reused"] == []
+    assert {row["system_id"] for row in content["evaluations"][1]["systems"]} == {"old", "new", LONG}
+    one = json.loads(command(evaluation, "--query", "bread", "--json", "-").stdout)
+    assert one["query_id"] == "bread"
+    assert len(one["values"]) == 13
+    assert "0." in command(evaluation, "--query", "bread", "--metric", "recall@5").stdout
+    unknown = command(evaluation, "--query", "braed")
+    assert (unknown.exit_code, "(near: 'bread'" in unknown.stderr) == (2, True)
+    nowhere = command(evaluation.model_copy(update={"output": tmp_path / "none"}))
+    assert (nowhere.exit_code, "there is no history yet" in nowhere.stderr) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
+def described() -> dict[str, list[str]]:
+    """Table -> its columns, as docs/history.md has them, by their names."""
+    parts = re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, flags=re.DOTALL | re.MULTILINE)
+    return {
+        name: sorted(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| ([^|]*) \|", text, flags=re.M))))
+        for name, text in parts
+    }
+
+
+def test_every_table_and_column_is_documented() -> None:
+    kept = {name: sorted(table([], kind, ordinal=0).schema.names) for name, kind in database.RECORDS.items()}
+    assert described() == kept
+
+
+QUERIES = re.findall(r"\*\*(.+?)\*\*.*?\n\n```sql\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def test_there_are_queries_to_run() -> None:
+    assert len(QUERIES) >= 8
+
+
+@pytest.mark.parametrize(("title", "text"), QUERIES, ids=[title for title, _ in QUERIES])
+def test_the_queries_of_the_documentation_work(title: str, text: str, evaluation: Evaluation) -> None:
+    assert rows_of(evaluation, text), title

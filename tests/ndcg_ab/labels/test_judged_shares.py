@@ -1,0 +1,274 @@
+"""How far both sides of a comparison are judged, and verdicts that are owed to it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+import pytest
+import simulate_label_bias
+from rich.console import Console
+
+import ndcg_ab
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.labels.judged_shares import check_labels
+from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.comment.markdown import note
+from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.record import Labels
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.laboratory import Judgments, Ranking, fill, in_order, outcome_of, plant
+from tests.places import shared
+
+JUDGED = {"a": 1.0, "b": 0.0, "c": 0.0}
+Rankings = dict[str, Ranking]
+
+# query -> what old and new show; x and y are unjudged
+SHOWN: dict[str, tuple[str, str]] = {
+    "both": ("ba", "ab"),
+    "old": ("xa", "ab"),
+    "new": ("ab", "xa"),
+    "neither": ("xy", "yx"),
+    "below": ("bax", "aby"),
+    "silent": ("", "ab"),
+    "short": ("a", "b"),
+}
+
+
+def made(shown: dict[str, tuple[str, str]]) -> tuple[Judgments, Rankings]:
+    rankings: Rankings = {
+        name: {query: in_order(*pair[place]) for query, pair in shown.items() if pair[place]}
+        for place, name in enumerate(("old", "new"))
+    }
+    return dict.fromkeys(shown, JUDGED), rankings
+
+
+def scored(rankings: Rankings) -> dict[str, dict[str, dict[str, float]]]:
+    """The same as `ndcg_ab.compare` takes them."""
+    return {
+        name: {query: {row.doc_id: row.score for row in rows} for query, rows in ranking.items()}
+        for name, ranking in rankings.items()
+    }
+
+
+def row_of(outcome: Outcome, metric: str = "ndcg@2") -> Comparison:
+    return next(row for row in outcome.comparisons if row.metric == metric)
+
+
+def labels_of(outcome: Outcome, metric: str = "ndcg@2") -> Labels:
+    labels = row_of(outcome, metric).labels
+    assert labels is not None
+    return labels
+
+
+def test_a_query_is_fully_judged_where_neither_shows_an_unjudged_result() -> None:
+    with DuckDBEngine(None, 1) as engine:
+        fill(engine, *made(SHOWN), ["ndcg@2"])
+        found = engine.rows("fully_judged_difference", ("query_id",), order="query_id")
+    assert found == [("below",), ("both",), ("short",), ("silent",)]
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return outcome_of(*made(SHOWN), ["ndcg@2", "precision@1"])
+
+
+def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
+    full = outcome_of(*made({query: SHOWN[query] for query in ("both", "below", "silent", "short")}), ["ndcg@2"])
+    found, alone = labels_of(outcome), row_of(full)
+    assert (found.full_queries, found.full_difference) == (4, alone.difference)
+    assert (found.full_low, found.full_high) == (alone.low, alone.high)
+    assert found.baseline_judged == pytest.approx((1 + 0.5 + 1 + 0 + 1 + 1) / 6), "old answers six queries"
+    assert found.candidate_judged == pytest.approx((1 + 1 + 0.5 + 0 + 1 + 1 + 1) / 7)
+    assert labels_of(outcome, "precision@1").full_queries == 4
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("of_candidate.system_id is null", "true"), ("of_baseline.system_id is null", "true")]
+)
+def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, wrong: str) -> None:
+    plant(monkeypatch, "fully_judged_difference", right, wrong)
+    assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
+
+
+def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> None:
+    one = labels_of(outcome_of(*made({name: SHOWN[name] for name in ("both", "old")}), ["ndcg@2"]))
+    assert (one.full_queries, one.full_low, one.full_high) == (1, None, None)
+    assert one.full_difference == pytest.approx(1 - 0.6309297535714575)
+    none = labels_of(outcome_of(*made({"old": SHOWN["old"]}), ["ndcg@2"]))
+    assert (none.full_queries, none.full_difference, none.full_low) == (0, None, None)
+
+
+def test_weights_and_clusters_hold_there_too() -> None:
+    judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
+    queries = {
+        query: {"weight": 1 + place, "cluster": f"u{place % 3}"} for place, query in enumerate(sorted(judgments))
+    }
+    plain = scored(rankings)
+    kept = [query for query in judgments if query in ("both", "below", "silent", "short", "more")]
+
+    def compared(chosen: Sequence[str]) -> Comparison:
+        return ndcg_ab.compare(
+            {query: judgments[query] for query in chosen},
+            {name: {query: of[query] for query in chosen if query in of} for name, of in plain.items()},
+            metrics="ndcg@2",
+            queries={query: queries[query] for query in chosen},
+            clustered=True,
+        ).comparisons[0]
+
+    found, alone = compared(list(judgments)), compared(kept)
+    assert found.labels is not None
+    assert found.labels.full_difference == pytest.approx(alone.difference)
+    assert (found.labels.full_low, found.labels.full_high) == (pytest.approx(alone.low), pytest.approx(alone.high))
+
+
+# ---- verdicts that are owed to the labels
+
+
+def favouring(count: int, full: str = "", metric: str = "ndcg@2") -> tuple[Judgments, Rankings]:
+    """Of `count` queries new shows what is judged, old what is not; full: the same of five queries judged fully."""
+    shown = {f"q{number:02}": ("xa", "ab") for number in range(count)}
+    shown |= {f"r{number}": (full[:2], full[2:]) for number in range(5) if full}
+    return made(shown)
+
+
+def favours(outcome: Outcome) -> list[Finding]:
+    return [finding for finding in outcome.findings if finding.code == "labels_favour"]
+
+
+@pytest.fixture(scope="module")
+def owed() -> Outcome:
+    return outcome_of(*favouring(30, "abba"), ["ndcg@2"])
+
+
+def test_a_verdict_for_the_better_judged_system_is_warned_of(owed: Outcome) -> None:
+    (found,) = favours(owed)
+    assert found.message.startswith("ndcg@2: new improved, which favours new, of whose results 100 % are judged, of")
+    assert "of those of old 57 %; on the 5 queries judged fully for both -0.3691 (-0.3691 … -0.3691)" in found.message
+    assert (found.severity, found.count, found.system, found.metric) == ("warning", 30, "new", "ndcg@2")
+    assert found.value == pytest.approx(3 / 7)
+
+
+def test_a_verdict_against_the_less_judged_candidate_is_warned_of() -> None:
+    judgments, rankings = favouring(30, "abba")
+    turned = {"old": rankings["new"], "new": rankings["old"]}
+    (found,) = favours(outcome_of(judgments, turned, ["ndcg@2"]))
+    assert found.message.startswith("ndcg@2: new regressed, which favours old, of whose results 100 % are judged")
+    assert "judge what new alone shows" in found.message
+
+
+def test_a_verdict_for_the_less_judged_system_is_none() -> None:
+    """New shows half as much that is judged, and wins all the same."""
+    shown = {f"q{number:02}": ("cb", "ax") for number in range(30)}
+    outcome = outcome_of(*made(shown), ["ndcg@2"])
+    assert (row_of(outcome).conclusion, favours(outcome)) == (Verdict.IMPROVED, [])
+
+
+LABELS = Labels(0.8, 0.85, 20, 0.1, 0.01, 0.19)
+ROW: dict[str, Any] = {"conclusion": Verdict.IMPROVED, "bound_low_conclusion": Verdict.IMPROVED}
+
+
+@pytest.mark.parametrize(
+    ("row", "labels", "warned"),
+    [
+        (ROW, {}, False),
+        (ROW, {"full_low": 0.0}, True),
+        (ROW, {"full_low": None}, True),
+        (ROW | {"bound_low_conclusion": Verdict.UNDECIDED}, {}, True),
+        (ROW | {"bound_low_conclusion": None}, {}, False),
+        (ROW | {"bound_high_conclusion": Verdict.UNDECIDED}, {}, False),
+        (ROW, {"full_low": 0.0, "candidate_judged": 0.84}, False),
+        (ROW, {"full_low": 0.0, "candidate_judged": None}, False),
+        (ROW, {"full_low": 0.0, "baseline_judged": 0.95}, False),
+        (ROW | {"conclusion": Verdict.REGRESSED}, {"full_low": -0.2, "full_high": -0.1}, False),
+        (
+            ROW | {"conclusion": Verdict.REGRESSED},
+            {"full_low": -0.2, "full_high": 0.0, "baseline_judged": 0.95},
+            True,
+        ),
+        (
+            ROW | {"conclusion": Verdict.REGRESSED, "bound_high_conclusion": Verdict.REGRESSED},
+            {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
+            False,
+        ),
+        (
+            ROW | {"conclusion": Verdict.REGRESSED, "bound_high_conclusion": Verdict.IMPROVED},
+            {"full_low": -0.2, "full_high": -0.1, "baseline_judged": 0.95},
+            True,
+        ),
+        (ROW | {"conclusion": Verdict.UNDECIDED}, {"full_low": -1.0}, False),
+        (ROW | {"conclusion": Verdict.MAY_BE_WORSE}, {"full_low": -1.0, "baseline_judged": 0.95}, False),
+        (
+            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1, "bound_low_conclusion": None},
+            {"full_low": -0.1},
+            True,
+        ),
+        (
+            ROW | {"conclusion": Verdict.NOT_WORSE, "smallest_effect": 0.1, "bound_low_conclusion": None},
+            {"full_low": -0.09},
+            False,
+        ),
+    ],
+)
+def test_who_is_warned(outcome: Outcome, row: dict[str, Any], labels: dict[str, Any], warned: bool) -> None:
+    compared = [replace(row_of(outcome), **row, labels=replace(LABELS, **labels))]
+    assert bool(check_labels(compared)) is warned
+
+
+# ---- where it is told
+
+
+def printed(outcome: Outcome, details: bool = False) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    print_outcome(console, outcome, details=details)
+    return console.export_text()
+
+
+def test_shares_that_lie_apart_are_told_beside_the_verdict(owed: Outcome) -> None:
+    line = "judged: 100 % of its results, 57 % of the baseline's; on the 5 queries judged fully for both -0.3691"
+    assert "100 % judged, of the baseline 57 %" in printed(owed)
+    assert f"- new {line}" in comment(owed)
+    assert "| 100 % | 5 | -0.3691 (-0.3691 … -0.3691) |" in note(owed)
+
+
+def test_shares_that_are_near_are_told_with_details_alone(outcome: Outcome) -> None:
+    assert "of the baseline" not in printed(outcome)
+    assert "judged: " not in comment(outcome)
+    table = printed(outcome, details=True).partition("labels")[2]
+    assert [word in table for word in ("queries judged fully", "79 %", "75 %")] == [True] * 3
+
+
+def test_scores_of_another_tool_have_no_labels() -> None:
+    scores = {"old": {"a": {"ndcg@2": 0.1}, "b": {"ndcg@2": 0.2}}, "new": {"a": {"ndcg@2": 0.2}, "b": {"ndcg@2": 0.2}}}
+    assert [row.labels for row in ndcg_ab.compare(scores=scores).comparisons] == [None]
+
+
+def test_slices_and_pairs_have_none() -> None:
+    judgments, rankings = made(SHOWN)
+    plain = scored(rankings)
+    outcome = ndcg_ab.compare(
+        judgments,
+        plain | {"third": plain["new"]},
+        metrics="ndcg@2",
+        queries={query: {"kind": "k"} for query in judgments},
+        slices="kind",
+        all_pairs=True,
+    )
+    assert {row.family for row in outcome.comparisons if row.labels} == {"primary"}
+    assert len({row.family for row in outcome.comparisons}) == 3
+
+
+# ---- CAsT 2021, with judgments hidden
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shared() is None, reason="needs CAsT 2021")
+def test_it_comes_where_one_side_is_hidden_and_not_where_judgments_are_missing_at_random(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NDCG_AB_DATA", str(shared()))
+    rows = simulate_label_bias.rows(1, 1, simulate_label_bias.QUICK)
+    assert [row for row in rows if not row.holds()] == []
+    assert sum(row.repetitions for row in rows if row.measured == 1) >= 5

@@ -1,0 +1,119 @@
+"""What several judges say, against values worked out by hand; and where it is shown."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.results.outcome import Outcome
+
+RUNNER = CliRunner()
+QUERIES = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """new turns a and b of old round. ann finds b relevant everywhere, bob in the first ten queries a instead; eve
+    judges four queries. Where the two disagree, the reciprocal rank differs by 0.5 or by -0.5.
+    """
+    made = tmp_path_factory.mktemp("judges")
+    for name, order in (("old", "abc"), ("new", "bac")):
+        lines = [
+            f"q{query:02d} Q0 {doc} {rank} {9 - rank} t\n"
+            for query in range(QUERIES)
+            for rank, doc in enumerate(order, start=1)
+        ]
+        (made / f"{name}.run").write_text("".join(lines))
+    rows = ["query_id,doc_id,grade,judge"]
+    for query in range(QUERIES):
+        rows.append(f"q{query:02d},b,1,ann")
+        rows.append(f"q{query:02d},a,0,ann")
+        rows.append(f"q{query:02d},b,{int(query >= 30)},bob")
+        rows.append(f"q{query:02d},a,{int(query < 30)},bob")
+        rows += [f"q{query:02d},b,1,eve"] * (query >= 36)
+    (made / "judged.csv").write_text("\n".join(rows) + "\n")
+    return made
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    systems = [word for name in ("old", "new") for word in ("--system", f"{name}={folder / name}.run")]
+    given = [option.replace("{}", str(folder)) for option in options]
+    return ["compare", "--judgments", f"{folder}/judged.csv", *systems, "--metric", "rr", *given]
+
+
+@pytest.fixture(scope="module")
+def made(folder: Path) -> dict[str, Any]:
+    found = RUNNER.invoke(app, command(folder, "--combine", "highest", "--json", "-"))
+    assert found.exit_code == 0, found.output
+    content: dict[str, Any] = json.loads(found.stdout)
+    return content
+
+
+def test_how_far_they_agree(made: dict[str, Any]) -> None:
+    judges = made["judges"]
+    assert judges["judges"] == [
+        {"name": "ann", "documents": 80, "queries": 40, "is_tested": True},
+        {"name": "bob", "documents": 80, "queries": 40, "is_tested": True},
+        {"name": "eve", "documents": 4, "queries": 4, "is_tested": False},
+    ]
+    assert (judges["several"], judges["disagreed"]) == (80, 60)
+    first, *others = judges["pairs"]
+    assert (first["first"], first["second"], first["shared"], first["same"]) == ("ann", "bob", 80, 0.25)
+    assert first["kappa"] == pytest.approx((0.25 - 0.5) / 0.5)
+    assert [(row["second"], row["shared"], row["kappa"]) for row in others] == [("eve", 4, None), ("eve", 4, None)]
+    assert judges["alpha"] < 0
+
+
+def test_the_verdict_under_each_who_judged_enough(made: dict[str, Any]) -> None:
+    rows = made["judges"]["verdicts"]
+    told = [(row["judge"], row["queries"], row["difference"], row["conclusion"]) for row in rows]
+    assert told == [("ann", 40, 0.5, "improved"), ("bob", 40, -0.25, "regressed")]
+
+
+def test_how_far_their_noise_moves_the_difference(made: dict[str, Any]) -> None:
+    """Of each of 30 queries two documents are drawn: b alone 1/4, a alone 1/4, both 1/4 (a first in old), none 1/4.
+
+    Differences: b alone 1/2, a alone -1/2, both 0, none left out; the other ten always 1/2. The mean over 10 + 30
+    times 3/4 expected queries lies near 10 / 2 / 32.5, and no draw is beyond ±1/2.
+    """
+    (row,) = made["judges"]["noise"]
+    assert (row["candidate"], row["metric"], row["draws"], row["queries"]) == ("new", "rr", 200, 30)
+    assert row["mean"] == pytest.approx(5 / 32.5, abs=0.02)
+    expected_sd = (22.5 * (2 / 3) * 0.25) ** 0.5 / 32.5
+    assert row["sd"] == pytest.approx(expected_sd, rel=0.25)
+    assert -0.5 <= row["lowest"] < row["mean"] < row["highest"] <= 0.5
+
+
+def test_it_survives_being_kept(made: dict[str, Any]) -> None:
+    outcome = Outcome.from_dict(made)
+    assert json.loads(outcome.to_json())["judges"] == made["judges"]
+    older = {key: value for key, value in made.items() if key != "judges"}
+    assert Outcome.from_dict(older).judges is None
+
+
+def test_a_line_says_where_they_disagree_and_details_show_each(folder: Path) -> None:
+    line = "judges disagree on new, rr: improved under ann (40 queries), regressed under bob (40 queries)"
+    options = ("--combine", "highest", "--markdown", "{}/comment.md", "--report", "{}/page.html")
+    shown = RUNNER.invoke(app, command(folder, *options))
+    assert shown.exit_code == 0, shown.output
+    told = " ".join(shown.stdout.split())
+    assert f"! {line}" in told and "kappa" not in told
+    page = (folder / "page.html").read_text()
+    assert line in page and "Krippendorff" in page and len(re.findall(r"<td class=\"words\">bob</td>", page)) == 2
+    details = " ".join(RUNNER.invoke(app, command(folder, "--combine", "highest", "--details")).stdout.split())
+    assert "kappa" in details and "under each judge alone" in details and "in 200 draws" in details
+
+
+def test_judges_who_agree_need_no_line(folder: Path) -> None:
+    rows = [line for line in (folder / "judged.csv").read_text().splitlines() if not line.endswith("bob")]
+    (folder / "agreed.csv").write_text("\n".join(rows) + "\n")
+    words = command(folder, "--json", "{}/agreed.json")
+    words[2] = f"{folder}/agreed.csv"
+    shown = RUNNER.invoke(app, words)
+    assert shown.exit_code == 0 and "judges disagree" not in shown.stdout
+    judges = json.loads((folder / "agreed.json").read_text())["judges"]
+    assert judges["noise"] == [] and judges["disagreed"] == 0 and judges["alpha"] is None

@@ -1,0 +1,64 @@
+"""The same rankings scored by other judgments, in tables of their own."""
+
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from ndcg_ab.comparing.families import paired_columns
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines import open_engine
+from ndcg_ab.errors import InputError
+from ndcg_ab.labels.rescoring import rescored
+from ndcg_ab.pipeline import evaluate
+
+QUERIES = [f"q{number}" for number in range(12)]
+
+
+def evaluation_in(folder: Path, judged: list[tuple[str, str, int]]) -> Evaluation:
+    for name, order in (("old", "abc"), ("new", "bac")):
+        lines = [
+            f"{query} Q0 {doc} {rank} {9 - rank} t\n" for query in QUERIES for rank, doc in enumerate(order, start=1)
+        ]
+        (folder / f"{name}.run").write_text("".join(lines))
+    (folder / "qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged))
+    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
+    content = {
+        "name": "e",
+        "judgments": "qrels",
+        "systems": systems,
+        "metrics": ["rr"],
+        "guardrails": {"recall@2": 0.1},
+    }
+    return Evaluation.model_validate(content | {"directory": folder})
+
+
+def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_touched(tmp_path: Path) -> None:
+    judged = [(query, doc, int(doc == "a")) for query in QUERIES for doc in "ab"]
+    evaluation = evaluation_in(tmp_path, judged)
+    with open_engine() as engine:
+        outcome, store = evaluate(evaluation, engine)
+        read = store.inputs()
+        assert read.judgments is not None
+        table = read.judgments.table
+        turned = table.set_column(2, "grade", pc.subtract(1.0, table["grade"]))
+        with rescored(evaluation, read, turned, "turned") as found:
+            (column,) = paired_columns(found.engine, found.evaluation)
+            assert list(column.differences) == [0.5] * len(QUERIES)
+            assert found.evaluation.metrics == ["rr"] and not found.evaluation.guardrails
+        (first, *_) = paired_columns(engine, evaluation)
+        assert list(first.differences) == [-0.5] * len(QUERIES) and outcome.main[0].difference == -0.5
+
+
+def test_what_is_wrong_with_them_says_whose_they_are(tmp_path: Path) -> None:
+    evaluation = evaluation_in(tmp_path, [(query, "a", 1) for query in QUERIES])
+    with open_engine() as engine:
+        read = evaluate(evaluation, engine)[1].inputs()
+    assert read.judgments is not None
+    table = read.judgments.table
+    strange = table.set_column(0, "query_id", pc.binary_join_element_wise(table["query_id"], "x", "-"))
+    with (
+        pytest.raises(InputError, match=r"^judgments of ann: .*answers none of the 12 judged queries"),
+        rescored(evaluation, read, strange, "judgments of ann"),
+    ):
+        pass

@@ -1,0 +1,337 @@
+"""The answer in terminals of every width: what to do comes first, no line is too long, and there are few."""
+
+import dataclasses
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from ndcg_ab.report.answer import banners, finding_lines, hardly_judged, holds, mark, notes
+from ndcg_ab.report.terminal.screen import print_outcome
+from ndcg_ab.report.terminal.sparklines import scale_of, strip
+from ndcg_ab.results.decisions import Choice
+from ndcg_ab.results.outcome import Finding, GateResult, Outcome
+from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.laboratory import Ranking, in_order, outcome_of
+
+QUERIES = [f"q{number:02d}" for number in range(40)]
+JUDGMENTS = {query: {"a": 2, "b": 1, "z": 0} for query in QUERIES}
+METRICS = ["ndcg@3", "rr@3", "precision@2", "recall@2"]
+
+
+def ranking(place: int) -> Ranking:
+    rng = np.random.default_rng(place)
+    return {query: in_order(*rng.permutation([*"abx"])) for query in QUERIES}
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    """Twenty systems on four metrics."""
+    names = [f"system-{place:02d}-with-a-long-name-of-build-{place * 731}" for place in range(20)]
+    return outcome_of(JUDGMENTS, {name: ranking(place) for place, name in enumerate(names)}, METRICS)
+
+
+def few(outcome: Outcome, count: int) -> Outcome:
+    """The outcome of the first systems."""
+    names = list(dict.fromkeys(row.system_id for row in outcome.systems))[:count]
+    return dataclasses.replace(
+        outcome,
+        systems=tuple(row for row in outcome.systems if row.system_id in names),
+        comparisons=tuple(row for row in outcome.comparisons if row.candidate in names),
+        findings=tuple(row for row in outcome.findings if row.system in (None, *names)),
+    )
+
+
+def printed(outcome: Outcome, width: int, **keys: Any) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), emoji=False)
+    print_outcome(console, outcome, **keys)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("count", [2, 5, 20])
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_every_candidate_has_its_decision_and_its_line(outcome: Outcome, width: int, count: int) -> None:
+    asked = few(outcome, count)
+    lines = printed(asked, width)
+    assert max(map(cell_len, lines)) <= width
+    if width >= 100 or (count == 20 and width >= 80):
+        assert len(lines) <= {2: 25, 5: 40, 20: 120}[count]
+    first = lines[0]
+    assert first[0] in "✓✗?=", "what to do comes first"
+    assert any(first[2:].startswith(choice.words) for choice in Choice)
+    text = "\n".join(lines)
+    for row in asked.main:
+        (line,) = [each for each in lines if f"{row.difference:+.4f}" in each and row.short_verdict in each][:1]
+        assert line[0] in "▲▼●"
+    for found in asked.decisions:
+        assert found.candidate[:4] in text
+    for metric in METRICS:
+        assert re.search(rf"^{re.escape(metric)} · 40 queries · baseline ", text, flags=re.MULTILINE)
+
+
+def test_candidates_stand_in_the_order_of_their_differences(outcome: Outcome) -> None:
+    lines = printed(few(outcome, 5), 120)
+    start = next(place for place, line in enumerate(lines) if line.startswith("rr@3"))
+    shown = [float(found[0]) for line in lines[start + 1 : start + 5] if (found := re.findall(r"[+-]0\.\d{4}", line))]
+    assert len(shown) == 4
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_details_hold_the_tables_below_the_answer(outcome: Outcome) -> None:
+    asked = few(outcome, 2)
+    short, long = printed(asked, 120), printed(asked, 120, details=True)
+    assert long[: len(short) - 2] == short[:-2]
+    assert any("wins/ties/losses" in line for line in long)
+    assert short[-1].endswith("all tables: --details")
+    assert not any("--details" in line for line in long)
+
+
+def test_a_failed_gate_is_the_first_thing_read(outcome: Outcome) -> None:
+    (candidate,) = few(outcome, 2).candidates
+    failed = dataclasses.replace(
+        few(outcome, 2), gates=(GateResult("unanswered", False, "3 left", (candidate,), ("3 left",)),)
+    )
+    assert printed(failed, 100)[0].startswith("✗ do not ship  ")
+    assert "gate unanswered failed: 3 left" in printed(failed, 200)[0]
+
+
+def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) -> None:
+    rows = [
+        dataclasses.replace(outcome.main[0], low=low, high=high, difference=middle, smallest_effect=margin)
+        for low, middle, high, margin in (
+            (0.2, 0.4, 0.6, None),
+            (-0.2, 0.0, 0.2, None),
+            (-0.4, -0.2, 0.0, 0.2),
+            (None, None, None, None),
+        )
+    ]
+    scale = scale_of(rows)
+    assert scale == (-0.4, 0.6)
+    assert [strip(row, scale, 11) for row in rows] == [
+        "    │ ━━●━━",
+        "  ━━●━━    ",
+        "━━●━│··    ",
+        "           ",
+    ]
+    assert scale_of(rows[3:]) is None
+    assert strip(rows[0], None, 5) == "     "
+
+
+def test_slices_to_look_at_name_the_metric_where_there_are_several(outcome: Outcome) -> None:
+    rows = [
+        dataclasses.replace(
+            outcome.main[0],
+            family="slices by language",
+            attribute="language",
+            slice="de",
+            metric=metric,
+            difference=0.1,
+        )
+        for metric in ("ndcg@10", "rr")
+    ]
+    shown = [dataclasses.replace(row, conclusion=Verdict.IMPROVED, size=None) for row in rows]
+    one, two = (notes(dataclasses.replace(outcome, comparisons=tuple(each))) for each in (shown[:1], shown))
+    name = rows[0].candidate
+    assert f"slices, where to look: language de: {name} improved (+0.1000)" in one
+    each = [f"language de: {name} on {metric} improved (+0.1000)" for metric in ("ndcg@10", "rr")]
+    assert f"slices, where to look: {'; '.join(each)}" in two
+
+
+FINDINGS = {
+    "alone, it is told in full as it was": (
+        [Finding("slices_disagree", "warning", "the sentence", 3)],
+        ["! the sentence"],
+    ),
+    "the same of all": (
+        [Finding("unjudged_query", "note", "…", 81, name) for name in ("a", "b", "c")],
+        ["i all 3 systems answer 81 unjudged queries"],
+    ),
+    "different, the most first": (
+        [Finding("unanswered_query", "warning", "…", count, name) for name, count in (("a", 1), ("c", 12))],
+        ["! 2 of 3 systems return nothing for judged queries: c 12, a 1"],
+    ),
+    "of one system": (
+        [Finding("unanswered_query", "warning", "system b returned nothing for 4", 4, "b")],
+        ["! system b returned nothing for 4"],
+    ),
+    "few judged, the same at two cutoffs": (
+        [
+            *(Finding("few_judged", "warning", "…", 9, "a", metric, 0.7) for metric in ("ndcg@10", "ndcg@100", "ndcg")),
+            *(Finding("few_judged", "warning", "…", 9, "b", metric, 0.4) for metric in ("ndcg@100", "ndcg")),
+        ],
+        ["! judged@10: a 70 %", "! judged@100, judged: b 40 %, a 70 %"],
+    ),
+    "few judged, the fewest first, for each cutoff": (
+        [
+            Finding("few_judged", "warning", "…", 9, "a", "ndcg@10", 0.77),
+            Finding("few_judged", "warning", "…", 9, "b", "rr@10", 0.7),
+            Finding("few_judged", "warning", "…", 9, "a", "recall@100", 0.4),
+        ],
+        [
+            "! judged@10: b 70 %, a 77 %",
+            "! judged@100: a 40 %",
+        ],
+    ),
+    "ties that move nothing are not told": ([Finding("tied_places", "note", "…", 9, "a", None, 0.0)], []),
+    "ties that move something": (
+        [
+            Finding("tied_places", "warning", "…", 9, "a", "rr@10", 0.0016),
+            Finding("tied_places", "warning", "…", 9, "b", "rr@10", 0.0371),
+        ],
+        ["! the order of equal scores could move rr@10: b 0.0371, a 0.0016"],
+    ),
+    "what questions everything stands above": ([Finding("rank_disagrees", "warning", "…", 9, "a", "rr", 0.1)], []),
+    "few judged of many": (
+        [Finding("few_judged", "warning", "…", 9, f"s{place}", "rr", 0.9 - place / 10) for place in range(7)],
+        ["! judged: 7 of 3 systems from 30 % (s6) up"],
+    ),
+    "many are counted": (
+        [Finding("repeated_rank", "warning", "…", 20 - place, f"s{place}") for place in range(8)],
+        [
+            "! 8 of 3 systems give results a rank that another one has:"
+            " s0 20, s1 19, s2 18, s3 17, s4 16, s5 15 and 2 more"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_findings_are_grouped_over_systems(outcome: Outcome, name: str) -> None:
+    findings, expected = FINDINGS[name]
+    systems = tuple(dataclasses.replace(row, system_id=name) for row in outcome.systems[:1] for name in "abc")
+    asked = dataclasses.replace(outcome, findings=tuple(findings), systems=systems)
+    assert [f"{'!' if line.severity == 'warning' else 'i'} {line.text}" for line in finding_lines(asked)] == expected
+
+
+def test_hardly_judged_stands_above_the_decision() -> None:
+    """One of twelve results is judged: 8 %."""
+    unknown = [f"x{number}" for number in range(11)]
+    judgments = {query: {"a": 1} for query in QUERIES}
+    rankings = {
+        "old": {query: in_order("a", *unknown) for query in QUERIES},
+        "new": {query: in_order(*unknown, "a") for query in QUERIES},
+    }
+    found = outcome_of(judgments, rankings, ["ndcg@12", "rr@1"])
+    (banner,) = banners(found)
+    assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
+    lines = printed(found, 200)
+    assert lines[0] == f"! {banner}"
+    assert lines[1].startswith("✗ do not ship")
+    enough = dataclasses.replace(found, systems=tuple(dataclasses.replace(row, judged=0.1) for row in found.systems))
+    assert list(hardly_judged(enough)) == []
+
+
+def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
+    asked = few(outcome, 3)
+    rows = tuple(dataclasses.replace(row, notes=("small sample",)) for row in asked.comparisons)
+    text = " ".join(" ".join(printed(dataclasses.replace(asked, comparisons=rows), 200)).split())
+    assert text.count("small sample: ") == 1
+    assert "small sample: 8 of 8 comparisons" in text
+
+
+def test_one_system_alone_is_no_comparison() -> None:
+    lines = printed(outcome_of(JUDGMENTS, {"only": ranking(1)}, ["ndcg@3"]), 80)
+    assert re.fullmatch(r"ndcg@3 · 40 queries · baseline only 0\.\d{4}", lines[1])
+
+
+def test_verdicts_have_a_short_form(outcome: Outcome) -> None:
+    rows = {
+        "improved, > 0.02": {"conclusion": Verdict.IMPROVED, "size": "by_more_than"},
+        "regressed, < 0.02": {"conclusion": Verdict.REGRESSED, "size": "smaller_than"},
+        "improved": {"conclusion": Verdict.IMPROVED, "size": None},
+        "undecided (MDE 0.050 > 0.02)": {"conclusion": Verdict.UNDECIDED, "underpowered": True},
+        "undecided (MDE 0.050)": {"conclusion": Verdict.UNDECIDED, "underpowered": False},
+        "undecided (zero variance)": {"conclusion": Verdict.UNDECIDED, "mde": None},
+        "equivalent within ±0.02": {"conclusion": Verdict.EQUIVALENT},
+        "not worse than 0.02": {"conclusion": Verdict.NOT_WORSE},
+        "may be worse than 0.02": {"conclusion": Verdict.MAY_BE_WORSE},
+        "not testable": {"conclusion": Verdict.NOT_TESTABLE, "obstacle": "few_queries"},
+        "identical": {"conclusion": Verdict.IDENTICAL},
+    }
+    plain = {"size": None, "underpowered": False, "obstacle": None, "mde": 0.05, "smallest_effect": 0.02}
+    for text, changes in rows.items():
+        row = dataclasses.replace(outcome.comparisons[0], **(plain | changes))  # type: ignore[arg-type]
+        assert row.short_verdict == text
+
+
+def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
+    """A metric that the gate tests decides something, whatever it is else; with its mark and its verdict."""
+    asked = few(outcome, 2)
+    row = next(row for row in asked.main if row.metric == "rr@3")
+    secondary = dataclasses.replace(row, family="secondary", exploratory=True)
+    margin = {"family": "gate", "conclusion": Verdict.MAY_BE_WORSE, "smallest_effect": 0.01, "underpowered": False}
+    tested = dataclasses.replace(row, **margin)  # type: ignore[arg-type]
+    text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160))
+    assert "rr@3 · 40 queries · secondary · gate: not worse by 0.01 · baseline" in text
+    assert re.search(r"^● .* undecided \(MDE .*\); ✗ may be worse than 0\.01$", text, flags=re.MULTILINE)
+    assert "secondary, decides nothing" in "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary,)), 160))
+
+
+def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
+    passed, failed = (
+        GateResult("judged", True, "fine"),
+        GateResult("unanswered", False, "old: 3", ("old",), ("old: 3",)),
+    )
+    asked = few(outcome, 2)
+    assert "✓ gate passed: judged" in printed(dataclasses.replace(asked, gates=(passed,)), 100)
+    assert "✗ gate failed: unanswered" in printed(dataclasses.replace(asked, gates=(passed, failed)), 100)
+    assert not any("gate" in line for line in printed(asked, 100))
+
+
+def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: Outcome) -> None:
+    row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
+    assert (mark(row), holds(row)) == ("●", None)
+    open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
+    assert (mark(open_row), holds(open_row)) == ("✗", False)
+
+
+def test_nothing_to_score_stands_above_everything() -> None:
+    found = outcome_of({"q": {"a": 0}}, {"old": {"q": in_order("a")}, "new": {"q": in_order("b")}}, ["ndcg@3"])
+    lines = printed(found, 200)
+    assert lines[0] == (
+        "! no query can be scored: no judged document has a grade that gains anything; is the grade column right?"
+    )
+
+
+def test_weights_that_leave_hardly_a_query_are_a_warning(outcome: Outcome) -> None:
+    asked = few(outcome, 2)
+    marks = {}
+    for effective in (1.2, 30.0):
+        rows = tuple(dataclasses.replace(row, effective_queries=effective) for row in asked.comparisons)
+        systems = tuple(dataclasses.replace(row, unweighted_mean=0.5) for row in asked.systems)
+        lines = printed(dataclasses.replace(asked, comparisons=rows, systems=systems), 200)
+        (line,) = [line for line in lines if "weighted by the queries' weights" in line]
+        marks[effective] = line[0]
+    assert marks == {1.2: "!", 30.0: "i"}
+
+
+def test_the_reasons_of_few_are_told_to_their_end(outcome: Outcome) -> None:
+    """Of two systems on more lines, below each other; of five cut at the width, and whole with details."""
+    long = "a reason " * 20
+    gates = (GateResult("judged", False, long, (), ()),)
+    two = printed(dataclasses.replace(few(outcome, 2), gates=gates), 80)
+    told = " ".join(" ".join(two[: two.index("✗ gate failed: judged")]).split())
+    assert told.count("a reason") == 20
+    assert len({len(line) - len(line.lstrip()) for line in two[1:3]}) == 1
+    five = dataclasses.replace(few(outcome, 5), gates=gates)
+    assert printed(five, 80)[0].endswith("…")
+    whole = " ".join(" ".join(printed(five, 80, details=True)).split())
+    assert whole.count("a reason") >= 4 * 20
+
+
+def test_what_must_not_ship_stands_first(outcome: Outcome) -> None:
+    """Then by the difference on the first metric, the largest first; of many, one line for a decision."""
+    asked = few(outcome, 5)
+    last = min(asked.main[:4], key=lambda row: row.difference or 0.0).candidate
+    failed = GateResult("judged", False, f"{last}: few", (last,), (f"{last}: few",))
+    lines = printed(dataclasses.replace(asked, gates=(failed,)), 120)
+    assert lines[0].startswith("✗ do not ship")
+    assert [line[0] for line in lines[:4]] == ["✗", "?", "?", "?"]
+    many = printed(dataclasses.replace(outcome, gates=(failed,)), 120)
+    assert many[0].startswith("✗ do not ship")
+    assert many[1].startswith("? judge more queries")

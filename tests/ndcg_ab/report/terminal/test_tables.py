@@ -1,0 +1,235 @@
+"""The tables in terminals of every width: no number breaks or vanishes, every verdict can be read."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline import evaluate
+from ndcg_ab.report.terminal import tables
+from ndcg_ab.report.terminal.grid import Grid, Row, lines_of, shortened
+from ndcg_ab.report.terminal.tables import print_tables, verdict_cell
+from ndcg_ab.report.words import text as wording
+from ndcg_ab.results import wording as phrases
+from ndcg_ab.results.outcome import Finding, Outcome
+from tests.places import ROOT
+
+WIDTHS = (60, 80, 120, 200)
+QUERIES = [f"q{number:02d}" for number in range(60)]
+LONG = "a very long value of the attribute that goes on and on " * 6
+NAMES = ("old", "new", "bm25-with-synonyms-and-a-reranker-of-2026-11-20-build-4711", "tail\\")
+METRIC = "ndcg(gain=exponential, unanswered=exclude)@3"
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """Four systems, of which `tail` answers half; a guardrail, slices with a long value, weights, all pairs."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "qrels").write_text("".join(f"{query} 0 a 2\n{query} 0 b 1\n" for query in QUERIES))
+    rng = np.random.default_rng(3)
+    for place in range(len(NAMES)):
+        orders = rng.choice(["abx", "bax", "xab", "xyb"][place % 2 :], size=60)
+        rows = [
+            f"{query} Q0 {doc} {rank} {9 - rank} t\n"
+            for query, order in zip(QUERIES, orders, strict=True)
+            if place < 3 or query < "q30"
+            for rank, doc in enumerate(order, start=1)
+        ]
+        (folder / f"{place}.run").write_text("".join(rows))
+    values = ["en"] * 30 + ["de"] * 20 + [LONG] * 10
+    lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
+    (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
+    files = Files(str(folder / "qrels"), [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)])
+    plan = Plan([], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 15)
+    evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, plan=plan)
+    with DuckDBEngine() as engine:
+        return evaluate(evaluation, engine)[0]
+
+
+def printed(outcome: Outcome, width: int, **keys: Any) -> str:
+    console = Console(width=width, file=io.StringIO(), emoji=False, **keys)
+    print_tables(console, outcome)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def numbers_of(outcome: Outcome) -> Iterator[str]:
+    """Every number that the tables hold, as often as they do."""
+    for system in outcome.systems:
+        yield from tables.system_cells(system)
+    for row in outcome.main:
+        yield from tables.test_cells(row)
+        found = row.descriptive
+        assert found is not None
+        yield from (wording.change(found), wording.together(row), phrases.signed(row.unweighted_difference))
+        yield from map(wording.percent, (found.changed, found.above, found.within, found.below, found.top_share))
+        yield from map(wording.probability, (found.p_t, found.p_wilcoxon, found.p_sign))
+    for row in outcome.slices:
+        yield from (str(row.queries), wording.plain(row.baseline_mean), phrases.signed(row.difference))
+        yield from (wording.interval(row), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
+    for row in outcome.pairs:
+        yield from (phrases.signed(row.difference), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_number_and_every_verdict_is_whole(outcome: Outcome, width: int) -> None:
+    text = printed(outcome, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert not re.search(r"[\d.]…", re.sub(r"\S*-\S*…\S+", "", text)), "a number is cut"
+    for number, count in Counter(numbers_of(outcome)).items():
+        shown = re.findall(rf"(?<!\S){re.escape(number)}(?=[\s,)]|$)", text, flags=re.MULTILINE)
+        assert len(shown) >= count, number
+    verdicts = [wording.verdict_text(row) for row in (*outcome.main, *outcome.slices, *outcome.pairs)]
+    for verdict, count in Counter(verdicts).items():
+        assert words(text).count(words(verdict)) >= count, verdict
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int) -> None:
+    rows = [row for row in outcome.slices if row.metric == "rr"]
+    twins = [LONG.replace("very", word) for word in ("most", "less", "even")]
+    parts = dict(zip(dict.fromkeys(row.slice for row in rows), twins, strict=True))
+    renamed = replace(outcome, comparisons=tuple(replace(row, slice=parts[row.slice]) for row in rows), metrics=())
+    text = printed(renamed, width)
+    for row in rows:
+        assert wording.interval(row) in words(text)
+    for twin in twins:
+        assert words(twin)[:6] in words(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
+    """The command on a real terminal; its JSON says what must stand there."""
+    data = ROOT / "tests" / "data"
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "compare", "--judgments", f"{data}/judgments.qrels"]
+    command += [
+        "--system",
+        f"old={data}/old.run",
+        "--system",
+        f"new={data}/new.run",
+        "--queries",
+        f"{data}/queries.tsv",
+    ]
+    command += ["--slice", "language", "--smallest-slice", "6", "--guardrail", "recall@100=0.02", "--all-pairs"]
+    command += ["--details", "--json", str(tmp_path / "found.json")]
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env={**environment, "TERM": "xterm"}, cwd=ROOT
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    assert process.wait() == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
+    assert max(map(len, text.splitlines())) <= columns
+    outcome = Outcome.read(tmp_path / "found.json")
+    for number in numbers_of(outcome):
+        assert re.search(rf"(?<!\S){re.escape(number)}(?=[\s,])", text), number
+    for row in (*outcome.main, *outcome.slices, *outcome.pairs):
+        assert words(wording.verdict_text(row)) in words(text)
+
+
+def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
+    text = printed(outcome, 200)
+    assert "tail\\" in text
+    assert "tail\\\\" not in text
+    turned = replace(outcome, baseline="tail\\", findings=(Finding("x", "note", "ends in \\", 1),))
+    text = printed(turned, 80)
+    assert "against tail\\\n" in text
+    assert "note: ends in \\ [x]\n" in text
+
+
+def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
+    row = next(row for row in outcome.main if (row.candidate, row.metric) == ("tail\\", METRIC))
+    other = next(row for row in outcome.main if (row.candidate, row.metric) == ("new", METRIC))
+    assert wording.shared_text(outcome, row) == "over 30 shared queries"
+    assert wording.shared_text(outcome, other) == ""
+    text = words(printed(outcome, 80))
+    assert words(verdict_cell(row, "over 30 shared queries").plain) in text
+    # of the primary comparison, and of the pairs with `tail` on the metric that leaves out
+    assert text.count("over 30 shared queries") == 4
+
+
+def test_weights_are_told_of_one_comparison(outcome: Outcome) -> None:
+    row = min((row for row in outcome.main if row.effective_queries), key=lambda row: row.effective_queries or 0)
+    assert row.queries == 30
+    told = wording.weighted_text(outcome)
+    assert told is not None
+    assert told.endswith(f": 30 queries settle as much as {row.effective_queries:.0f} of equal weight")
+
+
+def test_one_query_is_one_query(outcome: Outcome) -> None:
+    assert "; 1 query computed again by" in words(printed(replace(outcome, parity_queries=1), 80))
+    assert phrases.queries_text(1, "judged") == "1 judged query"
+    assert phrases.queries_text(2) == "2 queries"
+
+
+def test_huge_values_are_written_short() -> None:
+    assert (phrases.signed(1e80), wording.plain(-1.5e20), wording.plain(0.25)) == (
+        "+1.0000e+80",
+        "-1.5000e+20",
+        "0.2500",
+    )
+
+
+def test_names_are_shortened_in_their_middle() -> None:
+    assert shortened("abcdefghij", 10) == "abcdefghij"
+    assert shortened("abcdefghijk", 6) == "abc…jk"
+    assert Text(shortened("日本語の長い名前です", 8)).cell_len <= 8
+
+
+def test_names_that_would_look_alike_are_written_out() -> None:
+    rows = [Row([f"{'a' * 60}{letter}{'b' * 60}"], ["1"], Text("improved")) for letter in "xy"]
+    grid = Grid(["system"], ["n"], rows)
+    assert grid.layout(80) is None
+    console = Console(width=80, file=io.StringIO())
+    grid.print(console, Text("title"))
+    assert isinstance(console.file, io.StringIO)
+    found = console.file.getvalue().replace("\n", "")
+    assert all(row.names[0] in found for row in rows)
+
+
+def test_lines_break_between_items() -> None:
+    assert list(lines_of(["a 1", "b 2", "c … 3"], 9)) == ["a 1, b 2,", "c … 3"]
+    assert list(lines_of([], 9)) == []
+
+
+def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:
+    judged = tuple(replace(row, judged=1.0) for row in outcome.systems)
+    unweighted = tuple(replace(row, effective_queries=None) for row in outcome.comparisons)
+    clean = replace(outcome, findings=(), systems=judged, comparisons=unweighted)
+    assert "data check: nothing to report" in printed(clean, 100)
+    warned = replace(clean, systems=tuple(replace(row, judged=0.01) for row in judged))
+    assert "nothing to report" not in printed(warned, 100)

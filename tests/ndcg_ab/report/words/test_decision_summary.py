@@ -1,0 +1,108 @@
+"""Decisions in a line: names of runs, messages of states."""
+
+import dataclasses
+import re
+
+import pytest
+
+from ndcg_ab.report.answer import ordered_decisions
+from ndcg_ab.report.comment.comment import comment, decision_rows
+from ndcg_ab.report.comment.markdown import answer_note, comparison_table, note
+from ndcg_ab.report.page.band import band, cards
+from ndcg_ab.report.words.decision_summary import decided, run_name, told
+from ndcg_ab.report.words.text import rows_of
+from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.outcome import GateResult, Outcome
+from tests.laboratory import in_order, outcome_of
+
+WORDS = [f"q{number}" for number in range(12)]
+JUDGMENTS = {query: {"good": 1, "bad": 0} for query in WORDS}
+RANKINGS = {"good": in_order("good", "bad"), "bad": in_order("bad", "good")}
+FAILED = (GateResult("judged", False, "old 20 % on ndcg@2", ("old",)),)
+
+
+def outcome(baseline: str, gates: tuple[GateResult, ...] = (), **candidates: str) -> Outcome:
+    """Systems that answer every query with the good document first, or with the bad one."""
+    systems = {"old": baseline, **candidates}
+    rankings = {name: dict.fromkeys(WORDS, RANKINGS[kind]) for name, kind in systems.items()}
+    return dataclasses.replace(outcome_of(JUDGMENTS, rankings, ["ndcg@2"]), gates=gates)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "text"),
+    [
+        ({}, "nothing is compared"),
+        ({"a": Choice.SHIP}, "ship a"),
+        ({"a": Choice.JUDGE_MORE}, "judge more queries: a"),
+        ({"a": Choice.NOTHING_CHANGED, "b": Choice.SHIP_IF_CHEAP}, "ship if cheap: b; nothing changed: a"),
+        ({"a": Choice.SHIP, "b": Choice.DO_NOT_SHIP}, "do not ship b; ship a"),
+        (dict.fromkeys("abcde", Choice.DO_NOT_SHIP), "do not ship a, b and 3 more"),
+    ],
+)
+def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> None:
+    assert decided(decisions) == text
+
+
+@pytest.mark.parametrize(
+    ("found", "name"),
+    [
+        (outcome("good", new="bad"), "✗ 12 do not ship new"),
+        (outcome("bad", new="good"), "✓ 12 ship if cheap: new"),
+        (outcome("good", new="good"), "= 12 nothing changed: new"),
+        (outcome("good", new="bad", same="good"), "✗ 12 do not ship new; nothing changed: same"),
+        (outcome("good"), "12 nothing is compared"),
+        (outcome("bad", FAILED, new="good"), "✗ gate failed 12: do not ship new"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_run_s_name_says_what_to_do(found: Outcome, name: str) -> None:
+    assert run_name(found, 12) == name
+
+
+def test_one_order_wherever_decisions_stand() -> None:
+    """By hand: a and b are worse, b by less; c is as it was; d is better. Given in another order."""
+    ways = {"c": 6, "a": 12, "d": 0, "b": 9}  # queries of 12 with the bad document first; 6 of the baseline
+    rankings = {
+        name: {query: RANKINGS["bad" if place < bad else "good"] for place, query in enumerate(WORDS)}
+        for name, bad in {"old": 6, **ways}.items()
+    }
+    found = outcome_of(JUDGMENTS, rankings, ["ndcg@2"])
+    chosen = {"a": Choice.DO_NOT_SHIP, "b": Choice.DO_NOT_SHIP, "c": Choice.NOTHING_CHANGED, "d": Choice.SHIP}
+    made = [Decision(name, chosen[name], "why") for name in ways]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Outcome, "decisions", made)
+        order = ["b", "a", "d", "c"]
+        assert [row.candidate for row in ordered_decisions(found)] == order
+        assert [card.decision.candidate for card in cards(found)] == order
+        assert [line.candidates for line in band(found)] == [[name] for name in order]
+        assert [row[1] for row in comparison_table(found)["data"]] == order
+        assert re.findall(r"^\*\*. .*?(\w)\*\*:", note(found), re.M) == order
+        assert run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
+        written = comment(found)
+        assert written.startswith("### ✗ do not ship: b, a · ✓ ship: d · = nothing changed: c")
+        assert [row[1] for row in decision_rows(found)] == order
+        metric = found.metrics[0]
+        assert [system.system_id for system, _ in rows_of(found, metric)] == ["old", "d", "c", "b", "a"]
+
+
+def test_reasons_are_told_with_the_decisions() -> None:
+    assert told(outcome("good", new="bad")) == "✗ do not ship new (ndcg@2 regressed (-0.3691))"
+    assert told(outcome("good")) == "nothing is compared"
+
+
+def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
+    table = comparison_table(outcome("good", new="bad"))
+    assert table["columns"][:4] == ["decision", "candidate", "metric", "verdict"]
+    (row,) = table["data"]
+    assert row[:5] == ["✗ do not ship", "new", "ndcg@2", "▼ regressed; zero variance; small sample", "-0.3691"]
+
+
+def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() -> None:
+    found = outcome("bad", FAILED, new="good")
+    for text in (note(found), answer_note(found)):
+        first, *rest = text.splitlines()
+        assert first == "**✗ do not ship new**: gate judged failed: old 20 % on ndcg@2"
+        assert "- gate judged **failed**: old 20 % on ndcg@2" in rest
+    assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in note(found)
+    assert note(found).index("gate judged") < note(found).index("| system | verdict |")
+    assert answer_note(outcome("good")).startswith("Nothing is compared.")

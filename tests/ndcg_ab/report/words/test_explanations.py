@@ -1,0 +1,182 @@
+"""Plain words: every verdict has its sentence, and each part says what the numbers of the comparison say."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import ndcg_ab
+from ndcg_ab.report.words.explanations import TITLES, more_queries, plain_words, times, words_of
+from ndcg_ab.results.outcome import Finding, Outcome
+from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
+from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison
+from ndcg_core.statistics.verdicts.verdict import Size, Verdict
+from tests.laboratory import in_order, outcome_of
+
+QUERIES = [f"q{number:02d}" for number in range(30)]
+COMPARED, ANSWER, SURE, OVERTURN, NEXT = TITLES
+
+
+@pytest.fixture(scope="module")
+def improved() -> Outcome:
+    """The candidate shows the relevant document first; the baseline on the first queries alone."""
+    judgments = {query: {"a": 2, "z": 0} for query in QUERIES}
+    old = {query: in_order(*("az" if place < 6 else "za")) for place, query in enumerate(QUERIES)}
+    return outcome_of(judgments, {"old": old, "new": {query: in_order(*"az") for query in QUERIES}}, ["ndcg@2"])
+
+
+def changed(outcome: Outcome, **changes: Any) -> Outcome:
+    (row,) = outcome.comparisons
+    return dataclasses.replace(outcome, comparisons=(dataclasses.replace(row, **changes),))
+
+
+def told(outcome: Outcome, title: str) -> str:
+    return " ".join(dict(words_of(outcome, "new").parts)[title])
+
+
+def row_of(outcome: Outcome, **changes: Any) -> Comparison:
+    return dataclasses.replace(outcome.comparisons[0], **changes)
+
+
+def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(improved: Outcome) -> None:
+    (words,) = plain_words(improved)
+    assert [title for title, _ in words.parts] == [*TITLES]
+    assert told(improved, COMPARED).startswith(
+        "new, in the place of old, on 30 queries. What decides: ndcg@2: how close"
+    )
+    assert "Every result that they show in the first 2 places is judged." in told(improved, COMPARED)
+    assert "new ranks better than old: a mean of 1.0000 against 0.7047 (+0.2953, +41.9 %)" in told(improved, ANSWER)
+    assert "better on 24 queries, worse on 0, equal on 6" in told(improved, ANSWER)
+    assert "once in 1,000 evaluations" in told(improved, SURE)
+    assert told(improved, NEXT) == "Ship it if it costs little."
+    assert told(improved, OVERTURN) == "Other queries: all of this holds for queries like these, chosen as these were."
+
+
+@pytest.mark.parametrize(
+    ("changes", "title", "expected"),
+    [
+        ({"conclusion": Verdict.REGRESSED}, ANSWER, "new ranks worse than old"),
+        ({"conclusion": Verdict.REGRESSED}, NEXT, "Do not ship it."),
+        ({"smallest_effect": 0.1}, ANSWER, "whether by the 0.1 that matters is open"),
+        ({"smallest_effect": 0.1, "size": Size.BY_MORE_THAN}, ANSWER, "by more than the 0.1 that matters"),
+        ({"smallest_effect": 0.1, "size": Size.BY_MORE_THAN}, NEXT, "Ship it."),
+        ({"smallest_effect": 0.9, "size": Size.SMALLER_THAN}, ANSWER, "by less than the 0.9 that matters"),
+        ({"conclusion": Verdict.EQUIVALENT, "smallest_effect": 0.1}, ANSWER, "as well as old, to within 0.1"),
+        ({"conclusion": Verdict.UNDECIDED, "mde": 0.2}, ANSWER, "which of the two ranks better is not shown"),
+        (
+            {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
+            SURE,
+            "difference of 0.2000 would have been noticed four times",
+        ),
+        (
+            {"conclusion": Verdict.UNDECIDED, "mde": 0.2},
+            NEXT,
+            "notice 0.1000, half of what is noticed now, takes about 120",
+        ),
+        ({"conclusion": Verdict.IDENTICAL}, ANSWER, "both give the same value on every query."),
+        ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing to see."),
+        ({"notes": ("small sample",)}, SURE, "To keep in mind: small sample."),
+        (
+            {
+                "bound_low": -0.1,
+                "bound_high": 0.4,
+                "bound_low_conclusion": "undecided",
+                "bound_high_conclusion": "improved",
+            }
+            | {"label_settled": False},
+            OVERTURN,
+            "may be anywhere between -0.1000 and +0.4000, the verdict undecided to improved",
+        ),
+        (
+            {
+                "bound_low": -0.1,
+                "bound_high": 0.4,
+                "bound_low_conclusion": "undecided",
+                "bound_high_conclusion": "improved",
+            }
+            | {"label_settled": False},
+            NEXT,
+            "To settle the labels, judge documents",
+        ),
+        (
+            {
+                "bound_low": 0.1,
+                "bound_high": 0.4,
+                "bound_low_conclusion": "improved",
+                "bound_high_conclusion": "improved",
+            }
+            | {"label_settled": True},
+            OVERTURN,
+            "no grades of the unjudged results could",
+        ),
+    ],
+)
+def test_what_a_comparison_says_is_said_in_its_part(
+    improved: Outcome, changes: dict[str, Any], title: str, expected: str
+) -> None:
+    assert expected in told(changed(improved, **changes), title)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"mde": 0.2, "smallest_effect": 0.1},
+            "collect about 90 more queries like these to notice a difference of 0.1",
+        ),
+        ({"mde": 0.05, "smallest_effect": 0.1}, "a difference of 0.1 would probably have been noticed: decide by cost"),
+        ({"mde": 0.9, "smallest_effect": 0.0001}, "takes more than 1,000,000 queries like these"),
+        ({"mde": None}, ""),
+    ],
+)
+def test_how_many_more_queries_follows_from_what_these_notice(
+    improved: Outcome, changes: dict[str, Any], expected: str
+) -> None:
+    row = row_of(improved, conclusion=Verdict.UNDECIDED, **changes)
+    assert expected in more_queries(row) and bool(expected) == bool(more_queries(row))
+
+
+def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome) -> None:
+    guarded = {"conclusion": Verdict.MAY_BE_WORSE, "family": "guardrails", "smallest_effect": 0.02, "needed": 149}
+    assert more_queries(row_of(improved, **guarded)).startswith("149 queries without")
+    clusters = Clusters(15, 12, 1, 4, 14.0)
+    assert more_queries(row_of(improved, **guarded, clusters=clusters)).startswith("149 clusters without")
+    assert more_queries(row_of(improved, **{**guarded, "needed": 20})) == "", "there are as many already"
+
+
+def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:
+    findings = [
+        Finding("unmatched_document", "warning", f"about {name or 'all'}", 1, name) for name in ("other", "new", None)
+    ]
+    said = told(dataclasses.replace(improved, findings=tuple(findings)), OVERTURN)
+    assert "about new" in said and "about all" in said and "about other" not in said
+
+
+@pytest.mark.parametrize(
+    ("p", "expected"),
+    [
+        (0.04, "4 times in 100 evaluations"),
+        (0.0096, "once in 100 evaluations"),
+        (0.002, "2 times in 1,000 evaluations"),
+        (0.0003, "3 times in 10,000 evaluations"),
+        (0.00001, "less than once in 10,000 evaluations"),
+    ],
+)
+def test_chance_is_counted_in_whole_evaluations(p: float, expected: str) -> None:
+    assert times(p) == expected
+
+
+def test_every_measure_has_plain_words() -> None:
+    assert set(PLAIN_MEANINGS) == set(MEASURE_MEANINGS)
+    assert all("results" in words.format(results="the results") for words in PLAIN_MEANINGS.values())
+
+
+def test_the_python_result_says_the_same_as_markdown() -> None:
+    judgments = {query: {"a": 1, "z": 0} for query in QUERIES}
+    systems = {
+        "old": {query: {"z": 2.0, "a": 1.0} for query in QUERIES},
+        "*new*": {query: {"a": 2.0, "z": 1.0} for query in QUERIES},
+    }
+    said = ndcg_ab.compare(judgments=judgments, systems=systems).in_words()
+    assert said.startswith("**What was compared**\n\n- \\*new\\*, in the place of old")
+    assert "**What to do next**" in said

@@ -1,0 +1,211 @@
+"""Decisions: the table of docs/verdicts.md, row by row; what must hold comes first."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from ndcg_ab.results.codec import upgraded
+from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.outcome import GateResult, Outcome
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
+from ndcg_core.statistics.verdicts.comparison import Comparison
+from ndcg_core.statistics.verdicts.verdict import Obstacle
+from tests.laboratory import in_order, outcome_of
+
+WORDS = [f"q{number}" for number in range(12)]
+JUDGMENTS = {query: {"good": 1, "bad": 0} for query in WORDS}
+GOOD, BAD = in_order("good", "bad"), in_order("bad", "good")
+
+
+def night(*new: list[Any], metrics: tuple[str, ...] = ("ndcg@2",)) -> Outcome:
+    """`old` is right for every query, except the last; `new`, `new2`, … answer all queries with one ranking each."""
+    rankings = {"old": dict.fromkeys(WORDS, GOOD)}
+    rankings |= {f"new{place or ''}": dict.fromkeys(WORDS, one) for place, one in enumerate(new)}
+    return outcome_of(JUDGMENTS, rankings, list(metrics))
+
+
+OUTCOME = night(BAD)
+
+
+def row(verdict: str, family: str = PRIMARY, metric: str = "ndcg@10", **changes: Any) -> Comparison:
+    """A comparison with a verdict's sentence, and the numbers that stand in it."""
+    known = {field.name: getattr(OUTCOME.comparisons[0], field.name) for field in dataclasses.fields(Comparison)}
+    for name in ("conclusion", "size", "underpowered", "obstacle"):
+        del known[name]
+    known |= {"family": family, "metric": metric, "difference": 0.05, "mde": 0.1, "smallest_effect": None} | changes
+    told = upgraded(known | {"verdict": verdict})
+    return Comparison(**{name: value for name, value in told.items() if name != "verdict"})
+
+
+ENOUGH = row("improved, by more than 0.01", smallest_effect=0.01)
+BETTER = row("improved")
+OPEN = row("no detectable difference (MDE = 0.100 at 80 % power)", metric="rr@10")
+HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
+HARM = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
+FEW = dataclasses.replace(HARM, difference=0.03, queries=19, needed=149, obstacle=Obstacle.FEW_TO_RULE_OUT)
+CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries cannot rule it out, 149 could"
+
+# (comparisons, failed gates, decision, reason)
+TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
+    "improved by more": ([ENOUGH, HOLDS], [], "ship", "ndcg@10 improved, by more than 0.01 (+0.0500)"),
+    "improved by more on one, nothing on the other": (
+        [ENOUGH, row("identical", metric="rr@10", difference=0.0, differing=0)],
+        [],
+        "ship",
+        "ndcg@10 improved, by more than 0.01 (+0.0500)",
+    ),
+    "too few queries for a guardrail, and no loss": ([ENOUGH, FEW], [], "judge_more", CANNOT),
+    "the same with a loss": (
+        [ENOUGH, dataclasses.replace(FEW, difference=-0.03)],
+        [],
+        "do_not_ship",
+        "recall@100 may be worse than 0.02 (-0.0300)",
+    ),
+    "the same with a failed gate": ([ENOUGH, FEW], ["judged (…)"], "do_not_ship", f"{CANNOT}; judged (…)"),
+    "improved, no smallest effect": (
+        [BETTER],
+        [],
+        "ship_if_cheap",
+        "ndcg@10 improved (+0.0500); enough? no smallest effect is set",
+    ),
+    "improved, not shown to be by more": (
+        [row("improved", smallest_effect=0.04)],
+        [],
+        "ship_if_cheap",
+        "ndcg@10 improved (+0.0500), not shown to be by more than 0.04",
+    ),
+    "improved by less": (
+        [row("improved, smaller than 0.1", smallest_effect=0.1)],
+        [],
+        "ship_if_cheap",
+        "ndcg@10 improved, smaller than 0.1 (+0.0500)",
+    ),
+    "improved on one, open on the other": (
+        [ENOUGH, OPEN],
+        [],
+        "ship_if_cheap",
+        "ndcg@10 improved, by more than 0.01 (+0.0500); open: rr@10",
+    ),
+    "equivalent": (
+        [row("equivalent within ±0.1", smallest_effect=0.1)],
+        [],
+        "ship_if_cheap",
+        "ndcg@10 equivalent within ±0.1 (+0.0500)",
+    ),
+    "undecided": (
+        [OPEN, HOLDS],
+        [],
+        "judge_more",
+        "rr@10 undecided (MDE 0.100)",
+    ),
+    "not testable": (
+        [row("not testable (n = 1)", queries=1)],
+        [],
+        "judge_more",
+        "ndcg@10 not testable (n = 1)",
+    ),
+    "identical": (
+        [row("identical", differing=0), HOLDS],
+        [],
+        "nothing_changed",
+        "no query has another value on ndcg@10",
+    ),
+    "regressed": ([row("regressed", difference=-0.05)], [], "do_not_ship", "ndcg@10 regressed (-0.0500)"),
+    "regressed on one, improved on the other": (
+        [ENOUGH, row("regressed", metric="rr@10", difference=-0.05)],
+        [],
+        "do_not_ship",
+        "rr@10 regressed (-0.0500)",
+    ),
+    "a guardrail comes first": (
+        [ENOUGH, HARM],
+        [],
+        "do_not_ship",
+        "recall@100 may be worse than 0.02 (-0.0300)",
+    ),
+    "a guardrail, and a regression": (
+        [row("regressed", difference=-0.05), HARM],
+        [],
+        "do_not_ship",
+        "recall@100 may be worse than 0.02 (-0.0300); ndcg@10 regressed (-0.0500)",
+    ),
+    "a guardrail that cannot be tested": (
+        [ENOUGH, row("not testable (n = 1)", GUARDRAILS, "recall@100", queries=1)],
+        [],
+        "do_not_ship",
+        "recall@100 not testable (n = 1)",
+    ),
+    "a margin of the gate": (
+        [ENOUGH, row("may be worse than 0.02", GATE, smallest_effect=0.02, difference=-0.01)],
+        [],
+        "do_not_ship",
+        "ndcg@10 may be worse than 0.02 (-0.0100)",
+    ),
+    "another gate": ([ENOUGH], ["gate judged failed: new 3 %"], "do_not_ship", "gate judged failed: new 3 %"),
+    "secondary metrics and pairs decide nothing": (
+        [ENOUGH, row("regressed", SECONDARY, "rr@10"), row("regressed", PAIRS)],
+        [],
+        "ship",
+        "ndcg@10 improved, by more than 0.01 (+0.0500)",
+    ),
+    "many regressions": (
+        [row("regressed", metric=f"ndcg@{cutoff}", difference=-0.05) for cutoff in (1, 2, 3, 4)],
+        [],
+        "do_not_ship",
+        "ndcg@1 regressed (-0.0500); ndcg@2 regressed (-0.0500); and 2 more",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_decision(name: str) -> None:
+    rows, failures, choice, reason = TABLE[name]
+    found = decide("new", rows, failures)
+    assert (found.candidate, found.decision, found.reason) == ("new", choice, reason)
+    assert "\n" not in found.reason
+
+
+def test_every_choice_is_decided_somewhere() -> None:
+    assert {choice for _, _, choice, _ in TABLE.values()} == set(Choice)
+    assert [choice.words for choice in Choice] == [
+        "ship",
+        "ship if cheap",
+        "do not ship",
+        "judge more queries",
+        "nothing changed",
+    ]
+
+
+def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
+    outcome = night(BAD, GOOD)
+    assert [(found.candidate, found.decision) for found in outcome.decisions] == [
+        ("new", "do_not_ship"),
+        ("new1", "nothing_changed"),
+    ]
+    assert json.loads(outcome.to_json())["decisions"] == [
+        {"candidate": "new", "decision": "do_not_ship", "reason": "ndcg@2 regressed (-0.3691)"},
+        {"candidate": "new1", "decision": "nothing_changed", "reason": "no query has another value on ndcg@2"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("systems", "concerned"),
+    [(("new1",), {"new1"}), (("old",), {"new", "new1"}), (("new", "old"), {"new", "new1"}), ((), {"new", "new1"})],
+)
+def test_a_failed_gate_concerns_those_it_names(systems: tuple[str, ...], concerned: set[str]) -> None:
+    """What fails for the baseline concerns everyone, as does a gate of version 0.1.0, which names nobody."""
+    reasons = tuple(f"{name}: few" for name in systems)
+    message = "; ".join(reasons) or "too few"
+    gates = (GateResult("judged", False, message, systems, reasons), GateResult("unanswered", True, "fine"))
+    decisions = dataclasses.replace(night(GOOD, GOOD), gates=gates).decisions
+    assert {found.candidate for found in decisions if found.decision is Choice.DO_NOT_SHIP} == concerned
+    for found in decisions:
+        if found.candidate in concerned:
+            told = [f"{name}: few" for name in systems if name in ("old", found.candidate)]
+            assert found.reason == f"gate judged failed: {'; '.join(told) or 'too few'}"
+
+
+def test_without_a_candidate_there_is_nothing_to_decide() -> None:
+    assert night().decisions == ()

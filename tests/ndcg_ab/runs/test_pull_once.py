@@ -1,0 +1,88 @@
+"""A file that changes while a run is at work changes nothing in it, and its digest is of what was read."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.pipeline import Stage, stages
+from ndcg_ab.report import bundle_files
+from ndcg_ab.runs.run import perform
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+
+FILES = {"judgments": "judgments.qrels", "queries": "queries.tsv", "ranking": "new.run"}
+CHANGES: dict[str, Any] = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}
+
+
+@pytest.fixture(autouse=True)
+def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_files, "write_report", plain_page)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle_files, "write_report", plain_page)
+        evaluation = small(tmp_path_factory.mktemp("undisturbed"), **CHANGES)
+        return perform(evaluation, calling(PUBLISH=no_tracker)).bundle
+
+
+def changed(kind: str, content: str) -> str:
+    """Half of the rows; of queries all, with other texts, since every judged one needs its weight."""
+    lines = content.splitlines(keepends=True)
+    if kind == "queries":
+        return "".join([lines[0], *(line.replace("\t", "\tanother ", 1) for line in lines[1:])])
+    return "".join([lines[0], *lines[len(lines) // 2 :]])
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("how", ["other rows", "gone"])
+def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path, tmp_path: Path) -> None:
+    evaluation = small(tmp_path, **CHANGES)
+    path = tmp_path / "inputs" / FILES[kind]
+    content, quiet = path.read_text(), calling(PUBLISH=no_tracker)
+    pulled = {"judgments": stages.PULL_JUDGMENTS, "queries": stages.PULL_QUERIES, "ranking": stages.PULL_RANKING}[kind]
+
+    def meddling(step: Stage, *arguments: Any) -> Any:
+        found = quiet(step, *arguments)
+        if step is pulled and arguments[1] != "old":
+            path.unlink()
+            if how == "other rows":
+                path.write_text(changed(kind, content))
+        return found
+
+    expected = bundles.read_bundle(undisturbed)
+    found = bundles.read_bundle(perform(evaluation, meddling).bundle)
+    assert found.outcome == expected.outcome
+    assert [row["digest"] for row in found.inputs] == [row["digest"] for row in expected.inputs]
+    if how == "other rows":
+        again = perform(evaluation, quiet)
+        assert not again.reused, "what stands in the file now was never evaluated"
+    path.write_text(content)
+    if how == "other rows":
+        assert not perform(evaluation, quiet).reused, "it stands for another night before"
+    assert perform(evaluation, quiet).reused
+
+
+def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
+    small(tmp_path)
+    path = tmp_path / "inputs" / "c.yaml"
+    text = (
+        "name: small\noutput: ../out\njudgments: judgments.qrels\nqueries: queries.tsv\n"
+        "systems:\n  - {name: old, file: old.run}\n  - {name: new, file: new.run}\n"
+        "slices: {by: [language], smallest: 6}\nstatistics: {resamples: 100}\n"
+    )
+    path.write_text(text)
+    evaluation, quiet = read_config(path), calling(PUBLISH=no_tracker)
+
+    def meddling(step: Stage, *arguments: Any) -> Any:
+        path.write_text(text.replace("100", "200").replace("new.run", "old.run"))
+        return quiet(step, *arguments)
+
+    found, expected = (bundles.read_bundle(each) for each in (perform(evaluation, meddling).bundle, undisturbed))
+    assert found.outcome == expected.outcome
+    assert (found.content_key, found.configuration_key) == (expected.content_key, expected.configuration_key)
+    assert found.evaluation.statistics.resamples == 100
+    assert not perform(read_config(path), quiet).reused

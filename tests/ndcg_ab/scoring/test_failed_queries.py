@@ -1,0 +1,74 @@
+"""A query that a system's place failed on is missing: it is no answer, no empty answer, and no pair."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.checks.data_checks import check
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.results.outcome import Outcome
+from ndcg_ab.scoring import loading
+from ndcg_ab.scoring.parity import verify
+from ndcg_ab.scoring.scoring import score
+from ndcg_ab.sources import Queries
+from ndcg_ab.sources.base import with_failed
+from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
+
+METRICS = ["ndcg@10", "ndcg(unanswered=exclude)@10"]
+QUERIES = [f"q{number}" for number in range(9)]
+
+
+@pytest.fixture(scope="module")
+def found() -> Outcome:
+    """Both systems answer alike, but `new` left q0 unanswered, and failed on q1 and q2."""
+    judgments = pulled_judgments({query: {"a": 1.0} for query in QUERIES})
+    whole = {query: in_order("a", "b") for query in QUERIES}
+    rankings = {
+        "old": pulled_ranking("old", whole),
+        "new": pulled_ranking("new", {query: whole[query] for query in QUERIES[3:]}),
+    }
+    failed = with_failed(rankings["new"].table, ["q1", "q2"])
+    rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
+    evaluation = evaluation_of(["old", "new"], METRICS)
+    with DuckDBEngine(None, 1) as engine:
+        loading.load(engine, judgments, Queries(), rankings, evaluation)
+        findings = check(engine, judgments, rankings, evaluation)
+        score(engine, evaluation.metric_list)
+        return conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+
+
+def test_it_is_no_pair(found: Outcome) -> None:
+    assert [(row.metric, row.queries) for row in found.comparisons] == [(METRICS[0], 7), (METRICS[1], 6)]
+    first = found.comparisons[0]
+    assert first.difference == pytest.approx(-1 / 7), "q0, which found nothing, scores 0; q1 and q2 do not"
+
+
+def test_it_is_none_of_the_scored_queries_of_its_system(found: Outcome) -> None:
+    summaries = {(row.system_id, row.metric): (row.queries, row.unanswered) for row in found.systems}
+    assert summaries == {
+        ("old", METRICS[0]): (9, 0),
+        ("new", METRICS[0]): (7, 1),
+        ("old", METRICS[1]): (9, 0),
+        ("new", METRICS[1]): (6, 1),
+    }
+
+
+def test_it_is_not_said_to_be_unanswered(found: Outcome) -> None:
+    (unanswered,) = [finding for finding in found.findings if finding.code == "unanswered_query"]
+    assert unanswered.count == 1
+    assert "'q0'" in unanswered.message
+
+
+def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
+    import pyarrow.parquet as papq
+
+    from ndcg_ab.runs.folder import read_kept
+    from ndcg_ab.sources import RANKING
+
+    pulled = pulled_ranking("new", {"q": in_order("a")})
+    papq.write_table(with_failed(pulled.table, ["q1"]), tmp_path / "ranking.parquet")
+    again = dataclasses.replace(pulled, table=read_kept(tmp_path / "ranking.parquet", RANKING))
+    assert again.failed == ("q1",)
+    assert again.digest != pulled.digest

@@ -1,0 +1,196 @@
+"""An evaluation of reduced rankings is that of the whole ones: outcome, values, and what the page shows."""
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ndcg_ab.checks import examples, unmatched_ids
+from ndcg_ab.checks.checked_loading import load_and_check
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline import pull_inputs
+from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.report.page.data import gather
+from ndcg_ab.scoring import parity
+from ndcg_ab.scoring import top_places as reducing
+from ndcg_ab.scoring.parity import verify
+from ndcg_ab.scoring.scoring import Read, score
+from ndcg_ab.scoring.top_places import reduce_pulled
+from ndcg_ab.sources import RANKING, Pulled, Queries
+from ndcg_ab.sources.base import ReducedPull
+
+METRICS = ["ndcg@3", "ndcg(ties=average)@5", "ndcg(ties=given)@2", "ndcg(score_precision=float32)@3", "precision@4"]
+QUERIES, DEPTH = 40, 30
+
+
+@pytest.fixture(autouse=True)
+def _few_whole_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else every query of a small evaluation would be kept whole, and its examples looked for in the file."""
+    monkeypatch.setattr(examples, "LOCATED", 0)
+    monkeypatch.setattr(parity, "SAMPLE", 3)
+    monkeypatch.setattr(reducing, "LOOKED_AT", 3)
+    for module in (reducing, unmatched_ids):
+        monkeypatch.setattr(module, "FIRST_QUERIES", 2)
+
+
+def ranking(chance: random.Random, folder: Path, name: str, ranks: str = "plain", scores: str = "tied") -> None:
+    lines = []
+    for query in range(QUERIES):
+        depth = chance.randrange(1, DEPTH)
+        documents = chance.sample(range(60), depth)
+        values = sorted((round(chance.uniform(-1, 1), 1) for _ in documents), reverse=True)
+        if scores == "near":
+            values = [7.0 - place * 1e-9 for place in range(depth)]
+        if scores == "level":  # as deep as is looked at, and beyond
+            values = [2.0] * min(depth, 8) + values[8:]
+        if scores == "large":
+            values = [value * 1e300 for value in values]
+        if scores == "rising" and query == QUERIES - 1:
+            values = [*values[1:], max(values) + 1]
+        for place, (document, value) in enumerate(zip(documents, values, strict=True)):
+            rank = place + 1 if ranks == "plain" else place if ranks == "from 0" else place * 2 + 1
+            lines.append(f"q{query:02} Q0 d{document:02} {rank} {value!r} {name}\n")
+    (folder / f"{name}.run").write_text("".join(lines))
+
+
+def made(folder: Path, seed: int, first: str = METRICS[0], **options: str) -> Evaluation:
+    chance = random.Random(seed)
+    judged = [
+        f"q{query:02} 0 d{document:02} {chance.choice([-1, 0, 0, 1, 2, 3])}\n"
+        for query in range(QUERIES - 2)
+        for document in chance.sample(range(60), 25)
+    ]
+    (folder / "judgments.qrels").write_text("".join(judged))
+    for name in ("old", "new"):
+        ranking(chance, folder, name, **options)
+    content = {
+        "name": "reduced",
+        "directory": folder,
+        "judgments": {"file": "judgments.qrels"},
+        "systems": [{"name": name, "file": f"{name}.run"} for name in ("old", "new")],
+        "metrics": list(dict.fromkeys([first, *METRICS])),
+        "statistics": {"resamples": 100},
+    }
+    return Evaluation.model_validate(content)
+
+
+def pulled(evaluation: Evaluation) -> tuple[Pulled, dict[str, Pulled]]:
+    read = pull_inputs(evaluation)
+    assert read.judgments is not None
+    return read.judgments, read.rankings
+
+
+def shown(engine: DuckDBEngine, evaluation: Evaluation, judgments: Pulled, rankings: Mapping[str, Pulled]) -> Any:
+    """All that an evaluation shows."""
+    findings = load_and_check(engine, Read(judgments, Queries(), dict(rankings)), evaluation)
+    score(engine, evaluation.metric_list)
+    outcome = conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+    page = gather(engine, outcome, {})
+    tables = [page.queries, page.scores.sort_by([(name, "ascending") for name in page.scores.column_names])]
+    return outcome.to_json(), *(table.to_pylist() for table in (*tables, page.rankings, page.missed))
+
+
+def reduced_of(evaluation: Evaluation, which: Iterable[str], read: list[str]) -> tuple[Pulled, dict[str, Pulled]]:
+    """The rankings as they are, and some of them reduced; read: which of these are asked for whole."""
+    judgments, rankings = pulled(evaluation)
+    for name in which:
+        whole = rankings[name]
+        if short := reduce_pulled(whole, judgments, evaluation.metric_list, 2):
+
+            def given(whole: Pulled = whole, name: str = name) -> Any:
+                read.append(name)
+                return whole.table
+
+            rankings[name] = ReducedPull(short, RANKING, whole.source, given)
+    return judgments, rankings
+
+
+def whole_and_reduced(evaluation: Evaluation, which: Iterable[str], read: list[str]) -> list[Any]:
+    found = []
+    for each in ((), which):
+        with DuckDBEngine() as engine:
+            found.append(shown(engine, evaluation, *reduced_of(evaluation, each, read)))
+    return found
+
+
+BOTH = ("old", "new")
+ORDERS: dict[str, tuple[str, dict[str, str], tuple[str, ...]]] = {
+    "ties by id, falling": ("ndcg@3", {}, ("old",)),
+    "ties by id, rising": ("ndcg(ties=doc_id_asc)@3", {"ranks": "from 0"}, BOTH),
+    "ties of 32 bits": ("ndcg(score_precision=float32)@3", {"scores": "near"}, BOTH),
+    "ties beyond what is looked at": ("ndcg(ties=average)@3", {"scores": "level"}, BOTH),
+    "own ranks": ("ndcg(ties=given)@3", {"scores": "level"}, BOTH),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+def test_reduced_rankings_come_to_the_same(order: str, tmp_path: Path) -> None:
+    """first: the metric by which the page orders what it shows."""
+    first, options, which = ORDERS[order]
+    evaluation = made(tmp_path, seed=1, first=first, **options)
+    read: list[str] = []
+    for pulled in reduced_of(evaluation, BOTH, read)[1].values():
+        assert pulled.reduced
+        assert options.get("scores") == "near" or pulled.reduced.rows.num_rows < 0.8 * pulled.count
+    whole, short = whole_and_reduced(evaluation, which, read)
+    for before, after in zip(whole, short, strict=True):
+        assert after == before
+    assert not read, "nothing needed the rest"
+    assert any(row["rank"] for row in whole[-1])
+
+
+@pytest.mark.parametrize("options", [{"scores": "rising"}, {"ranks": "every other"}, {"scores": "large"}], ids=str)
+def test_what_is_not_plain_is_kept_whole(options: dict[str, str], tmp_path: Path) -> None:
+    rankings = reduced_of(made(tmp_path, seed=1, **options), BOTH, [])[1]
+    assert [each.reduced for each in rankings.values()] == [None, None]
+
+
+FAULTS: dict[str, Callable[[list[str]], list[str]]] = {
+    "a query in two pieces": lambda lines: [*lines[1:], lines[0]],
+    "a document twice": lambda lines: [lines[0], lines[0].replace(" 1 ", " 2 "), *lines[1:]],
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_has_a_fault_is_kept_whole(fault: str, tmp_path: Path) -> None:
+    evaluation = made(tmp_path, seed=1)
+    path = tmp_path / "old.run"
+    path.write_text("".join(FAULTS[fault](path.read_text().splitlines(keepends=True))))
+    rankings = reduced_of(evaluation, BOTH, [])[1]
+    assert not rankings["old"].reduced and rankings["new"].reduced
+
+
+@pytest.mark.parametrize("column", ["score", "rank"])
+def test_what_lacks_a_value_is_kept_whole(column: str, tmp_path: Path) -> None:
+    evaluation = made(tmp_path, seed=1)
+    judgments, rankings = pulled(evaluation)
+    place, table = RANKING.schema.get_field_index(column), rankings["old"].table
+    one = pa.array([None, *table[column].to_pylist()[1:]], RANKING.schema.field(column).type)
+    lacking = dataclasses.replace(rankings["old"], table=table.set_column(place, column, one))
+    assert reduce_pulled(rankings["old"], judgments, evaluation.metric_list, 2)
+    assert reduce_pulled(lacking, judgments, evaluation.metric_list, 2) is None
+
+
+def test_copies_are_seen_when_both_are_reduced(tmp_path: Path) -> None:
+    evaluation = made(tmp_path, seed=1)
+    lines = (tmp_path / "old.run").read_text().splitlines(keepends=True)
+    queries = [[line for line in lines if line.startswith(f"q{place:02}")] for place in range(QUERIES)]
+    (tmp_path / "new.run").write_text("".join(line for each in reversed(queries) for line in each))
+    whole, short = whole_and_reduced(evaluation, BOTH, read := [])
+    assert "same_ranking" in {row["code"] for row in json.loads(whole[0])["findings"]}
+    assert short[0] == whole[0] and sorted(read) == ["new", "old"]
+
+
+def test_what_was_noticed_is_told_of_a_reduced_one(tmp_path: Path) -> None:
+    evaluation = made(tmp_path, seed=1)
+    path = tmp_path / "old.run"
+    path.write_text(path.read_text().replace(" old\n", " other\n", 1))
+    reduced = reduced_of(evaluation, BOTH, [])[1]["old"]
+    assert reduced.reduced and [remark.code for remark in reduced.remarks] == ["several_tags"]

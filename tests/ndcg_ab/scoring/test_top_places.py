@@ -1,0 +1,89 @@
+"""Reduced rankings in an evaluation: when there are any, what is known of them, and when they are read whole."""
+
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.engines.duckdb import DuckDBEngine
+from ndcg_ab.pipeline import evaluate, pull_inputs
+from ndcg_ab.scoring import top_places as reducing
+from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.sources.files import file as files
+
+QUERIES, DOCUMENTS = 6, 20
+
+
+def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str = "d{}") -> Evaluation:
+    """Two systems, of which the second is the first but for one document far down."""
+    for name, last in (("old", "d19"), ("new", "other")):
+        lines = []
+        for query in range(QUERIES):
+            documents = [f"d{place}" for place in range(DOCUMENTS - 1)] + [last]
+            lines += [f"q{query} Q0 {doc} {at + 1} {50 - at} {name}\n" for at, doc in enumerate(documents)]
+        (folder / f"{name}.run").write_text("".join(lines))
+    judged = [f"q{query} 0 {spelt.format(place)} 1\n" for query in range(QUERIES) for place in (0, 5)]
+    (folder / "qrels").write_text("".join(judged))
+    systems = [{"name": name, "file": f"{name}.run"} for name in ("old", "new")]
+    content = {"name": "small", "directory": folder, "judgments": {"file": "qrels"}, "systems": systems}
+    return Evaluation.model_validate({**content, "metrics": list(metrics), "statistics": {"resamples": 100}})
+
+
+def read_of(given: Evaluation, *, whole: bool) -> Read:
+    return pull_inputs(given, whole=whole)
+
+
+def test_rankings_come_in_reduced_where_no_metric_looks_beyond_its_cutoff(tmp_path: Path) -> None:
+    assert all(pulled.reduced for pulled in read_of(evaluation(tmp_path), whole=False).rankings.values())
+    assert not any(pulled.reduced for pulled in read_of(evaluation(tmp_path), whole=True).rankings.values())
+
+
+@pytest.mark.parametrize("metric", ["ndcg", "ndcg(unjudged=condense)@3", "ndcg(ideal=recall)@3"])
+def test_metrics_that_look_at_everything_have_it(tmp_path: Path, metric: str) -> None:
+    given = evaluation(tmp_path, ("ndcg@3", metric))
+    assert not any(pulled.reduced for pulled in read_of(given, whole=False).rankings.values())
+
+
+def test_what_is_known_of_a_reduced_ranking_is_true_of_its_table(tmp_path: Path) -> None:
+    reduced = read_of(evaluation(tmp_path), whole=False).rankings["new"]
+    whole = read_of(evaluation(tmp_path), whole=True).rankings["new"]
+    assert reduced.count == whole.count == QUERIES * DOCUMENTS
+    assert reduced.query_ids == whole.query_ids
+    assert [reduced.lacks(name) for name in ("score", "rank")] == [False, False]
+    assert reduced.table.equals(whole.table) and reduced.digest == whole.digest
+    assert reduced.whole().reduced is None
+
+
+@pytest.mark.parametrize("answered", [2, 3])
+def test_a_ranking_that_answers_few_of_the_first_judged_queries_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: int
+) -> None:
+    monkeypatch.setattr(reducing, "LOOKED_AT", 4)
+    monkeypatch.setattr(reducing, "FIRST_QUERIES", 3)
+    given = evaluation(tmp_path)
+    lines = (tmp_path / "new.run").read_text().splitlines(keepends=True)
+    left_out = tuple(f"q{query} " for query in range(4 - answered))
+    (tmp_path / "new.run").write_text("".join(line for line in lines if not line.startswith(left_out)))
+    rankings = read_of(given, whole=False).rankings
+    assert rankings["old"].reduced and bool(rankings["new"].reduced) == (answered == 3)
+
+
+def test_ids_that_hardly_meet_are_looked_at_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reducing, "LOOKED_AT", 2)
+    asked = []
+    answer = files.File.answer
+    monkeypatch.setattr(files.File, "answer", lambda self, *rest: asked.append(self.origin) or answer(self, *rest))
+    given = evaluation(tmp_path, spelt="x{}")
+    found = []
+    for whole in (False, True):
+        with DuckDBEngine(None, threads=1) as engine:
+            found.append(run_pipeline_text(given, engine, whole=whole))
+    assert found[0] == found[1] and "unmatched_document" in found[0]
+    assert len([origin for origin in asked if origin.endswith(".run")]) == 4  # both files by both
+
+
+def run_pipeline_text(given: Evaluation, engine: DuckDBEngine, *, whole: bool) -> str:
+    try:
+        return evaluate(given, engine, whole=whole)[0].to_json()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"

@@ -1,0 +1,354 @@
+"""Databases: what is read of a query's rows, and what is said where it cannot be."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jsonschema
+import pytest
+
+from ndcg_ab.config.loading.file import read_config
+from ndcg_ab.config.loading.schema import json_schema
+from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.yaml_files import read_yaml
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import System, TableSource
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources.databases import drivers
+from ndcg_ab.sources.databases import query as databases
+from tests import servers
+
+ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
+
+
+def judgments(folder: Path, database: Any, query: str = "select * from judgment", **keys: Any) -> list[tuple[Any, ...]]:
+    described = TableSource.model_validate({"database": database, "query": query, **keys})
+    table = pull(described.source, JUDGMENT, folder).table
+    return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    with sqlite3.connect(tmp_path / "lists.db") as lists:
+        lists.execute("create table judgment (query_id text, doc_id text, grade real)")
+        lists.executemany("insert into judgment values (?, ?, ?)", ROWS)
+    with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as warehouse:
+        warehouse.execute("create table judgment (query_id varchar, doc_id varchar, grade decimal(5, 2))")
+        warehouse.executemany("insert into judgment values (?, ?, ?)", ROWS)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "database",
+    ["lists.db", "sqlite:///lists.db", "warehouse.duckdb", "duckdb:///warehouse.duckdb", {"uri": "lists.db"}],
+)
+def test_a_file_is_a_database(database: Any, files: Path) -> None:
+    assert judgments(files, database) == ROWS
+    assert judgments(files, database, "select * from judgment where grade > 2 ;\n") == [("q2", "d1", 3.0)]
+
+
+def test_columns_are_mapped(files: Path) -> None:
+    query = "select query_id as topic, doc_id, grade from judgment"
+    assert judgments(files, "lists.db", query, columns={"query_id": "topic"}) == ROWS
+
+
+def test_a_reference_stands_for_the_address(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LISTS", f"sqlite:///{files}/lists.db")
+    assert judgments(files, {"env": "LISTS"}) == ROWS
+    assert judgments(files, "${LISTS}") == ROWS
+
+
+def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:geheim@h/d")
+    (tmp_path / "c.yaml").write_text(
+        "name: t\n"
+        "judgments: {database: {env: DATABASE_URL}, query: \"select * from judgment where day = '{date}'\"}\n"
+        "systems: [{name: a, database: '${DATABASE_URL}', query: select 1}, {name: b, file: 's3://b/{date}.run'}]\n"
+    )
+    given = read_config(tmp_path / "c.yaml")
+    assert faults(read_yaml(tmp_path / "c.yaml")) == []
+    assert Evaluation.model_validate_json(given.model_dump_json()) == given
+    assert "geheim" not in given.model_dump_json()
+    settled = at_moment(given, datetime(2026, 11, 20, tzinfo=UTC))
+    assert settled.judgments.query == "select * from judgment where day = '2026-11-20'"
+    assert settled.systems[1].file == "s3://b/2026-11-20.run"
+
+
+def faults(content: Any) -> list[str]:
+    return [error.message for error in jsonschema.Draft202012Validator(json_schema()).iter_errors(content)]
+
+
+REFUSED = {
+    "no such file": (
+        "nowhere.db",
+        "select 1",
+        "nowhere.db: there is no such database file; a server's",
+    ),
+    "no database": ("text.db", "select 1", "text.db: is no database of SQLite or DuckDB: name a file of rows with"),
+    "no table": ("lists.db", "select * from nope", "the query fails: Failed to prepare query: no such table"),
+    "no table, DuckDB": (
+        "warehouse.duckdb",
+        "select * from nope",
+        "the query fails: Catalog Error: Table",
+    ),
+    "no rows": ("lists.db", "select * from judgment where grade > 9", "gives no rows: there is no judgment to read"),
+    "a column": (
+        "lists.db",
+        "select query_id as qid, doc_id, grade from judgment",
+        "there is no column 'query_id' for query_id (columns: qid, doc_id, grade);"
+        " did you mean in the query: select qid as query_id",
+    ),
+    "a null": (
+        "lists.db",
+        "select query_id, doc_id, nullif(grade, 0.5) as grade from judgment",
+        "lists.db, row 2: grade is missing: every row needs one",
+    ),
+    "a word": (
+        "warehouse.duckdb",
+        "select query_id, doc_id, 'good' as grade from judgment",
+        "warehouse.duckdb, row 1: grade = 'good': must be a number",
+    ),
+    "a truth value": (
+        "warehouse.duckdb",
+        "select query_id, doc_id, grade > 1 as relevant from judgment",
+        "column 'relevant' is of type bool: grade must be a number; cast it in the query:"
+        " cast(relevant as integer) as grade",
+    ),
+    "a time": (
+        "warehouse.duckdb",
+        "select now() as query_id, doc_id, grade from judgment",
+        "query_id must be text or a whole number; cast it in the query: cast(query_id as text)",
+    ),
+    "several types": (
+        "lists.db",
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 70000)"
+        " select case when i < 69999 then i else 'x' || i end as query_id, 'd' as doc_id, 1 as grade from n",
+        "column 1 holds values of several types, its first ones int64: cast it in the query, as in",
+    ),
+    "no driver": (
+        "mysql://u:geheim@h/d",
+        "select 1",
+        "database: mysql://h/d: names no driver that is known",
+    ),
+    "a driver that is not there": (
+        {"driver": "nosuch", "uri": "nosuch://u:geheim@h/d"},
+        "select 1",
+        "database: nosuch://h/d: there is no ADBC driver 'nosuch': pip install adbc-driver-nosuch, or give the path of",
+    ),
+}
+
+
+@pytest.mark.parametrize(("database", "query", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_said_in_one_sentence(database: Any, query: str, said: str, files: Path) -> None:
+    (files / "text.db").write_text("q1 0 d1 1\n")
+    columns = {"grade": "relevant"} if "relevant" in query else {}
+    with pytest.raises(InputError) as caught:
+        judgments(files, database, query, columns=columns)
+    assert said in str(caught.value)
+    assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
+    assert not (files / "nowhere.db").exists()
+
+
+def test_a_database_is_read_and_not_written(files: Path) -> None:
+    for database in ("lists.db", "warehouse.duckdb"):
+        with pytest.raises(InputError, match=r"(?i)the query fails: .*read-?only"):
+            judgments(files, database, "delete from judgment returning query_id, doc_id, grade")
+        assert len(judgments(files, database)) == 3
+
+
+@pytest.fixture(scope="module")
+def socket() -> Iterator[Path]:
+    with servers.postgresql() as folder:
+        yield folder
+
+
+def address(socket: Path, name: str = "postgres") -> str:
+    return f"postgresql://postgres:geheim@/{name}?host={socket}"
+
+
+@pytest.mark.slow
+def test_the_types_of_postgresql(socket: Path, tmp_path: Path) -> None:
+    query = (
+        "select '0a0a0a0a-0000-4000-8000-000000000001'::uuid as query_id,"
+        " 'd1'::char(5) as doc_id, 1.50::numeric as grade"
+        " union all select '0a0a0a0a-0000-4000-8000-000000000001'::uuid, 'd2'::char(5), 2"
+    )
+    assert judgments(tmp_path, address(socket), query) == [
+        ("0a0a0a0a-0000-4000-8000-000000000001", "d1", 1.5),
+        ("0a0a0a0a-0000-4000-8000-000000000001", "d2", 2.0),
+    ]
+    number = "select 7::bigint as query_id, 8::numeric as doc_id, 1::smallint as score"
+    system = System.model_validate({"name": "a", "database": address(socket), "query": number})
+    pulled = pull(system.source, RANKING, tmp_path)
+    assert pulled.table.to_pylist() == [{"query_id": "7", "doc_id": "8", "score": 1.0, "rank": None}]
+    assert pulled.origin == "postgresql:///postgres"
+
+
+SAID = {
+    "select 1 as query_id, 2 as doc_id, 'NaN'::float8 as grade": "row 1: grade = 'nan': must be a finite number",
+    "select 1 as query_id, 2 as doc_id, 1 / (50 - g) as grade from generate_series(1, 99) g": "division by zero",
+    "select * from nope": 'the query fails: relation "nope" does not exist',
+    "create table made (a int)": "the query gives no table: it must be a SELECT",
+    "selec": 'the query fails: syntax error at or near "selec"',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "said"), SAID.items())
+def test_what_postgresql_refuses(query: str, said: str, socket: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        judgments(tmp_path, address(socket), query)
+    assert said in str(caught.value) and "geheim" not in str(caught.value)
+    assert not isinstance(caught.value, SilentError)
+    with pytest.raises(InputError, match='relation "made" does not exist'):
+        judgments(tmp_path, address(socket), "select * from made")
+
+
+@pytest.mark.slow
+def test_a_server_that_is_away_may_answer_later_and_a_refusal_stays_one(socket: Path, tmp_path: Path) -> None:
+    with pytest.raises(SilentError) as silent:
+        judgments(tmp_path, "postgresql://u:geheim@127.0.0.1:1/search")
+    assert "postgresql://127.0.0.1:1/search: the database does not answer" in str(silent.value)
+    with pytest.raises(InputError) as refused:
+        judgments(tmp_path, address(socket, "nodb"))
+    assert 'cannot be opened: database "nodb" does not exist' in str(refused.value)
+    assert not isinstance(refused.value, SilentError)
+    assert "geheim" not in f"{silent.value}{refused.value}"
+
+
+PEAK = """
+import re, sys
+from pathlib import Path
+from ndcg_ab.config.model.sources import System
+from ndcg_ab.sources import RANKING, pull
+query = "select g / 100 || 'q' as query_id, 'doc' || g as doc_id, g::float8 as score from generate_series(1, 400000) g"
+system = System.model_validate({"name": "a", "database": sys.argv[1], "query": query})
+def peak():  # what rusage tells begins with the parent's
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
+before = peak()
+table = pull(system.source, RANKING, Path()).table
+print(table.num_rows, peak() - before, "polars" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_rows_stream(socket: Path) -> None:
+    found = subprocess.run([sys.executable, "-c", PEAK, address(socket)], capture_output=True, text=True, check=True)
+    rows, peak, imported = found.stdout.split(maxsplit=2)
+    assert int(rows) == 400_000
+    assert int(peak) < 100, "13 MB of rows: they became Python objects, or were kept twice"
+    assert imported.strip() == "False", "the driver's interface of PEP 249 imports what nobody needs"
+
+
+REFUSED_TYPES = {
+    "select 'q' as query_id, 1.5::numeric as doc_id, 1 as grade": (
+        "row 1: doc_id = '1.5': must be text or a whole number; cast it in the query: cast(doc_id as bigint) as doc_id"
+    ),
+    "select g as query_id, (g / 2.0)::numeric as doc_id, 1 as grade from generate_series(2, 9) g where g <> 2": (
+        "row 1: doc_id = '1.5000000000000000': must be text or a whole number"
+    ),
+    "select 'q' as query_id, 8::numeric(10, 2) as doc_id, 1 as grade": "row 1: doc_id = '8.00': must be text or a",
+    "select 'q' as query_id, 'NaN'::numeric as doc_id, 1 as grade": "row 1: doc_id = 'nan': must be text or a whole",
+    "select 'q' as query_id, 'd' as doc_id, 12.5::money as grade": (
+        "column 'grade' is of type money: grade must be a number; cast it in the query: cast(grade as numeric) as grade"
+    ),
+    "select 12.5::money as query_id, 'd' as doc_id, 1 as grade": "is of type money: query_id must be text or a whole",
+    "select '1'::jsonb as query_id, 'd' as doc_id, 1 as grade": "is of type jsonb: query_id must be text or a whole",
+    "select 3000000000::oid as query_id, 'd' as doc_id, 1 as grade": "is of type oid: query_id must be text or a whole",
+    "select '[1,2]'::int4range as query_id, 'd' as doc_id, 1 as grade": "query_id must be text or a whole number; cast",
+    """select 'q' as query_id, 'd' as doc_id, 1 as grade, 2 as "GRADE" """: (
+        "columns 'grade' and 'GRADE' differ in upper and lower case alone: leave one out, or name the one that is meant"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("query", "said"), REFUSED_TYPES.items())
+def test_types_of_postgresql_that_are_refused(query: str, said: str, socket: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        judgments(tmp_path, address(socket), query)
+    assert said in str(caught.value)
+    assert not isinstance(caught.value, SilentError)
+
+
+@pytest.mark.slow
+def test_names_that_differ_in_case_are_told_apart_by_columns(socket: Path, tmp_path: Path) -> None:
+    query = """select 'q' as query_id, 7::numeric as doc_id, 1 as grade, 2.5::money::numeric as "GRADE" """
+    for column, value in (("grade", 1.0), ("GRADE", 2.5)):
+        assert judgments(tmp_path, address(socket), query, columns={"grade": column}) == [("q", "7", value)]
+
+
+def test_names_that_differ_in_case_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "j.csv").write_text("query_id,doc_id,grade,Grade\nq,d,1,2\n")
+    with pytest.raises(InputError, match="columns 'grade' and 'Grade' differ in upper and lower case alone"):
+        pull(TableSource.model_validate({"file": "j.csv"}).source, JUDGMENT, tmp_path)
+
+
+SLOWLY = "select 'q' || g as query_id, repeat('d', 1000) || g as doc_id, 1 as grade from generate_series(1, 200000) g"
+WAITING = "select 'q' || g as query_id, 'd' as doc_id, 1 as grade, pg_sleep(.001) from generate_series(1, 60000) g"
+END_BACKENDS = "select pg_terminate_backend(pid) from pg_stat_activity where query ilike '%generate_series(1%'"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", [SLOWLY, WAITING], ids=["while rows come", "before rows come"])
+@pytest.mark.parametrize("how", ["fast", "immediate", "terminated"])
+def test_a_restart_in_the_middle_of_a_pull_may_be_tried_again(
+    how: str, query: str, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restart, a failover, an administrator who ends the connection: SQLSTATE 57P01, or no answer at all."""
+    read = databases.part_of
+    monkeypatch.setattr(databases, "part_of", lambda *given: (time.sleep(0.05), read(*given))[1])
+
+    def disturb() -> None:
+        time.sleep(0.5)
+        if how == "terminated":
+            words = ["psql", "-h", str(socket), "-U", "postgres", "-c", END_BACKENDS]
+            subprocess.run(words, check=True, capture_output=True)
+        else:
+            servers.restart_postgresql(socket, how)
+
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    with pytest.raises(SilentError) as caught:
+        judgments(tmp_path, address(socket), query)
+    thread.join()
+    assert "postgresql:///postgres: the database does not answer: " in str(caught.value)
+    assert "geheim" not in str(caught.value) and "\n" not in str(caught.value)
+    assert len(judgments(tmp_path, address(socket), "select 'q' as query_id, 'd' as doc_id, 1 as grade")) == 1
+
+
+@pytest.mark.slow
+def test_a_server_with_too_many_clients_may_answer_later(socket: Path, tmp_path: Path) -> None:
+    """SQLSTATE 53300."""
+    words = ["psql", "-h", str(socket), "-U", "postgres", "-c", "select pg_sleep(30)"]
+    clients = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(30)]
+    try:
+        end = time.monotonic() + 20
+        with pytest.raises(SilentError, match=r"does not answer: .*(too many clients|connection slots)"):
+            while time.monotonic() < end:
+                judgments(tmp_path, address(socket), "select 'q' as query_id, 'd' as doc_id, 1 as grade")
+    finally:
+        for client in clients:
+            client.kill()
+            client.wait()
+
+
+@pytest.mark.parametrize(
+    ("state", "is_silent"),
+    [
+        *((state, True) for state in ("57P01", "57P02", "57P03", "08000", "08003", "08006", "08P01", "53300", "40001")),
+        *((state, False) for state in ("42P01", "57014", "22012", "28P01", "3D000")),
+    ],
+)
+def test_what_may_be_tried_again_by_its_sqlstate(state: str, is_silent: bool) -> None:
+    adbc = pytest.importorskip("adbc_driver_manager")
+    error = adbc.OperationalError("FATEL: in another language", status_code=10, sqlstate=state)
+    assert drivers.is_away(error, "postgresql") is is_silent

@@ -1,0 +1,383 @@
+"""Plain files reduced: what is kept, and that every fault, wherever it stands, makes a file not plain."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as papq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ndcg_ab.sources.fast_reader import plain_parquet
+from ndcg_ab.sources.fast_reader.choice import joined, reduce
+from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.tables import top_places as reduced_module
+from ndcg_ab.sources.tables.schema import RANKING
+from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted, reduce_rows
+
+DEPTH = 3
+SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
+QUERIES, DOCUMENTS = 5, 8
+WANTED = Wanted(DEPTH, frozenset({"q2"}))
+FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # as the readers give them
+
+
+def plain_lines() -> list[str]:
+    return [
+        f"q{query} Q0 doc{10 * query + place} {place + 1} {9.5 - place} sys"
+        for query in range(QUERIES)
+        for place in range(DOCUMENTS)
+    ]
+
+
+def reduced(path: Path, size: int = 1 << 22, wanted: Wanted = WANTED) -> Reduced | None:
+    return reduce(path, "trec", {}, wanted, threads=2, size=size)
+
+
+def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
+    path = folder / "system.run"
+    path.write_bytes(("\n".join(lines) + end).encode(errors="surrogateescape"))
+    return path
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_the_first_rows_are_kept_and_all_rows_of_the_queries_that_are_wanted(
+    tmp_path: Path, size: int, end: str
+) -> None:
+    found = reduced(written(tmp_path, plain_lines(), end), size)
+    assert found is not None
+    assert found.count == QUERIES * DOCUMENTS
+    kept = found.rows.to_pylist()
+    assert [row["doc_id"] for row in kept if row["query_id"] == "q1"] == ["doc10", "doc11", "doc12"]
+    assert len([row for row in kept if row["query_id"] == "q2"]) == DOCUMENTS
+    assert kept[1] == {"query_id": "q0", "doc_id": "doc1", "score": 8.5, "rank": 2}
+    assert found.answers.to_pylist()[4] == {
+        "query_id": "q4",
+        "returned": 8,
+        "lowest_rank": 1,
+        "highest_rank": 8,
+        "has_plain_ranks": True,
+        "lowest_score": 2.5,
+        "highest_score": 9.5,
+        "met": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([3, 2, 1, 1, 1, 0], 5),  # ties with the last place
+        ([3, 2, 1, 1 - 1.5e-6, 1 - 3e-6], 4),  # as near as the order of ties is looked at
+        ([3, 2, 1e-40, 1e-40 * (1 - 3e-6), 1e-41], 4),  # equal as 32-bit floats
+        ([0.0, -0.0, 0.0, -0.0, -1], 4),
+        ([-1, -1, -1.0, -1 - 1.5e-6, -1 - 3e-6], 4),
+        ([3, 2, 1e-320, 0.0, -1e-320, -1e-300, -1], 6),
+    ],
+)
+def test_what_ties_with_the_last_place_is_kept(tmp_path: Path, scores: list[float], kept: int) -> None:
+    lines = [f"q Q0 d{place} {place + 1} {score!r} s" for place, score in enumerate(scores)]
+    found = reduced(written(tmp_path, lines))
+    assert found is not None and found.rows.num_rows == kept
+
+
+Change = Callable[[list[str], int], None]
+
+
+def replaced(field: int, value: str) -> Change:
+    def change(lines: list[str], at: int) -> None:
+        parts = lines[at].split(" ")
+        parts[field] = value
+        lines[at] = " ".join(parts)
+
+    return change
+
+
+def whole_line(change: Callable[[str], str]) -> Change:
+    def changed(lines: list[str], at: int) -> None:
+        lines[at] = change(lines[at])
+
+    return changed
+
+
+def doubled(lines: list[str], at: int) -> None:
+    """The document of another row of the query: the first, or for the first the last."""
+    first = at - at % DOCUMENTS
+    other = first + DOCUMENTS - 1 if at == first else first
+    replaced(2, lines[other].split(" ")[2])(lines, at)
+
+
+def moved(lines: list[str], at: int) -> None:
+    """A row of a query to where another query's rows stand."""
+    lines.insert((at + 2 * DOCUMENTS) % len(lines), lines.pop(at))
+
+
+FAULTS = {
+    "a comment": whole_line(lambda line: "#" + line),
+    "a comment of its own": whole_line(lambda line: "# one two three 4 5 six\n" + line),
+    "an empty line": whole_line(lambda line: "\n" + line),
+    "a carriage return": whole_line(lambda line: line + "\r"),
+    "a carriage return in a field": replaced(2, "do\rc"),
+    "a zero byte": replaced(2, "do\0c"),
+    "a control character": replaced(2, "do\x01c"),
+    "a control character in a field that is not used": replaced(1, "Q\x020"),
+    "two spaces": whole_line(lambda line: line.replace(" ", "  ", 1)),
+    "two spaces for a field": whole_line(lambda line: line.replace(" Q0 ", "  ")),
+    "a space in front": whole_line(lambda line: " " + line),
+    "a space behind": whole_line(lambda line: line + " "),
+    "a tab": whole_line(lambda line: line.replace(" ", "\t", 1)),
+    "a tab in a field": replaced(2, "do\tc"),
+    "no query": replaced(0, ""),
+    "no document": replaced(2, ""),
+    "no tag": replaced(5, ""),
+    "seven fields": whole_line(lambda line: line + " more"),
+    "five fields": whole_line(lambda line: line.rpartition(" ")[0]),
+    "another tag": replaced(5, "syt"),
+    "a longer tag": replaced(5, "sys2"),
+    "a tag that ends alike": replaced(5, "asys"),
+    "no UTF-8 in a document": replaced(2, "do\udce9c"),
+    "no UTF-8 in a query": replaced(0, "q\udce9c"),
+    "no UTF-8 in a field that is not used": replaced(1, "Q\udcff0"),
+    "a score that is no number": replaced(4, "high"),
+    "a score that is not there": replaced(4, "-"),
+    "NaN": replaced(4, "nan"),
+    "infinity": replaced(4, "inf"),
+    "minus infinity": replaced(4, "-inf"),
+    "a score beyond all": replaced(4, "1e999"),
+    "a score beyond 32 bits": replaced(4, "1e39"),
+    "a negative score beyond 32 bits": replaced(4, "-1e39"),
+    "a score that rises": replaced(4, "99"),
+    "a rank that is no number": replaced(3, "first"),
+    "a rank in hexadecimal": replaced(3, "0x1"),
+    "a rank with a fraction": replaced(3, "1.5"),
+    "a rank that jumps": replaced(3, "77"),
+    "a rank below": replaced(3, "-7"),
+    "a rank that is not finite": replaced(3, "inf"),
+    "a rank beyond 2^53": replaced(3, "9007199254740993"),
+    "a document twice": doubled,
+    "a query in two places": moved,
+}
+# These are faults of all but the last, or the first, row of a query.
+NOT_FIRST, NOT_LAST = ("a score that rises",), ("a negative score beyond 32 bits", "minus infinity")
+PLACES = (0, 1, 7, 8, 15, 20, 38, 39)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_makes_a_file_not_plain_wherever_it_stands(tmp_path: Path, name: str) -> None:
+    for at in PLACES:
+        if name in NOT_FIRST and at % DOCUMENTS == 0:
+            continue
+        lines = plain_lines()
+        FAULTS[name](lines, at)
+        path = written(tmp_path, lines)
+        for size in SIZES:
+            assert reduced(path, size) is None, (name, at, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_byte_order_mark_is_taken_off_no_slice(tmp_path: Path, size: int) -> None:
+    for at in (0, 7, 8, 16):
+        lines = plain_lines()
+        lines[at] = "\ufeff" + lines[at]
+        found = reduced(written(tmp_path, lines), size)
+        assert found is None or (at > 0 and lines[at].split(" ")[0] in found.answers["query_id"].to_pylist())
+
+
+def test_what_is_only_another_way_to_write_it_is_plain(tmp_path: Path) -> None:
+    lines = [line.replace(" ", "\t") for line in plain_lines()]
+    assert reduced(written(tmp_path, lines)) is not None
+    assert reduced(written(tmp_path, [line.replace("doc", "документ") for line in plain_lines()])) is not None
+    assert reduced(written(tmp_path, [line.replace("doc", "d" * 100) for line in plain_lines()])) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"a b c", b"\x1f\x8b", b"PAR1", b"a 0 b 1 1 s", b"#\n", b"\0" * 99])
+def test_other_files_are_plain_or_not_and_nothing_is_raised(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert (reduced(path) is not None) == (content == b"a 0 b 1 1 s")
+
+
+def test_a_gzipped_file_is_plain_and_a_broken_one_is_not(tmp_path: Path) -> None:
+    plain = reduced(written(tmp_path, plain_lines()))
+    packed = gzip.compress("".join(f"{line}\n" for line in plain_lines()).encode())
+    path = tmp_path / "system.run.gz"
+    path.write_bytes(packed)
+    found = reduced(path, 100)
+    assert plain is not None and found is not None
+    assert found.rows.equals(plain.rows) and found.answers.equals(plain.answers)
+    for broken in (packed[:-1], packed[:40], packed[:-8] + b"\0" * 8):
+        path.write_bytes(broken)
+        assert reduced(path, 100) is None
+
+
+TEXTS = st.text(st.characters(min_codepoint=33, exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+SCORES = st.one_of(
+    st.floats(-1e38, 1e38),
+    st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1e-45, 1.0, 1 + 1e-7, 1 - 1e-6, 1 - 2e-6, 1 - 3e-6, -1.0]),
+)
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> list[tuple[str, str, int, float]]:
+    found = []
+    for query_id in draw(
+        st.lists(TEXTS.filter(lambda text: not text.startswith("#")), min_size=1, unique=True, max_size=4)
+    ):
+        documents = draw(st.lists(TEXTS, min_size=1, max_size=12, unique=True))
+        scores = sorted(draw(st.lists(SCORES, min_size=len(documents), max_size=len(documents))), reverse=True)
+        first = draw(st.sampled_from([0, 1, -3, 10**9]))
+        found += [
+            (query_id, document, first + at, score)
+            for at, (document, score) in enumerate(zip(documents, scores, strict=True))
+        ]
+    return found
+
+
+@given(rankings(), st.sampled_from((100, 1 << 22)), st.integers(1, 5))
+def test_a_reduced_ranking_is_that_of_the_whole_table(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int, float]], size: int, depth: int
+) -> None:
+    path = tmp_path_factory.mktemp("plain") / "system.run"
+    path.write_text("".join(f"{row[0]} Q0 {row[1]} {row[2]} {row[3]!r} tag\n" for row in rows), encoding="utf-8")
+    found = reduced(path, size, Wanted(depth, frozenset()))
+    assert found is not None
+    table = read_file(path, RANKING, None, {})
+    for answer in found.answers.to_pylist():
+        own = table.filter(pc.equal(table["query_id"].cast(pa.string()), answer["query_id"]))
+        scores = own["score"].to_numpy()
+        last = scores[min(depth, len(scores)) - 1]
+        with np.errstate(over="ignore"):
+            kept = (scores >= last - 2e-6 * abs(last)) | (scores.astype(np.float32) == np.float32(last))
+        here = found.rows.filter(pc.equal(found.rows["query_id"], answer["query_id"]))
+        assert here["doc_id"].to_pylist() == own.filter(pa.array(kept))["doc_id"].to_pylist()
+        assert here["score"].to_pylist() == own.filter(pa.array(kept))["score"].to_pylist()
+        assert answer["returned"] == own.num_rows
+        assert (answer["lowest_score"], answer["highest_score"]) == (scores.min(), scores.max())
+        assert [answer["lowest_rank"], answer["highest_rank"]] == [own["rank"][0].as_py(), own["rank"][-1].as_py()]
+
+
+def table_of(**changes: list[object]) -> pa.Table:
+    rows = [line.split(" ") for line in plain_lines()]
+    columns: dict[str, list[object]] = {
+        "query_id": [row[0] for row in rows],
+        "doc_id": [row[2] for row in rows],
+        "score": [float(row[4]) for row in rows],
+        "rank": [int(row[3]) for row in rows],
+    }
+    return pa.table({**columns, **changes})
+
+
+def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None = None) -> Reduced | None:
+    path = folder / "system.parquet"
+    papq.write_table(table, path, row_group_size=10)
+    return reduce(path, "parquet", columns or {}, WANTED, threads=2)
+
+
+def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
+    """Documents that were not returned do not count, nor do queries that nobody asks about."""
+    path = written(tmp_path, plain_lines())
+    own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
+    wanted = Wanted(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
+    found = reduce(path, "trec", {}, wanted, threads=2, size=100)
+    assert found is not None
+    assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
+    assert found.answers["met"].null_count == QUERIES - 1
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_parquet, "BATCH", 5)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_plain_parquet_file_is_reduced_as_text_is(tmp_path: Path) -> None:
+    text = reduced(written(tmp_path, plain_lines()))
+    found = reduced_table(tmp_path, table_of())
+    assert text is not None and found is not None
+    assert found.rows.equals(text.rows) and found.answers.equals(text.answers)
+    renamed = table_of().rename_columns(["q", "doc_id", "score", "rank"])
+    other = reduced_table(tmp_path, renamed, {"query_id": "q"})
+    assert other is not None and other.rows.equals(text.rows)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_parquet_file_without_ranks_is_plain_and_one_without_scores_is_not(tmp_path: Path) -> None:
+    found = reduced_table(tmp_path, table_of().drop_columns(["rank"]))
+    assert found is not None and found.rows["rank"].null_count == found.rows.num_rows
+    assert found.answers["has_plain_ranks"].null_count == QUERIES
+    assert reduced_table(tmp_path, table_of().drop_columns(["score"])) is None
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *(("query_id", value) for value in (None, "", "a\tb", "q0 ")),
+        *(("doc_id", value) for value in (None, "", "a\nb", "doc3", "doc10")),
+        *(("score", value) for value in (None, float("nan"), float("inf"), 1e39, 99.0)),
+        *(("rank", value) for value in (None, 0, 99, 2**53, -(2**63))),
+    ],
+)
+def test_a_fault_makes_a_parquet_file_not_plain(tmp_path: Path, column: str, value: object) -> None:
+    for at in (1, 12, 20, 34, 39):
+        values = table_of()[column].to_pylist()
+        if value in ("doc3", "doc10") and at not in (1, 12):
+            continue
+        if value in ("doc3", "doc10"):
+            at = {"doc3": 1, "doc10": 12}[str(value)]
+        values[at] = value
+        found = reduced_table(tmp_path, table_of(**{column: values}))
+        if value == "q0 ":  # a query of its own, where its neighbours are not those of one query
+            assert (found is None) == (at != 39)
+        else:
+            assert found is None, at
+
+
+def test_ranks_that_only_some_rows_have_are_not_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_parquet, "BATCH", DOCUMENTS)
+    ranks = [None if row >= 16 else row % DOCUMENTS + 1 for row in range(QUERIES * DOCUMENTS)]
+    assert reduced_table(tmp_path, table_of(rank=ranks)) is None
+
+
+# ---- rows that are not grouped by query
+
+
+def ungrouped() -> pa.Table:
+    """The same rows, place after place: every row heads a run of its own."""
+    return table_of().sort_by([("rank", "ascending"), ("query_id", "ascending")])
+
+
+def test_rows_that_are_not_grouped_are_refused_before_any_run_of_them_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[object] = []
+    monkeypatch.setattr(reduced_module.pc, "is_in", lambda *values, **named: looked_at.append(values))
+    judged = {f"q{query}": pa.array(["doc1"]) for query in range(QUERIES)}
+    with pytest.raises(NotPlainError):
+        reduce_rows(ungrouped().cast(FLOAT_RANKS).combine_chunks(), Wanted(DEPTH, frozenset(), judged))
+    assert looked_at == []
+
+
+def test_slices_are_read_until_a_query_comes_again_and_no_further() -> None:
+    one = reduce_rows(table_of().cast(FLOAT_RANKS).combine_chunks(), WANTED)
+    taken: list[int] = []
+
+    def slices() -> Iterator[Reduced]:
+        for at in range(10):
+            taken.append(at)
+            yield one
+
+    with pytest.raises(NotPlainError):
+        joined(slices())
+    assert taken == [0, 1]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_files_whose_rows_are_not_grouped_are_not_plain(tmp_path: Path, size: int) -> None:
+    lines = sorted(plain_lines(), key=lambda line: int(line.split()[3]))
+    assert reduced(written(tmp_path, lines), size) is None
+    assert reduced_table(tmp_path, ungrouped()) is None

@@ -1,0 +1,380 @@
+"""Reading: one table from every format and spelling, and both ways through a file agree."""
+
+import csv
+import gzip
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull, pull_queries
+from ndcg_ab.sources.base import remarks_of
+from ndcg_ab.sources.files import file as files
+from ndcg_ab.sources.files.file import format_of, read_file, read_rows
+
+Row = tuple[str | float | None, ...]
+
+JUDGED: list[Row] = [("q1", "d1", 1.0), ("q1", "d2", 0.5), ("007", "d1", -2.0)]
+RECORDS = [dict(zip(("query_id", "doc_id", "grade"), row, strict=True)) for row in JUDGED]
+NESTED = {"q1": {"d1": 1, "d2": 0.5}, "007": {"d1": -2}}
+SPELLINGS = {
+    "single spaces": ("qrels", "q1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2\n"),
+    "tabs": ("qrels.txt", "q1\t0\td1\t1\nq1\t0\td2\t0.5\n007\t0\td1\t-2\n"),
+    "tabs, then spaces": ("qrels.txt", "q1\t0\td1\t1\nq1 0 d2 0.5\n007  0  d1  -2\n"),
+    "several of everything": ("qrels", "q1 \t0   d1\t\t1\nq1\v0\fd2 0.5\n007 0 d1 -2\n"),
+    "white space around": ("qrels", "  q1 0 d1 1\n\tq1 0 d2 0.5  \n007 0 d1 -2\t\n"),
+    "no end of the last line": ("qrels", "q1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2"),
+    "Windows line ends": ("qrels", "q1 0 d1 1\r\nq1 0 d2 0.5\r\n007 0 d1 -2\r\n"),
+    "Windows line ends and more": ("qrels", "q1  0 d1 1\r\n\r\nq1 0 d2 0.5 \r\n007 0 d1 -2\r\n"),
+    "old Mac line ends": ("qrels", "q1 0 d1 1\rq1  0 d2 0.5\r007 0 d1 -2"),
+    "blank lines": ("qrels", "\n\nq1 0 d1 1\n   \nq1 0 d2 0.5\n\t\n007 0 d1 -2\n\n"),
+    "byte order mark": ("qrels", "\ufeffq1 0 d1 1\nq1 0 d2 0.5\n007 0 d1 -2\n"),
+    "numbers in other ways": ("qrels", "q1 0 d1 +1\nq1 0 d2 .5\n007 0 d1 -2.0e0\n"),
+    "another name for iter": ("qrels", "q1 Q0 d1 1\nq1 x d2 0.5\n007 é d1 -2\n"),
+    "csv": ("qrels.csv", "query_id,doc_id,grade\nq1,d1,1\nq1,d2,0.5\n007,d1,-2\n"),
+    "csv in another order": ("qrels.CSV", 'grade,note,query_id,doc_id\n1,"a, b",q1,d1\n0.5,,q1,d2\n-2,x,007,d1'),
+    "csv with a mark and quotes": (
+        "q.csv",
+        '\ufeff"query_id","doc_id","grade"\r\n"q1","d1","1"\r\nq1,d2,0.5\r\n007,d1,-2',
+    ),
+    "csv with blank lines": ("q.csv", "\nquery_id,doc_id,grade\n\nq1,d1, 1\nq1,d2,0.5 \n   \n007,d1,-2\n\n"),
+    "tsv": ("qrels.tsv", "query_id\tdoc_id\tgrade\nq1\td1\t1\nq1\td2\t0.5\n007\td1\t-2\n"),
+    "json lines": (
+        "qrels.jsonl",
+        '{"query_id": "q1", "doc_id": "d1", "grade": 1}\n'
+        '{"doc_id": "d2", "query_id": "q1", "grade": 5e-1, "more": {"x": [1]}}\n\n'
+        ' {"query_id":"007","doc_id":"d1","grade":-2.0}',
+    ),
+    "json lines with text for numbers": (
+        "qrels.ndjson",
+        '{"query_id": "q1", "doc_id": "d1", "grade": "1"}\n{"query_id": "q1", "doc_id": "d2", "grade": "0.5"}\n'
+        '{"query_id": "007", "doc_id": "d1", "grade": "-2"}\n',
+    ),
+    "json lines with a mark": (
+        "q.jsonl",
+        "\ufeff" + json.dumps(RECORDS[0]) + "\n" + "\n".join(map(json.dumps, RECORDS[1:])),
+    ),
+    "a json list on one line": ("qrels.json", json.dumps(RECORDS)),
+    "a json list on many lines": ("qrels.json", "\ufeff\n" + json.dumps(RECORDS, indent=2) + "\n"),
+    "json of documents on one line": ("qrels.json", json.dumps(NESTED)),
+    "json of documents on many lines": ("qrels.json", json.dumps(NESTED, indent=1)),
+    "json of documents, packed": ("qrels.jsonl", json.dumps(NESTED, separators=(",", ":"))),
+}
+# None of them is a number, a missing value or two fields, whatever they look like.
+TREC_IDS = [
+    "007",
+    "1e5",
+    "NULL",
+    "NA",
+    "nan",
+    "None",
+    "true",
+    "-",
+    "0x1F",
+    "é",
+    "e\u0301",
+    "𝄞🙂",
+    "d\u00a01",
+    '"',
+    "'",
+    "a,b",
+]
+IDS = [*TREC_IDS, "two words", ' "quoted" ', "a, b", "#", "\\", "2026-11-20", "a\tb", "one\nline more", "\r\n", " "]
+
+
+def rows_of(table: pa.Table) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    """Writes a file, gzipped where its name says so."""
+    data = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def written(rows: Sequence[Row], layout: Layout, file_format: str) -> bytes:
+    """The rows as a program would write them in that format."""
+    names = [field.name for field in layout.fields]
+    if file_format == "parquet":
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        stream = pa.BufferOutputStream()
+        papq.write_table(pa.table(columns, schema=layout.schema), stream)
+        return bytes(stream.getvalue())
+    if file_format == "jsonl":
+        return "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows).encode()
+    if file_format == "trec":
+        parts = [
+            (row[0], "0", *row[1:]) if layout is JUDGMENT else (row[0], "Q0", row[1], row[3], row[2], "tag")
+            for row in rows
+        ]
+        return "".join(" ".join(map(str, part)) + "\n" for part in parts).encode()
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="," if file_format == "csv" else "\t", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerows([names, *rows])
+    return text.getvalue().encode()
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_every_spelling_gives_the_same_table(spelling: str, ending: str, tmp_path: Path) -> None:
+    name, content = SPELLINGS[spelling]
+    path = put(tmp_path / (name + ending), content)
+    table = read_file(path, JUDGMENT, None, {})
+    assert rows_of(table) == JUDGED
+    assert table.schema == JUDGMENT.schema
+    assert rows_of(read_rows(path, JUDGMENT, format_of(path), {})) == JUDGED
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_parquet_gives_the_same_table(ending: str, tmp_path: Path) -> None:
+    path = put(tmp_path / f"qrels.parquet{ending}", written(JUDGED, JUDGMENT, "parquet"))
+    assert rows_of(read_file(path, JUDGMENT, None, {})) == JUDGED
+    assert rows_of(read_rows(path, JUDGMENT, "parquet", {})) == JUDGED
+
+
+def test_parquet_in_other_types_gives_the_same_values(tmp_path: Path) -> None:
+    kinds = (pa.int32(), pa.large_string(), pa.binary(), pa.dictionary(pa.int8(), pa.string()))
+    for kind in kinds:
+        ids = pa.array(["7", "8"]).cast(pa.int64() if pa.types.is_integer(kind) else pa.string()).cast(kind)
+        for grades in (pa.array([1, 2], pa.int8()), pa.array([1, 2], pa.float32()), pa.array(["1", "2"])):
+            papq.write_table(pa.table({"query_id": ids, "doc_id": ids, "grade": grades}), tmp_path / "q.pq")
+            assert rows_of(read_file(tmp_path / "q.pq", JUDGMENT, None, {})) == [("7", "7", 1.0), ("8", "8", 2.0)]
+
+
+@pytest.mark.parametrize("file_format", ["trec", "csv", "tsv", "jsonl", "parquet"])
+def test_ids_stay_text(file_format: str, tmp_path: Path) -> None:
+    ids = TREC_IDS if file_format == "trec" else IDS
+    rows: list[Row] = [(one, other, 1.0) for one, other in zip(ids, reversed(ids), strict=True)]
+    path = put(tmp_path / "file", written(rows, JUDGMENT, file_format))
+    assert rows_of(read_file(path, JUDGMENT, file_format, {})) == rows
+
+
+def test_json_ids_may_be_whole_numbers(tmp_path: Path) -> None:
+    path = put(tmp_path / "q.jsonl", '{"query_id": 7, "doc_id": 10000000000000000000000, "grade": 1}\n')
+    assert rows_of(read_file(path, JUDGMENT, None, {})) == [("7", "10000000000000000000000", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "qid,url,rating,doc_id\nq1,d1,1,x\n"),
+        ("q.tsv", "rating\tqid\turl\n1\tq1\td1\n"),
+        ("q.jsonl", '{"qid": "q1", "url": "d1", "rating": 1, "grade": null}\n'),
+        ("q.parquet", None),
+    ],
+)
+def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: Path) -> None:
+    columns = {"query_id": "qid", "doc_id": "url", "grade": "rating"}
+    if content is None:
+        papq.write_table(pa.table({"qid": ["q1"], "url": ["d1"], "rating": [1]}), tmp_path / name)
+    else:
+        put(tmp_path / name, content)
+    assert rows_of(read_file(tmp_path / name, JUDGMENT, None, columns)) == [("q1", "d1", 1.0)]
+    assert rows_of(read_rows(tmp_path / name, JUDGMENT, format_of(tmp_path / name), columns)) == [("q1", "d1", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "file_format"),
+    [("a.run.gz", "trec"), ("qrels.dl19-passage.txt", "trec"), ("a.CSV", "csv"), ("a.csv.gz", "csv"), ("a.tsv", "tsv")]
+    + [("a.json", "jsonl"), ("a.ndjson.gz", "jsonl"), ("a.parquet", "parquet"), ("a.pq", "parquet"), ("csv", "trec")],
+)
+def test_the_name_tells_the_format(name: str, file_format: str) -> None:
+    assert format_of(Path(name)) == file_format
+
+
+def test_a_format_that_is_said_stands_above_the_name(tmp_path: Path) -> None:
+    assert rows_of(read_file(put(tmp_path / "a.txt", "query_id,doc_id,grade\nq,d,1\n"), JUDGMENT, "csv", {}))
+    assert rows_of(read_file(put(tmp_path / "a.csv", "q 0 d 1\n"), JUDGMENT, "trec", {}))
+
+
+def test_gzip_is_told_by_its_first_bytes(tmp_path: Path) -> None:
+    (tmp_path / "plain.gz").write_text("q 0 d 1\n")
+    (tmp_path / "two").write_bytes(gzip.compress(b"q 0 d 1\n") + gzip.compress(b"q 0 e 1\n"))
+    assert len(rows_of(read_file(tmp_path / "plain.gz", JUDGMENT, None, {}))) == 1
+    assert len(rows_of(read_file(tmp_path / "two", JUDGMENT, None, {}))) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "score", "rank"),
+    [
+        ("a.run", "q Q0 d 3 0.5 tag\n", 0.5, 3),
+        ("a.run", "q Q0  d 9007199254740991 0.5 tag\n", 0.5, 2**53 - 1),
+        ("a.csv", "query_id,doc_id,score\nq,d,0.5\n", 0.5, None),
+        ("a.csv", "query_id,doc_id,rank\nq,d,3\n", None, 3),
+        ("a.csv", "query_id,doc_id,rank\nq,d,3.0\n", None, 3),
+        ("a.tsv", "query_id\tdoc_id\trank\tscore\nq\td\t3\t0.5\n", 0.5, 3),
+        ("a.jsonl", '{"query_id": "q", "doc_id": "d", "score": 0.5}\n', 0.5, None),
+        ("a.jsonl", '{"query_id": "q", "doc_id": "d", "score": null, "rank": 3}\n', None, 3),
+        ("a.jsonl", '{"query_id": "q", "doc_id": "d", "score": 5e-1, "rank": 3.0}\n', 0.5, 3),
+    ],
+)
+def test_a_ranking_has_a_score_a_rank_or_both(
+    name: str, content: str, score: float | None, rank: int | None, tmp_path: Path
+) -> None:
+    path = put(tmp_path / name, content)
+    assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == [("q", "d", score, rank)]
+    assert rows_of(read_rows(path, RANKING, format_of(path), {})) == [("q", "d", score, rank)]
+
+
+def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
+    """The lines stand in another order, and by text 10 would come before 9."""
+    put(tmp_path / "qrels", "q 0 best 1\n")
+    put(tmp_path / "a.csv", "query_id,doc_id,rank\nq,z,10\nq,best,9\nq,a,100\nq,m,8\n")
+    command = ["compare", "--judgments", str(tmp_path / "qrels"), "--system", f"a={tmp_path / 'a.csv'}"]
+    found = CliRunner().invoke(app, [*command, "--metric", "rr", "--json", "-"])
+    assert json.loads(found.stdout)["systems"][0]["mean"] == 0.5
+
+
+def asking(directory: Path, queries: str, **keys: object) -> Evaluation:
+    """An evaluation of one system with this file of queries."""
+    system = {"name": "a", "file": "a.run"}
+    return Evaluation(name="t", judgments="q", queries=queries, systems=[system], directory=directory, **keys)
+
+
+def test_texts_of_queries(tmp_path: Path) -> None:
+    put(tmp_path / "q.tsv", "query_id\ttext\n1\twhat is, “this”?\n2\t1e5\n1\twhat is, “this”?\n")
+    assert pull_queries(asking(tmp_path, "q.tsv")).texts == {"1": "what is, “this”?", "2": "1e5"}
+    put(tmp_path / "two.csv", "query_id,text\n1,a\n1,b\n")
+    with pytest.raises(InputError, match="query '1' has two texts: 'a' and 'b'"):
+        pull_queries(asking(tmp_path, "two.csv"))
+
+
+@pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=["judgments", "ranking"])
+@pytest.mark.parametrize("file_format", ["trec", "csv", "tsv", "jsonl", "parquet"])
+def test_ordinary_files_go_the_fast_way(
+    file_format: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(TREC_IDS[place % 5], f"\"d,{place}'", place / 2, *[place] * (layout is RANKING)) for place in range(9)]
+    content = written(rows, layout, file_format)
+    spellings: list[Callable[[bytes], bytes]] = [lambda text: text, gzip.compress]
+    if file_format == "trec":
+        spellings += [lambda text: text.replace(b" ", b"\t"), lambda text: text.replace(b" ", b"  ")]
+        spellings += [lambda text: text.replace(b"\n", b" \r\n\n")]
+    monkeypatch.setattr(files, "read_rows", None)
+    for spell in spellings:
+        (tmp_path / "file").write_bytes(spell(content))
+        found = read_file(tmp_path / "file", layout, file_format, {})
+        assert rows_of(found.cast(layout.schema)) == rows
+
+
+def texts(*, trec: bool) -> st.SearchStrategy[str]:
+    """Ids of any characters; in TREC without white space.  (A byte order mark at the start is none of the text.)"""
+    letters = st.characters(codec="utf-8", exclude_characters="\0\ufeff" + " \t\n\v\f\r" * trec)
+    return st.text(letters, min_size=1, max_size=5) | st.sampled_from(TREC_IDS if trec else IDS)
+
+
+def tables(layout: Layout, *, trec: bool) -> st.SearchStrategy[list[Row]]:
+    text, number = texts(trec=trec), st.floats(allow_nan=False, allow_infinity=False)
+    query = text.filter(lambda each: not (trec and each.startswith("#")))  # in TREC such a line is a comment
+    values = [number] if layout is JUDGMENT else [number, st.integers(-(2**53) + 1, 2**53 - 1) | st.integers(0, 99)]
+    row: st.SearchStrategy[Row] = st.tuples(query, text, *values)
+    return st.lists(row, min_size=1, max_size=8, unique_by=lambda row: row[:2])
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+@pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=["judgments", "ranking"])
+@pytest.mark.parametrize(
+    "formats", [["trec", "csv", "tsv", "jsonl", "parquet"], ["csv", "tsv", "jsonl", "parquet"]], ids=len
+)
+def test_any_table_is_the_same_from_every_format(formats: list[str], layout: Layout, data: st.DataObject) -> None:
+    """The same rows, the same digest (in any order of rows), and the same the careful way."""
+    rows = data.draw(tables(layout, trec="trec" in formats))
+    digests = set()
+    with tempfile.TemporaryDirectory() as folder:
+        for file_format in formats:
+            path = Path(folder, f"file.{file_format}{data.draw(st.sampled_from(['', '.gz']))}")
+            shuffled = data.draw(st.permutations(rows))
+            put(path, written(shuffled, layout, file_format))
+            pulled = pull(FileSource(file=path), layout, Path(folder))
+            assert rows_of(pulled.table.cast(layout.schema)) == shuffled
+            assert rows_of(read_rows(path, layout, file_format, {})) == shuffled
+            digests.add(pulled.digest)
+    assert len(digests) == 1
+
+
+def test_other_content_has_another_digest(tmp_path: Path) -> None:
+    contents = ["q 0 d 1\n", "q 0 d 2\n", "q 0 e 1\n", "r 0 d 1\n", "q 0 d 1\nq 0 e 1\n"]
+    found = {pull(FileSource(file=put(tmp_path / "q", each)), JUDGMENT, tmp_path).digest for each in contents}
+    assert len(found) == len(contents)
+
+
+def test_a_ranking_in_json_documents(tmp_path: Path) -> None:
+    path = put(tmp_path / "r.json", '{"q1": {"a": 2.5, "b": 1}, "q 2,:[{": {"c": -1, "d": 1e3}, "q3": {}}')
+    rows = [
+        ("q1", "a", 2.5, None),
+        ("q1", "b", 1.0, None),
+        ("q 2,:[{", "c", -1.0, None),
+        ("q 2,:[{", "d", 1000.0, None),
+    ]
+    assert rows_of(read_file(path, RANKING, None, {})) == rows
+    with pytest.raises(InputError, match="columns cannot be mapped in JSON that leads from query_id to doc_id"):
+        read_file(path, RANKING, None, {"doc_id": "url"})
+    listed = put(tmp_path / "l.json", '[{"query_id": "q1", "url": "a", "rank": 1}]')
+    assert rows_of(read_file(listed, RANKING, None, {"doc_id": "url"})) == [("q1", "a", None, 1)]
+
+
+def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
+    rows: list[Row] = [("q", "d", 1.0), ("q", "e", 1.0), ("q", "d", 2.0)]
+    for name, content, words in (
+        ("q", "\nq 0 d 1\nq 0 e 1\nq 0 d 2\n", "lines 2 and 4"),
+        ("q.csv", 'note,query_id,doc_id,grade\n"two\nlines",q,d,1\nx,q,e,1\nx,q,d,2\n', "lines 2 and 5"),
+        ("q.jsonl", written(rows, JUDGMENT, "jsonl"), "lines 1 and 3"),
+        ("q.parquet", written(rows, JUDGMENT, "parquet"), "rows 1 and 3"),
+    ):
+        path = put(tmp_path / name, content)
+        assert pull(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
+
+
+TAGGED = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 1.5 tag\n"
+WITH_REMARKS = {
+    "one tag": (TAGGED, []),
+    "no line end alone": (TAGGED.removesuffix("\n"), []),
+    "two rankings after each other": (TAGGED + "q2 Q0 a 1 2 new\n", [("several_tags", 2, "row 3: tag 'new'")]),
+    "the last tag cut short": (
+        TAGGED + "q2 Q0 a 1 2 ta",
+        [("truncated_last_line", 1, "row 3: tag 'ta', and no line end")],
+    ),
+    "ranks that are no numbers": (
+        TAGGED + "q2 Q0 a - 2 tag\nq2 Q0 b x 1 tag\n",
+        [("unread_rank", 2, "line 4: rank 'x'")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITH_REMARKS)
+def test_what_a_ranking_tells_beside_its_rows(case: str, tmp_path: Path) -> None:
+    """Both ways notice the same; ranks that cannot be read are left out, all of them."""
+    content, expected = WITH_REMARKS[case]
+    path = put(tmp_path / "a.run", content)
+    for table in (read_file(path, RANKING, None, {}), read_rows(path, RANKING, "trec", {})):
+        found = remarks_of(table)
+        assert [(each.code, each.count) for each in found] == [(code, count) for code, count, _ in expected]
+        assert all(each.examples[-1] == f"{path}, {words}" for each, (_, _, words) in zip(found, expected, strict=True))
+        ranks = table["rank"].to_pylist()
+        assert all(rank is None for rank in ranks) if "ranks" in case else ranks[:2] == [1, 2]
+
+
+def test_lines_of_comment_are_no_rows(tmp_path: Path) -> None:
+    """As for trec_eval 10: whatever stands behind the #, six fields included."""
+    content = "# by hand\nq1 Q0 a 1 2 t\n  # q1 Q0 b 2 1 t\n# q1 Q0 c 3 0 t\nq#1 Q0 #d 4 -1 t\n"
+    path = put(tmp_path / "a.run", content)
+    rows = [("q1", "a", 2.0, 1), ("q#1", "#d", -1.0, 4)]
+    assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == rows
+    assert rows_of(read_rows(path, RANKING, "trec", {})) == rows
+    judged = put(tmp_path / "q", "# of 2025\nq1 0 a 1\n# q1 0 b 1\n")
+    assert rows_of(read_file(judged, JUDGMENT, None, {})) == [("q1", "a", 1.0)]

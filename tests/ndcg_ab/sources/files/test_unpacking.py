@@ -1,0 +1,267 @@
+"""What unpacks to far more than it is: refused before much of it was unpacked, wherever it stands and comes from."""
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.external_scores import ScoresSource
+from ndcg_ab.config.model.http import HttpRequest, HttpSource
+from ndcg_ab.config.model.sources import FileSource, System
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources.documents import Documents
+from ndcg_ab.sources.external_scores import PULLED
+from ndcg_ab.sources.fast_reader.choice import reduce
+from ndcg_ab.sources.files import unpacking
+from ndcg_ab.sources.files.file import read_file
+from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError, TooLargeError, unpacked
+from ndcg_ab.sources.queries import pull_weights
+from ndcg_ab.sources.tables.top_places import Wanted
+from tests import bombing
+from tests.loopback import Said, serving
+
+SIZE = 5 * GRACE  # bytes that each unpacks to
+RATIO = GZIP.ratio
+DENSE = "bytes for each of its own, and no ranking does: where it is meant, unpack it yourself"
+
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many bytes were unpacked, and that no temporary folder was made for them."""
+    found: list[int] = []
+    read = unpacking.Unpacking.readinto
+
+    def counted(self: unpacking.Unpacking, buffer: Any) -> int:
+        found.append(read(self, buffer))
+        return found[-1]
+
+    monkeypatch.setattr(unpacking.Unpacking, "readinto", counted)
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    yield found
+
+
+def read_scores(path: Path) -> Any:
+    return pull(ScoresSource(file=path, system="a"), PULLED, Path())
+
+
+def read_documents(path: Path) -> Any:
+    return Documents(FileSource(file=path), Path()).of(pa.chunked_array([["d"]]))
+
+
+READ: dict[str, Callable[[Path], Any]] = {
+    "ranking": lambda path: read_file(path, RANKING, None, {}),
+    "judgments": lambda path: read_file(path, JUDGMENT, None, {}),
+    "queries": lambda path: pull_weights(FileSource(file=path, columns={"weight": "text"})),
+    "documents": read_documents,
+    "scores": read_scores,
+}
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of bombs; names without blanks."""
+    folder = tmp_path_factory.mktemp("bombs")
+    for kind, (ending, make) in bombing.bombs("ranking", SIZE).items():
+        name = kind.replace(" ", "-").replace(",", "")
+        (folder / f"{name}{'.run' if ending.count('.') == 1 else ''}{ending}").write_bytes(make())
+    return folder
+
+
+def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[int]) -> None:
+    paths = sorted(packed.iterdir())
+    assert len(paths) == 11
+    for path in paths:
+        count.clear()
+        with pytest.raises(InputError) as caught:
+            READ["ranking"](path)
+        is_nested = path.name in ("gzip-twice.run.gz", "zstd-of-gzip.run.zst")
+        assert (DENSE in str(caught.value)) != is_nested, str(caught.value)
+        assert str(caught.value).startswith(str(path))
+        assert sum(count) < 3 * GRACE, path  # two ways through a file, and some is read at a time
+        assert reduce(path, "trec", {}, Wanted(10, frozenset(), {})) is None
+
+
+@pytest.mark.parametrize("place", READ)
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
+def test_at_every_place(place: str, packing: str, tmp_path: Path, count: list[int]) -> None:
+    make, ending = (bombing.gzipped, ".gz") if packing == "gzip" else (bombing.zstandard, ".zst")
+    path = tmp_path / f"bomb{bombing.ENDINGS[place]}{ending}"
+    path.write_bytes(make(bombing.LINES[place], SIZE, bombing.HEADS.get(place, b"")))
+    with pytest.raises(InputError, match=DENSE):
+        READ[place](path)
+    assert sum(count) < 3 * GRACE
+
+
+def test_what_was_sparse_before_buys_nothing() -> None:
+    """A megabyte of noise would pay for a hundred of zeros."""
+    noise = os.urandom(1 << 20)
+    with pytest.raises(TooDenseError):
+        unpacked(bombing.gzipped(b"\0", SIZE, noise), GZIP, 1 << 40)
+
+
+def test_as_much_as_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"".join(b"%d\n" % number for number in range(100_000))
+    assert unpacked(gzip.compress(content), GZIP, len(content)) == content
+    with pytest.raises(TooLargeError):
+        unpacked(gzip.compress(content), GZIP, len(content) - 1)
+
+
+# ---- what is meant
+
+
+def dense_ranking() -> bytes:
+    """Padded ids, a long tag, one score: as dense as rankings come."""
+    tag = "0.000000 a-very-long-tag-of-a-system-with-many-parameters-k1=0.9-b=0.4"
+    names = (f"query-{query:08d}" for query in range(90))
+    return "".join(
+        f"{name} Q0 {name}-document-{at:06d} {at} {tag}\n" for name in names for at in range(1, 1001)
+    ).encode()
+
+
+@pytest.mark.parametrize(("ending", "least"), [(".gz", 20), (".zst", 60)])
+def test_a_dense_ranking_is_read(ending: str, least: int, tmp_path: Path) -> None:
+    content = dense_ranking()
+    path = tmp_path / f"r.run{ending}"
+    path.write_bytes(gzip.compress(content) if ending == ".gz" else pa.compress(content, "zstd", asbytes=True))
+    assert len(content) > least * path.stat().st_size and len(content) > 2 * GRACE
+    assert READ["ranking"](path).num_rows == content.count(b"\n")
+
+
+def test_a_small_file_may_be_as_dense_as_it_likes(tmp_path: Path) -> None:
+    content = b"q 0 d 1\n" * (GRACE // 8)
+    path = tmp_path / "j.qrels.gz"
+    path.write_bytes(gzip.compress(content))
+    assert len(content) > 5 * RATIO * path.stat().st_size
+    assert READ["judgments"](path).num_rows == GRACE // 8
+
+
+def test_who_means_it_raises_the_ratio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "j.qrels.gz"
+    path.write_bytes(bombing.gzipped(b"q 0 d 1\n", 2 * GRACE))
+    with pytest.raises(InputError, match=rf"\(gunzip\), or set {SETTING} to more"):
+        READ["judgments"](path)
+    monkeypatch.setenv(SETTING, "1100")
+    assert READ["judgments"](path).num_rows == 2 * GRACE // 8
+    for wrong in ("much", "-1", "0", "1.5", "9" * 30):
+        monkeypatch.setenv(SETTING, wrong)
+        with pytest.raises(InputError, match=f"{SETTING} = '{wrong}': must be a whole number from 1, such as {RATIO}"):
+            READ["judgments"](path)
+
+
+# ---- tables
+
+
+def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
+    bombing.table_of_rows(tmp_path / "rows.parquet", 4 * bombing.MEGA)
+    bombing.table_of_pages(tmp_path / "pages.parquet", 30 * bombing.MEGA)
+    packed = tmp_path / "rows.parquet.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "rows.parquet").read_bytes()))
+    for name in ("rows.parquet", "pages.parquet", "rows.parquet.gz"):
+        for read in READ.values():
+            with pytest.raises(InputError, match=rf"{name}: the Parquet file .* set {SETTING} to more|has no column"):
+                read(tmp_path / name)
+        assert reduce(tmp_path / name, "parquet", {}, Wanted(10, frozenset(), {})) is None
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "rows.parquet").rename(tmp_path / "day=1" / "r.parquet")
+    described = System.model_validate({"name": "a", "file": "day=1", "columns": {"query_id": "day"}})
+    with pytest.raises(InputError, match="the Parquet file"):
+        pull(described.source, RANKING, tmp_path)
+
+
+def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "TABLE_GRACE", 0)
+    queries, ids = 300, [f"doc-{place * 7919:09d}" for place in range(1000)]
+    columns = {
+        "query_id": np.repeat(np.arange(queries).astype(str), 1000),
+        "doc_id": ids * queries,
+        "score": np.ones(queries * 1000),
+    }
+    path = tmp_path / "r.parquet"
+    papq.write_table(pa.table(columns), path, compression="zstd")
+    with unpacking.open_table(path) as file:
+        assert 8 * 3 * file.metadata.num_rows > 150 * path.stat().st_size
+
+
+# ---- answers
+
+
+def asked(said: Said) -> str:
+    """What is said of an engine that answers so; nothing where its answer is read."""
+    with serving(lambda _: said) as server:
+        request = HttpRequest.model_validate(
+            {"url": server.address, "parameters": {"q": "{query}"}, "retries": 0, "timeout": 20}
+        )
+        try:
+            pull(HttpSource(http=request), RANKING, Path(), {"q": "text"})
+        except InputError as error:
+            return str(error)
+        assert [each.headers["accept-encoding"] for each in server.asked] == ["gzip"]
+        return ""
+
+
+HITS = b'{"hits": [{"id": "a"}]}'
+
+
+def test_an_answer_packed_as_it_was_asked_for_is_read() -> None:
+    for encoding in ("gzip", "x-gzip", "GZIP", "identity, gzip"):
+        assert asked(Said(gzip.compress(HITS), headers={"content-encoding": encoding})) == ""
+    assert asked(Said(HITS, headers={"content-encoding": "identity"})) == ""
+    assert asked(Said(HITS)) == ""
+
+
+@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize("kind", bombing.ANSWERS)
+def test_an_answer_that_is_a_bomb(kind: str, status: int, count: list[int]) -> None:
+    encoding, pack = bombing.ANSWERS[kind]
+    content = pack(bombing.gzipped(b"[],", SIZE, b"["))
+    said = asked(Said(content, status, headers={"content-encoding": encoding}))
+    if status == 404:
+        assert "status 404" in said
+    elif kind == "gzip":
+        assert f"unpacks to more than {RATIO} bytes for each of its own, and no ranking does" in said
+    elif encoding == "gzip":
+        assert ("the answer is no whole JSON" if "within" in kind else "the answer cannot be unpacked") in said
+    else:
+        assert f"the answer is packed by {encoding}, and gzip alone, once, was asked for" in said
+    assert sum(count) < 2 * GRACE
+
+
+def test_an_answer_that_is_larger_unpacked_than_it_may_be() -> None:
+    content = b"[" + b"".join(b'"%9d",' % number for number in range(1_800_000))
+    said = asked(Said(gzip.compress(content, 1), headers={"content-encoding": "gzip"}))
+    assert "the answer is larger than most_bytes = 20000000: ask for fewer fields" in said
+
+
+def test_what_a_redirect_holds_is_not_read(tmp_path: Path, count: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """httpx reads all of it, unpacked: 20 GB, twice."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    bomb = gzip.compress(bombing.gzipped(b"\0", 50 * bombing.MEGA))
+    headers = {"content-encoding": "gzip, gzip", "location": "/next.run"}
+    turned, ranking = Said(bomb, 302, headers), Said(b"q Q0 d 1 1 t\n")
+    with serving(lambda asked: ranking if asked.path == "/next.run" else turned) as server:
+        described = System.model_validate({"name": "a", "file": f"{server.address}.run"})
+        assert pull(described.source, RANKING, tmp_path).table.num_rows == 1
+    with serving(lambda asked: turned) as server:
+        described = System.model_validate({"name": "a", "file": f"{server.address}.run"})
+        with pytest.raises(InputError, match="cannot be asked for: more than 20 redirects"):
+            pull(described.source, RANKING, tmp_path)
+
+
+# ---- what a whole process takes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("only", ["queries: gzip of lines", "judgments: zstd of zeros", "documents: Parquet of rows"])
+def test_what_refusing_one_takes(only: str, tmp_path: Path) -> None:
+    """tests/bombing.py tries every kind at every place."""
+    for _, arguments in bombing.all_files(tmp_path, 100 * bombing.MEGA, only):
+        found = bombing.taken(arguments, tmp_path)
+        assert found.is_within and found.said.startswith("ndcg-ab: ") and found.said.count("\n") == 1, found

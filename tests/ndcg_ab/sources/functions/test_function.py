@@ -1,0 +1,159 @@
+"""Functions as sources: what is said about one that fails, or returns what it should not."""
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+
+from ndcg_ab.config.model.sources import PythonSource
+from ndcg_ab.errors import InputError, SilentError
+from ndcg_ab.sources import RANKING, pull
+
+QUERIES = {"q1": "one", "q2": "two"}
+MODULES = itertools.count()  # a module is imported once in a process
+
+# the module's text -> what must stand in the message after its name
+BAD: dict[str, tuple[str, list[str]]] = {
+    "no such function": ("x = 1", ["has no function 'search'"]),
+    "no function": ("search = 1", ["has no function 'search'"]),
+    "a syntax error": ("def search(:", ["importing it failed: SyntaxError"]),
+    "another module missing": ("import no_such_thing", ["importing it failed", "No module named 'no_such_thing'"]),
+    "an end at once": ("raise SystemExit(0)", ["importing it failed: SystemExit: 0"]),
+    "an error": ("def search(queries):\n    raise ValueError('two\\nlines')", ["failed: ValueError: two lines"]),
+    "an exit": ("def search(queries):\n    raise SystemExit", ["failed: SystemExit"]),
+    "an argument too many": ("def search():\n    return {}", ["failed: TypeError: search() takes 0"]),
+    "a list": ("def search(queries):\n    return []", ["returned list: must map query_id to results"]),
+    "no pair of a query and results": (
+        "def search(queries):\n    yield 'q1'",
+        ["yielded 'q1': must be query_id and results"],
+    ),
+    "an error before the first query": (
+        "def search(queries):\n    queries['q9']\n    yield",
+        ["failed before it yielded the first query: KeyError: 'q9'"],
+    ),
+    "an error between two queries": (
+        "def search(queries):\n    yield 'q1', [('a', 1)]\n    queries['q9']",
+        ["failed after query 'q1': KeyError: 'q9'"],
+    ),
+    "nothing": ("def search(queries):\n    return {}", ["returned no document for any of 2 queries"]),
+    "no results": ("def search(queries):\n    return {'q1': 5}", ["query 'q1': 5: the results must be pairs"]),
+    "text": ("def search(queries):\n    return {'q1': 'ab'}", ["query 'q1': 'ab': the results must be pairs"]),
+    "no pair": ("def search(queries):\n    return {'q1': ['a']}", ["query 'q1': 'a': every result must be a pair"]),
+    "a number for an id": ("def search(queries):\n    return {'q1': [(1, 2)]}", ["doc_id = 1: must be text"]),
+    "a number for a query": (
+        "def search(queries):\n    return {1: [('a', 2)]}",
+        ["query 1: the query_id must be text"],
+    ),
+    "NaN": (
+        "def search(queries):\n    return {'q1': [('a', float('nan'))]}",
+        ["'a': score = nan: must be a finite number"],
+    ),
+    "far too much": (
+        "def search(queries):\n    return {'q1': [('a', 10**400)]}",
+        ["score = 1000", "must be a finite number"],
+    ),
+    "no score": (
+        "def search(queries):\n    return {'q1': [('a', None)]}",
+        ["'a': score = None: must be a finite number"],
+    ),
+    "an error while it yields": (
+        "def find():\n    yield 'a', 1.0\n    raise OSError('gone')\n\ndef search(queries):\n    return {'q1': find()}",
+        ["failed on query 'q1': OSError: gone"],
+    ),
+}
+
+
+def source_of(folder: Path, text: str, per_query: bool = False, **arguments: object) -> PythonSource:
+    name = f"source{next(MODULES)}"
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    return PythonSource(python=f"{name}:search", arguments=arguments, per_query=per_query)
+
+
+def rows(source: PythonSource, folder: Path) -> list[tuple[object, ...]]:
+    table = pull(source, RANKING, folder, QUERIES).table
+    return list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True))
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_function_is_told_in_one_sentence(case: str, tmp_path: Path) -> None:
+    text, words = BAD[case]
+    source = source_of(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        pull(source, RANKING, tmp_path, QUERIES)
+    message = str(caught.value)
+    assert message.startswith(f"python = '{source.python}'")
+    assert "\n" not in message
+    assert "InputError" not in message
+    for word in words:
+        assert word in message
+
+
+def test_a_function_is_given_queries_and_arguments(tmp_path: Path) -> None:
+    text = """
+import array
+import fractions
+
+def search(queries, depth):
+    scores = array.array("d", [1.5]), fractions.Fraction(1, 4)
+    found = {query_id: [(f"{text} {rank}", rank) for rank in range(depth)] for query_id, text in queries.items()}
+    queries.clear()  # a copy
+    return found | {"q3": iter([["é", scores[0][0]], ("7", scores[1])]), "q4": []}
+"""
+    queries = dict(QUERIES)
+    pulled = pull(source_of(tmp_path, text, depth=2), RANKING, tmp_path, queries)
+    columns = [pulled.table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")]
+    assert list(zip(*columns, strict=True)) == [
+        ("q1", "one 0", 0.0, None),
+        ("q1", "one 1", 1.0, None),
+        ("q2", "two 0", 0.0, None),
+        ("q2", "two 1", 1.0, None),
+        ("q3", "é", 1.5, None),
+        ("q3", "7", 0.25, None),
+    ]
+    assert queries == QUERIES
+    assert pulled.table.schema == RANKING.schema
+    assert pulled.place_of("q1", "one 0") == pulled.origin
+
+
+def test_a_function_can_be_called_for_each_query(tmp_path: Path) -> None:
+    text = "def search(text, suffix):\n    return [(text + suffix, 1)] if text == 'two' else []"
+    assert rows(source_of(tmp_path, text, per_query=True, suffix="!"), tmp_path) == [("q2", "two!", 1.0)]
+
+
+def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:
+    text = "def search(text):\n    return [(text, {'one': 1}[text])]"
+    with pytest.raises(InputError, match="failed on query 'q2': KeyError: 'two'"):
+        rows(source_of(tmp_path, text, per_query=True), tmp_path)
+    text = "def search(text):\n    raise ConnectionError(text)"
+    with pytest.raises(SilentError, match="failed on query 'q1': ConnectionError: one"):
+        rows(source_of(tmp_path, text, per_query=True), tmp_path)
+
+
+def test_a_function_can_yield_query_after_query(tmp_path: Path) -> None:
+    text = "def search(queries):\n    for query_id, text in queries.items():\n        yield query_id, [(text, 2)]"
+    assert rows(source_of(tmp_path, text), tmp_path) == [("q1", "one", 2.0), ("q2", "two", 2.0)]
+
+
+def test_modules_beside_the_configuration_are_found_from_inside_functions(tmp_path: Path) -> None:
+    helper = f"helper{next(MODULES)}"
+    (tmp_path / f"{helper}.py").write_text("SCORE = 3")
+    text = (
+        f"def search(queries):\n    for q in queries:\n        import {helper} as h\n        yield q, [('a', h.SCORE)]"
+    )
+    before = list(sys.path)
+    assert [row[2] for row in rows(source_of(tmp_path, text), tmp_path)] == [3.0, 3.0]
+    assert sys.path == before
+
+
+def test_every_configuration_has_its_own_modules(tmp_path: Path) -> None:
+    """Also a folder `flows`, the name that this project's own sources bear in a checkout."""
+    import flows
+
+    for score, folder in enumerate((tmp_path / "a", tmp_path / "b")):
+        (folder / "flows").mkdir(parents=True)
+        (folder / "flows" / "__init__.py").write_text("")
+        (folder / "flows" / "search.py").write_text(f"def find(queries):\n    return {{'q1': [('d', {score})]}}")
+        assert rows(PythonSource(python="flows.search:find"), folder) == [("q1", "d", score)]
+    assert sys.modules["flows"] is flows
+    assert "flows.search" not in sys.modules

@@ -1,0 +1,198 @@
+"""Several files of judgments, several judges of one document: which grade counts, what is told, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources import JUDGMENT, Pulled, pull, pull_judgments
+from ndcg_ab.sources.judgments.gathering import by_judge
+
+PLAIN = "query_id,doc_id,grade\n"
+JUDGED = "query_id,doc_id,grade,judge\n"
+
+
+def evaluation_of(folder: Path, *texts: str, **keys: Any) -> Evaluation:
+    """Of files a.csv, b.csv, … with these texts."""
+    names = [f"{chr(ord('a') + at)}.csv" for at in range(len(texts))]
+    for name, text in zip(names, texts, strict=True):
+        (folder / name).write_text(text)
+    content = {"name": "e", "judgments": names[0], "more_judgments": names[1:], "systems": [{"name": "s", "file": "s"}]}
+    return Evaluation.model_validate(content | {"directory": folder} | keys)
+
+
+def grades(pulled: Pulled) -> dict[tuple[str, str], float]:
+    columns = (pulled.table[name].to_pylist() for name in ("query_id", "doc_id", "grade"))
+    return {(query_id, doc_id): grade for query_id, doc_id, grade in zip(*columns, strict=True)}
+
+
+TWO_FILES = (PLAIN + "q,d,1\nq,e,2\nr,d,0\n", PLAIN + "q,d,3\nq,e,2\nq,f,1\n", PLAIN + "q,d,2\n")
+
+
+@pytest.mark.parametrize(
+    ("precedence", "expected"),
+    [("last", 2.0), ("first", 1.0), ("highest", 3.0), ("lowest", 1.0)],
+)
+def test_later_files_add_and_correct_by_the_precedence(tmp_path: Path, precedence: str, expected: float) -> None:
+    found = pull_judgments(evaluation_of(tmp_path, *TWO_FILES, judgments_precedence=precedence))
+    assert grades(found) == {("q", "d"): expected, ("q", "e"): 2.0, ("r", "d"): 0.0, ("q", "f"): 1.0}
+    assert found.layout is JUDGMENT and found.table.schema.equals(JUDGMENT.schema)
+
+
+def test_what_each_file_changed_is_told(tmp_path: Path) -> None:
+    first, second = pull_judgments(evaluation_of(tmp_path, *TWO_FILES)).remarks
+    assert (first.code, first.count) == ("more_judgments", 2)
+    assert first.told == "b.csv: adds 1, changes 1 and leaves 1 of those before it (judgments_precedence = last)"
+    assert first.examples == ("query 'q', document 'd': 1 is now 3",)
+    assert second.told == "c.csv: adds 0, changes 1 and leaves 0 of those before it (judgments_precedence = last)"
+    assert second.examples == ("query 'q', document 'd': 3 is now 2",)
+
+
+THREE_JUDGES = JUDGED + "q,d,0,ann\nq,d,3,bob\nq,d,3,cy\nq,e,1,ann\nq,e,2,bob\nq,f,2,ann\n"
+
+
+@pytest.mark.parametrize(
+    ("combine", "d", "e"),
+    [
+        ("majority", 3.0, 1.0),
+        ("median", 3.0, 1.5),
+        ("mean", 2.0, 1.5),
+        ("highest", 3.0, 2.0),
+        ("lowest", 0.0, 1.0),
+    ],
+)
+def test_grades_of_several_judges_are_combined(tmp_path: Path, combine: str, d: float, e: float) -> None:
+    found = pull_judgments(evaluation_of(tmp_path, THREE_JUDGES, combine=combine))
+    assert grades(found) == {("q", "d"): d, ("q", "e"): e, ("q", "f"): 2.0}
+    (remark,) = found.remarks
+    assert remark.told == f"2 documents are judged by several of 3 judges, who disagree on 2: {combine} counts"
+    assert found.singles is not None and found.singles["judge"].to_pylist() == ["ann", "bob", "cy", "ann", "bob", "ann"]
+
+
+def test_judges_of_all_files_can_stand_together(tmp_path: Path) -> None:
+    """A file without judges is one of its name, and a judge's latest judgment counts."""
+    texts = (JUDGED + "q,d,0,ann\nq,d,1,bob\n", PLAIN + "q,d,2\n", JUDGED + "q,d,3,ann\n")
+    found = pull_judgments(evaluation_of(tmp_path, *texts, judgments_precedence="together", combine="mean"))
+    assert grades(found) == {("q", "d"): 2.0}
+    assert found.singles is not None
+    assert set(found.singles["judge"].to_pylist()) == {"ann", "bob", "b.csv"}
+    last = pull_judgments(evaluation_of(tmp_path, *texts, combine="mean"))
+    assert grades(last) == {("q", "d"): 3.0}
+
+
+def test_a_file_without_more_is_as_it_was(tmp_path: Path) -> None:
+    """Bit for bit: the table, its digest, and nothing beside it; also where such columns are empty."""
+    evaluation = evaluation_of(tmp_path, PLAIN + "q,d,1\nq,d,1\n")
+    plain, found = pull(evaluation.judgments_source, JUDGMENT, tmp_path), pull_judgments(evaluation)
+    assert found.table.equals(plain.table) and found.digest == plain.digest and found.singles is None
+    empty = pull_judgments(evaluation_of(tmp_path, "query_id,doc_id,grade,judge,source\nq,d,1,,\nq,d,1,,\n"))
+    assert empty.digest == plain.digest and empty.singles is None
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_judge_and_source_are_read_in_every_format_with_columns(tmp_path: Path, ending: str) -> None:
+    """A name may lack; without one a judgment is that of a judge without a name."""
+    rows = [
+        {"query_id": "q", "doc_id": "d", "grade": 1, "who": None, "source": "old"},
+        {"query_id": "q", "doc_id": "d", "grade": 1, "who": "bob", "source": "new"},
+    ]
+    path = tmp_path / f"judged.{ending}"
+    if ending == "parquet":
+        papq.write_table(pa.Table.from_pylist(rows), path)
+    elif ending == "jsonl":
+        path.write_text("".join(f"{row}\n".replace("None", "null").replace("'", '"') for row in rows))
+    else:
+        sign = "," if ending == "csv" else "\t"
+        lines = [sign.join(rows[0]), *(sign.join(str(each or "") for each in row.values()) for row in rows)]
+        path.write_text("\n".join(lines) + "\n")
+    place = {"file": path, "columns": {"judge": "who"}}
+    content = {"name": "e", "judgments": place, "systems": [{"name": "s", "file": "s"}], "directory": tmp_path}
+    found = pull_judgments(Evaluation.model_validate(content))
+    assert grades(found) == {("q", "d"): 1.0}
+    assert found.singles is not None
+    assert found.singles.select(["judge", "source", "file"]).to_pylist() == [
+        {"judge": None, "source": "old", "file": path.name},
+        {"judge": "bob", "source": "new", "file": path.name},
+    ]
+
+
+def test_sources_alone_make_no_repetition(tmp_path: Path) -> None:
+    text = "query_id,doc_id,grade,source\nq,d,1,old\nq,d,1,new\nq,e,1,old\nq,e,1,old\n"
+    found = pull_judgments(evaluation_of(tmp_path, text))
+    assert grades(found) == {("q", "d"): 1.0, ("q", "e"): 1.0}
+    ((code, count, examples, _),) = [vars(remark).values() for remark in found.remarks]
+    assert (code, count, examples) == ("repeated_judgment", 1, (f"{tmp_path}/a.csv, lines 4 and 5",))
+
+
+REFUSED = {
+    "one judge, two grades": (
+        (JUDGED + "q,d,1,ann\nq,d,2,ann\n",),
+        "{}/a.csv, lines 2 and 3: document 'd' of query 'q' is judged 1 and 2 by judge 'ann': a judge gives a document"
+        " one grade (1 such)",
+    ),
+    "two grades in a later file": (
+        (PLAIN + "q,d,1\n", PLAIN + "q,e,2\nq,e,1\n"),
+        "{}/b.csv, lines 2 and 3: document 'e' of query 'q' is judged 1 and 2: a document has one grade (1 such)",
+    ),
+    "judges disagree and no rule is named": (
+        (THREE_JUDGES,),
+        "{}/a.csv, lines 2 and 3 and 4: document 'd' of query 'q' is judged 0 by judge 'ann' and 3 by judge 'bob' (2"
+        " such): where judges disagree, say what counts: --combine majority, median, mean, highest or lowest (in a"
+        " configuration combine: majority)",
+    ),
+    "a judge without a name disagrees": (
+        (JUDGED + "q,d,1,\nq,d,2,ann\n",),
+        "{}/a.csv, lines 2 and 3: document 'd' of query 'q' is judged 1 by a judge without a name and 2 by judge 'ann'",
+    ),
+    "a column that is not there": (
+        ("query_id,doc_id,grade\nq,d,1\n",),
+        "{}/a.csv: there is no column 'who' for judge (columns: query_id, doc_id, grade)",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_what_has_no_one_grade_is_refused(mistake: str, tmp_path: Path) -> None:
+    texts, said = REFUSED[mistake]
+    evaluation = evaluation_of(tmp_path, *texts)
+    if "column" in mistake:
+        evaluation.judgments.columns["judge"] = "who"  # type: ignore[union-attr]
+    with pytest.raises(InputError) as refused:
+        pull_judgments(evaluation)
+    assert str(refused.value).startswith(said.replace("{}", str(tmp_path)))
+
+
+def test_names_of_one_file_in_two_folders_differ(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.csv").write_text(PLAIN + "q,d,2\n")
+    found = pull_judgments(evaluation_of(tmp_path, PLAIN + "q,d,1\n", more_judgments="more/a.csv"))
+    assert found.singles is not None and found.singles["file"].to_pylist() == ["a.csv 1", "a.csv 2"]
+    assert found.place_of("q", "d") == f"{tmp_path}/a.csv, line 2 and {tmp_path}/more/a.csv, line 2"
+
+
+@pytest.mark.parametrize(
+    ("precedence", "expected"),
+    [
+        ("last", {"ann": {"d": 3.0, "e": 1.0}}),
+        ("first", {"ann": {"d": 0.0, "e": 1.0}, "bob": {"d": 1.0}}),
+        ("together", {"ann": {"d": 3.0, "e": 1.0}, "bob": {"d": 1.0}}),
+        ("highest", {"ann": {"d": 3.0, "e": 1.0}, "bob": {"d": 1.0}}),
+    ],
+)
+def test_what_each_judge_says_is_what_counts(
+    tmp_path: Path, precedence: str, expected: dict[str, dict[str, float]]
+) -> None:
+    texts = (JUDGED + "q,d,0,ann\nq,d,1,bob\nq,e,1,ann\n", JUDGED + "q,d,3,ann\n")
+    found = pull_judgments(evaluation_of(tmp_path, *texts, judgments_precedence=precedence, combine="mean"))
+    assert found.singles is not None
+    judged = by_judge(found.singles, precedence)
+    tables = {name: judged.of(name) for name in judged.judges}
+    grades_of = {
+        name: dict(zip(table["doc_id"].to_pylist(), table["grade"].to_pylist(), strict=True))
+        for name, table in tables.items()
+    }
+    assert grades_of == expected

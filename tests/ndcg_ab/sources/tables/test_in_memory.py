@@ -1,0 +1,91 @@
+"""Data in memory have two ways in, a fast one and a careful one: what both take they must read alike."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.sources import FileSource, Given
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
+from ndcg_ab.sources.files.records import table_of
+from ndcg_ab.sources.tables.columns import breaks_a_rule
+from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, all_at_once, placed_documents, placed_rows, read_given
+from tests.places import ROOT
+
+IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
+NUMBERS = st.floats(-1e6, 1e6) | st.integers(-1000, 1000)
+DICTIONARIES = st.dictionaries(IDS, st.dictionaries(IDS, NUMBERS, max_size=4), min_size=1, max_size=4)
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=lambda layout: layout.kind)
+@settings(max_examples=60, deadline=None)
+@given(data=DICTIONARIES)
+def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
+    fast = all_at_once(data, layout)
+    careful = table_of(placed_documents(Given("data", data), IN_DICTIONARIES[layout.kind]), layout)
+    assert fast is not None
+    assert not fast.num_rows or not breaks_a_rule(fast, spaces=False)
+    assert rows_of(fast.cast(layout.schema)) == rows_of(careful)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=DICTIONARIES.filter(lambda data: any(data.values())), size=st.integers(1, 3))
+def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: int) -> None:
+    """In batches of any size; the number of a row is that of the whole table."""
+    rows = [(query, doc, float(number)) for query, docs in data.items() for doc, number in docs.items()]
+    names = dict(zip(("query_id", "doc_id", "score"), ("q", "d", "s"), strict=True))
+    table = pa.Table.from_batches(
+        pa.table(list(map(list, zip(*rows, strict=True))), names=list(names.values())).to_batches(max_chunksize=size)
+    )
+    placed = list(placed_rows("t", table, names))
+    assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
+    read = read_given(Given("t", table), RANKING, names)
+    assert rows_of(read) == rows_of(table_of(iter(placed), RANKING))
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (pa.table({"query_id": [1, 2, 1], "doc_id": ["a", "a", "a"], "grade": [1, 1, 2]}), "judgments, rows 1 and 3"),
+        ({"1": {"a": 1}}, "judgments"),
+    ],
+)
+def test_where_a_document_stands(data: Any, place: str) -> None:
+    source = FileSource(file="judgments")
+    source.hold(Given("judgments", data))
+    assert pull(source, JUDGMENT, ROOT).place_of("1", "a") == place
+
+
+def test_a_digest_is_of_the_content_alone() -> None:
+    """The same judgments from dictionaries, a table and a file."""
+
+    def of(data: Any) -> Pulled:
+        source = FileSource(file="tests/data/judgments.qrels")
+        source.hold(data and Given("judgments", data))
+        return pull(source, JUDGMENT, ROOT)
+
+    file = of(None)
+    nested: dict[str, dict[str, float]] = {}
+    for row in rows_of(file.table):
+        nested.setdefault(row["query_id"], {})[row["doc_id"]] = row["grade"]
+    assert {of(nested).digest, of(file.table).digest} == {file.digest}
+
+
+def test_no_configuration_can_hold_data() -> None:
+    """Neither its schema nor what is kept of it knows of them."""
+    content = {"name": "t", "judgments": "qrels", "systems": [{"name": "a", "file": "a.run"}]}
+    evaluation = Evaluation.model_validate(content)
+    before = evaluation.model_dump_json()
+    evaluation.judgments.hold(Given("judgments", {}))
+    evaluation.systems[0].hold(Given("systems['a']", {}))
+    assert evaluation.model_dump_json() == before
+    assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
+    assert evaluation.systems[0].source.given == Given("systems['a']", {})

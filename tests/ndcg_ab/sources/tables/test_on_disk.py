@@ -1,0 +1,185 @@
+"""Rankings in files of ours: the same rows, remarks, digests, findings and results as in memory."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+from typer.testing import CliRunner
+
+from ndcg_ab.checks.ranking_checks import is_copy, neighbours
+from ndcg_ab.config.model.sources import FileSource
+from ndcg_ab.errors import InputError
+from ndcg_ab.flows.cli.app import app
+from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.memory import Memory
+from ndcg_ab.runs.run import perform
+from ndcg_ab.sources import RANKING
+from ndcg_ab.sources.files.file import File
+from ndcg_ab.sources.registry import pull
+from ndcg_ab.sources.tables import on_disk as spilled
+from ndcg_ab.sources.tables.on_disk import Keep, Spilled
+from ndcg_ab.sources.tables.top_places import Wanted
+from tests.small_evaluation import calling, no_tracker, plain_page, small
+
+ROWS = [(f"q{at % 7}", f"d{at * 7919 % 1009}é", 1 + at % 13 / 8, at // 7 + 1) for at in range(300)]
+
+
+@pytest.fixture(autouse=True)
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rankings of a few rows go to files, in groups of a few rows."""
+    monkeypatch.setattr(spilled, "FEW", 10)
+    monkeypatch.setattr(spilled, "GROUP", 64)
+    monkeypatch.setattr(spilled, "AT_ONCE", 50)
+
+
+def written(folder: Path, name: str, rows: Any = ROWS) -> Path:
+    path = folder / name
+    if name.endswith(".parquet"):
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        papq.write_table(pa.table(columns, names=RANKING.schema.names), path)
+    elif name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(dict(zip(RANKING.schema.names, row, strict=True))) + "\n" for row in rows))
+    elif ".csv" in name:
+        lines = [",".join(RANKING.schema.names), *(",".join(map(str, row)) for row in rows)]
+        path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    else:
+        path.write_text("".join(f"{q} Q0 {d} {rank} {score} tag{rank > 40}\n" for q, d, score, rank in rows))
+    return path
+
+
+def both(path: Path, memory: Memory) -> tuple[Any, Any]:
+    source = FileSource(file=path)
+    assert memory.folder is not None
+    keep = Keep(memory.folder / f"{path.name}.parquet", memory)
+    return pull(source, RANKING, Path()), pull(source, RANKING, Path(), keep=keep)
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.parquet", "a.jsonl", "a.csv.gz"])
+def test_a_file_s_rows_remarks_and_digest_are_those_of_memory(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path, name, random.Random(1).sample(ROWS, len(ROWS)))
+    with Memory("1GB", tmp_path / "spill") as memory:
+        there, spilt = both(path, memory)
+        assert isinstance(spilt.table, Spilled)
+        assert spilt.table.select(RANKING.schema.names).cast(RANKING.schema).equals(there.table.cast(RANKING.schema))
+        assert (spilt.remarks, spilt.digest) == (there.remarks, there.digest)
+        assert bool(spilt.remarks) == (name == "a.run")
+        assert (spilt.query_ids, spilt.lacks("score")) == (there.query_ids, False)
+        assert is_copy(spilt.table, there.table)
+        assert neighbours(spilt.table) == neighbours(there.table)
+
+
+@pytest.mark.parametrize(
+    "text", ["q1 Q0 d1 0x1 1.0 t\n", "q1  Q0 d1  1 1.0 t # more\n", "q1 Q0 d1 1 nan t\n", "q1 d1\n"]
+)
+def test_what_breaks_a_rule_late_in_a_file_is_said_as_ever(text: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "a.run")
+    path.write_text(path.read_text() + text)
+    said = []
+    with Memory("1GB", tmp_path / "spill") as memory:
+        for keep in (None, Keep(tmp_path / "kept.parquet", memory)):
+            try:
+                found = File(FileSource(file=path), Path()).read(RANKING, keep)
+                said.append(pull(FileSource(file=path), RANKING, Path(), keep=keep).digest + str(found.num_rows))
+            except InputError as error:
+                said.append(str(error))
+    assert said[0] == said[1]
+
+
+def test_parts_are_one_table(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    written(folder, "a.parquet", ROWS[:100])
+    written(folder, "b.parquet", ROWS[100:])
+    with Memory("1GB", tmp_path / "spill") as memory:
+        there, spilt = both(folder, memory)
+        assert isinstance(spilt.table, Spilled)
+        assert spilt.digest == there.digest
+
+
+QRELS = "".join(f"q{query} 0 d{at * 7919 % 1009}é {at % 3}\n" for query in range(7) for at in range(query, 90, 7))
+
+
+@pytest.mark.parametrize("name", ["{}.run", "{}.parquet"])
+def test_a_comparison_in_files_is_the_one_in_memory(name: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(QRELS)
+    old = written(tmp_path, name.format("old"), random.Random(1).sample(ROWS, len(ROWS)))
+    new = written(tmp_path, name.format("new"), [(q, d, rank / 8, rank) for q, d, score, rank in ROWS])
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"old={old}", "--system", f"new={new}"]
+    command += ["--system", f"again={old}", "--json", "-", "--metric", "ndcg@10", "--metric", "recall"]
+    there = CliRunner().invoke(app, command)
+    spilt = CliRunner().invoke(app, [*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
+    assert there.exit_code == spilt.exit_code == 0, there.output + spilt.output
+    assert spilt.stdout == there.stdout
+    assert {"same_ranking", "rank_disagrees"} <= {row["code"] for row in json.loads(there.stdout)["findings"]}
+    assert not (tmp_path / "spill").exists()
+
+
+def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp_path: Path) -> None:
+    """The sample keeps whole queries: the rows of a few long ones are no fewer than memory had no room for."""
+    (tmp_path / "qrels").write_text(QRELS)
+    paths = {}
+    for name, last in (("old", 0), ("new", 3)):
+        lines = [
+            f"q{query} Q0 d{(at ^ last) * 7919 % 1009}é {at + 1} {90 - at} {name}\n"
+            for query in range(7)
+            for at in range(40)
+        ]
+        paths[name] = tmp_path / f"{name}.run"
+        paths[name].write_text("".join(lines))
+    with Memory("1GB", tmp_path / "spill") as memory:
+        assert memory.folder is not None
+        keep = Keep(memory.folder / "ranking0.parquet", memory)
+        wanted = Wanted(3, frozenset({"q1", "q2"}))
+        pulled = pull(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, wanted=wanted)
+        reduced, there = pulled.reduced, pull(FileSource(file=paths["old"]), RANKING, Path(), wanted=wanted).reduced
+        assert reduced is not None and there is not None
+        assert isinstance(reduced.rows, Spilled) and isinstance(there.rows, pa.Table)
+        assert pa.concat_tables(reduced.rows.batches(RANKING.schema.names)).cast(RANKING.schema).equals(there.rows)
+        assert reduced.answers.equals(there.answers) and not pulled.lacks("rank")
+        assert isinstance(pulled.table, Spilled) and pulled.table.num_rows == 280  # beside what is kept
+        assert reduced.rows.num_rows == 2 * 40 + 5 * 3
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--json", "-"]
+    command += [option for name, path in paths.items() for option in ("--system", f"{name}={path}")]
+    here = CliRunner().invoke(app, command)
+    spilt = CliRunner().invoke(app, [*command, "--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"])
+    assert here.exit_code == spilt.exit_code == 0, here.output + spilt.output
+    assert spilt.stdout == here.stdout
+
+
+def test_duplicates_are_found_in_files(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(QRELS)
+    old = written(tmp_path, "old.run", [*ROWS, ROWS[0][:2] + (0.5, 99)])
+    command = ["compare", "--judgments", f"{tmp_path}/qrels", "--system", f"old={old}", "--json", "-"]
+    limit = ["--memory-limit", "1GB", "--spill", f"{tmp_path}/spill"]
+    there, spilt = (CliRunner().invoke(app, [*command, *more]) for more in ([], limit))
+    assert there.exit_code == spilt.exit_code == 2
+    assert there.output == spilt.output
+    command += ["--metric", "ndcg(duplicates=first)@10"]
+    there, spilt = (CliRunner().invoke(app, [*command, *more]) for more in ([], limit))
+    assert there.exit_code == spilt.exit_code == 0, spilt.output
+    assert there.stdout == spilt.stdout
+
+
+def test_a_full_spill_folder_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(papq.ParquetWriter, "write_table", full)
+    with Memory("1GB", tmp_path / "spill") as memory, pytest.raises(InputError, match=r"there is no room .*No space"):
+        both(written(tmp_path, "a.csv.gz"), memory)
+
+
+def test_a_run_in_files_has_the_digests_and_results_of_one_in_memory(tmp_path: Path) -> None:
+    found = []
+    for limits in ({}, {"memory_limit": "1GB"}):
+        evaluation = small(tmp_path / str(len(limits)), resources=limits)
+        performed = perform(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
+        bundle = read_bundle(performed.bundle)
+        found.append(([row["digest"] for row in bundle.inputs], bundle.outcome.to_json()))
+        assert not list(performed.bundle.parent.glob(".*"))
+    assert found[0] == found[1]

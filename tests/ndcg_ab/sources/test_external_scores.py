@@ -1,0 +1,130 @@
+"""Values per query of other tools: every format that they write, and everything that is refused."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as papq
+import pytest
+
+from ndcg_ab.config.model.external_scores import ScoresSource
+from ndcg_ab.config.model.sources import Given
+from ndcg_ab.errors import InputError
+from ndcg_ab.sources import pull
+from ndcg_ab.sources.external_scores import PULLED
+
+VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
+OF_A = {key: value for key, value in VALUES.items() if key[0] == "a"}
+CSV = "system_id,query_id,metric,value\n" + "".join(f"{','.join(key)},{value}\n" for key, value in VALUES.items())
+TREC_EVAL = "map                   \t1\t0.5000\nmap                   \t2\t0.2500\n"
+ALL = "runid                 \tall\tx\nmap                   \tall\t0.3750\n"
+MEANS = {("a", "all", "map"): 0.375}
+
+
+def read(path: Path, text: str | bytes, **keys: object) -> tuple[dict, dict]:
+    """The values, and the means that the file gives."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return parts(ScoresSource(file=path, **keys))
+
+
+def parts(source: ScoresSource) -> tuple[dict, dict]:
+    rows = pull(source, PULLED, Path()).table.to_pylist()
+    found: tuple[dict, dict] = ({}, {})
+    for row in rows:
+        found[row["is_mean"]][row["system_id"], row["query_id"], row["metric"]] = row["value"]
+    return found
+
+
+def parquet(columns: dict) -> bytes:
+    sink = pa.BufferOutputStream()
+    papq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    {
+        "a.csv": CSV,
+        "a.tsv": CSV.replace(",", "\t"),
+        "a.csv.gz": gzip.compress(CSV.encode(), mtime=0),
+        "a.jsonl": "".join(
+            json.dumps(dict(zip(("system_id", "query_id", "metric", "value"), (*key, value), strict=True))) + "\n"
+            for key, value in VALUES.items()
+        ),
+        "a.parquet": parquet(
+            {name: [key[at] for key in VALUES] for at, name in enumerate(("system_id", "query_id", "metric"))}
+            | {"value": list(VALUES.values())}
+        ),
+    }.items(),
+)
+def test_tables_name_their_systems(name: str, text: str | bytes, tmp_path: Path) -> None:
+    assert read(tmp_path / name, text) == (VALUES, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "means"),
+    [
+        ("trec_eval.txt", TREC_EVAL + ALL, MEANS),
+        ("without.all", TREC_EVAL, {}),
+        ("ir_measures.tsv", "1\tmap\t0.5\n2\tmap\t0.25\nall\tmap\t0.375\n", MEANS),
+        ("pytrec_eval.json", '{"1": {"map": 0.5},\n "2": {"map": 0.25}}', {}),
+        ("records.jsonl", '{"query_id": "1", "measure": "map", "value": 0.5}\n'
+         '{"query_id": "2", "measure": "map", "value": 0.25}\n', {}),
+        ("one.csv", "query_id,metric,value\n1,map,0.5\n2,map,0.25\n", {}),
+    ],
+)  # fmt: skip
+def test_files_of_one_system_are_given_its_name(name: str, text: str, means: dict, tmp_path: Path) -> None:
+    assert read(tmp_path / name, text, system="a") == (OF_A, means)
+
+
+def test_ir_measures_is_told_by_the_names_of_its_measures(tmp_path: Path) -> None:
+    found, _ = read(tmp_path / "x", "map\tnDCG@10\t0.5\n17\tAP(rel=2)\t0.25\n", system="a")
+    assert found == {("a", "map", "ndcg@10"): 0.5, ("a", "17", "ap(relevant_from=2)"): 0.25}
+
+
+def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> None:
+    source = ScoresSource(file=Path("scores"), system="a")
+    source.hold(Given("scores['a']", {"1": {"map": 0.5}, "2": {"map": 0.25}}))
+    assert parts(source) == (OF_A, {})
+    source.hold(Given("scores['a']", pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]})))
+    assert parts(source) == (OF_A, {})
+
+
+def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
+    """The same in any order and any format; another value, another digest."""
+    digests = []
+    for name, text in {"a.eval": TREC_EVAL, "b.json": '{"2": {"map": 0.25}, "1": {"map": 0.5}}',
+                       "c.eval": TREC_EVAL.replace("0.25", "0.26")}.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+        digests.append(pull(ScoresSource(file=tmp_path / name, system="a"), PULLED, Path()).digest)
+    assert digests[0] == digests[1] != digests[2]
+
+
+REFUSED = {
+    "no number": ("a.eval", TREC_EVAL + "map\t3\tx\n", "a", "line 3: value = 'x': must be a number"),
+    "nan": ("a.eval", "map\t3\tnan\n", "a", "line 1: value = 'nan': must be a finite number"),
+    "infinity in a table": ("a.csv", CSV + "b,3,map,inf\n", None, "line 6: value = 'inf': must be a finite number"),
+    "nan in JSON": ("a.json", '{"1": {"map": NaN}}', "a", "query '1', map: value = 'nan': must be a finite number"),
+    "a text in JSON": ("a.json", '{"1": {"map": true}}', "a", "query '1', map: value = True: must be a number"),
+    "twice": ("a.eval", TREC_EVAL + "map\t1\t0.5\n", "a", "line 1 and .*line 3: 'map' of system 'a' on query '1'"),
+    "twice in a table": ("a.csv", CSV + "b,2,map,1\n", None, "lines 5 and 6: 'map' of system 'b' on query '2' stands"),
+    "twice under two spellings": ("a.eval", "q\tnDCG@5\t1\nq\tndcg@5\t1\nall\tnDCG@5\t1\n", "a", "'ndcg@5' of system"),
+    "whose": ("a.eval", TREC_EVAL, None, "does not say whose values these are: name the system, as --scores NAME=FILE"),
+    "many under one name": ("a.csv", CSV, "a", "holds the values of 2 systems"),
+    "means alone": ("a.eval", ALL, "a", "there is no value of a single query in it"),
+    "two fields": ("a", "map\t0.5\n", "a", "line 1: has 2 fields.*a mean over all queries has two"),
+    "not to be told": ("a", "x\ty\t0.5\n", "a", "it cannot be told which column holds the measures: say the format"),
+    "a column missing": ("a.csv", "query_id,metric,value\n1,map,1\n", None, "there is no column 'system_id'"),
+    "too large": ("a.eval", "map\t1\t1e200\n", "a", "on query '1' is 1e.200; must be from -1e.100 to 1e.100"),
+    "empty": ("a.eval", "", "a", "the file is empty"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_refused_says_where(what: str, tmp_path: Path) -> None:
+    name, text, system, sentence = REFUSED[what]
+    with pytest.raises(InputError, match=sentence) as error:
+        read(tmp_path / name, text, system=system)
+    assert str(tmp_path / name) in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,358 @@
+"""Effect size, relative change, descriptive tests and carriers: by hand, published cases, scipy.stats, simulation."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.statistics.estimates.descriptive import (
+    CARRIERS,
+    Carrier,
+    Descriptive,
+    describe,
+    is_skewed,
+    sign_test,
+    wilcoxon,
+)
+from ndcg_core.statistics.estimates.mean_difference import chances, moments, t_interval, t_test
+from tests.references import cases
+
+whole = st.integers(-9, 9)  # few magnitudes: many ties and zeros
+thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
+
+
+def described(differences: Any, **settings: Any) -> Descriptive:
+    query_ids = [f"q{place:04}" for place in range(len(differences))]
+    return describe(query_ids, differences, moments(differences, settings.get("weights")), **settings)
+
+
+def carrier(query_id: str, difference: float, share: float) -> Carrier:
+    """One to compare with: its share approximately."""
+    about: Any = pytest.approx(share)
+    return Carrier(query_id, difference, about)
+
+
+# ---- Wilcoxon
+
+
+@cases("fifteen_whole_numbers", "fisher_darwin_zea_mays")
+def test_wilcoxon_of_fifteen_whole_numbers(case: dict[str, Any]) -> None:
+    assert wilcoxon(case["inputs"]["d"]) == case["expected"]["wilcoxon_exact"]
+
+
+@cases("nine_pairs", "coin_hollander_wolfe_depression")
+def test_wilcoxon_and_sign_test_of_nine_pairs(case: dict[str, Any]) -> None:
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    assert wilcoxon(differences) == case["expected"]["wilcoxon_two"]
+    assert sign_test(int(np.sum(differences > 0)), int(np.sum(differences < 0))) == case["expected"]["sign_two"]
+
+
+@cases("equal_but_for_rounding", "scipy_wilcoxon_roundoff")
+def test_wilcoxon_of_differences_equal_but_for_rounding(case: dict[str, Any]) -> None:
+    """-.025, .05, .05, -.05 have the ranks 1, 3, 3, 3: W+ = 6 of 10, and its mean is 5.
+
+    The sums of all 16 patterns are 0, 1, 3 (three times), 4 (3), 6 (3), 7 (3), 9 and 10: eight of them reach 6, the
+    one-sided .5 of the case. None is 5, so that all 16 lie as far from the mean as 6 does: two-sided 1. Raw
+    differences would have ranks 1 to 4 and W+ = 5, one-sided 9 / 16, two-sided 1 as well: the test below tells.
+    """
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    assert len(set(np.abs(differences))) > 2
+    sums = [sum(pattern) for pattern in itertools.product((0, 1), (0, 3), (0, 3), (0, 3))]
+    assert np.mean(np.array(sums) >= 6) == case["expected"]["wilcoxon_greater_ties_respected"]
+    assert wilcoxon(differences) == 1.0
+
+
+def test_wilcoxon_sees_magnitudes_equal_but_for_rounding() -> None:
+    noise = [0.9 - 0.8, 0.3 - 0.2, 0.5 - 0.4, 0.2 - 0.1, 0.4 - 0.5, 0.7 - 0.4]
+    assert len({abs(value) for value in noise}) > 2
+    assert wilcoxon(noise) == wilcoxon([1, 1, 1, 1, -1, 3]) == 12 / 64  # W- = 3: no loss, or any one of the five
+
+
+def test_wilcoxon_ranks_ties_before_dropping_them() -> None:
+    # Without ties the ranks are 1 to 5 and W+ = 9, W- = 6: 13 of 32 sets of ranks sum to 6 or less. With two ties they
+    # are 3 to 7 and W+ = 13, W- = 12: as near to the mean of 12.5 as can be.
+    assert wilcoxon([-1, -2, -3, 4, 5]) == 26 / 32
+    assert wilcoxon([0, -1, -2, -3, 4, 5, 0]) == 1
+
+
+def test_wilcoxon_without_a_win_or_loss() -> None:
+    assert wilcoxon([]) == wilcoxon([0.0]) == wilcoxon([1e-9] * 9) == 1.0
+    assert wilcoxon([1.0]) == wilcoxon([0.0, -1.0, 1e-9]) == 1.0
+
+
+def test_wilcoxon_of_differences_that_all_have_one_sign() -> None:
+    for n in (2, 5, 20, 50):
+        assert wilcoxon(range(1, n + 1)) == wilcoxon(-np.ones(n)) == 2 ** (1 - n)
+    assert wilcoxon(np.ones(51)) == pytest.approx(scipy.stats.wilcoxon(np.ones(51), method="asymptotic").pvalue)
+
+
+def test_wilcoxon_of_a_balanced_sample_is_1() -> None:
+    assert wilcoxon([1, -1, 2, -2]) == 1.0
+    assert wilcoxon([*range(1, 31), *range(-30, 0)]) == 1.0
+
+
+@settings(deadline=None)
+@given(st.lists(whole, min_size=1, max_size=9))
+def test_wilcoxon_counts_the_patterns_of_signs(differences: list[int]) -> None:
+    ranks = scipy.stats.rankdata(np.abs(differences))[np.array(differences) != 0]
+    signs = np.sign([value for value in differences if value != 0])
+    patterns = np.array(list(itertools.product((-1, 1), repeat=len(ranks))))
+    reached = np.abs(patterns @ ranks) >= abs(signs @ ranks) if len(ranks) else np.ones(1)
+    assert wilcoxon(differences) == np.mean(reached)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=50, unique=True), st.lists(st.booleans(), min_size=50))
+def test_exact_wilcoxon_without_ties_equals_scipy(magnitudes: list[int], signs: list[bool]) -> None:
+    differences = [size if sign else -size for size, sign in zip(magnitudes, signs, strict=False)]
+    expected = scipy.stats.wilcoxon(differences, method="exact").pvalue
+    assert wilcoxon(differences) == pytest.approx(expected, rel=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(whole, min_size=51, max_size=300).filter(lambda values: sum(map(bool, values)) > 50))
+def test_wilcoxon_of_many_equals_scipy(differences: list[int]) -> None:
+    expected = scipy.stats.wilcoxon(differences, zero_method="pratt", correction=False, method="asymptotic").pvalue
+    assert wilcoxon(np.array(differences) / 10) == pytest.approx(expected, rel=1e-9)
+
+
+def test_exact_and_asymptotic_wilcoxon_meet_at_fifty_differing_queries() -> None:
+    rng = np.random.default_rng(4)
+    differences = rng.normal(0.2, 1, 50)
+    asymptotic = scipy.stats.wilcoxon(differences, method="asymptotic").pvalue
+    assert wilcoxon(differences) == pytest.approx(asymptotic, abs=0.01)
+    assert wilcoxon(differences) != pytest.approx(asymptotic, abs=1e-9)
+    more = np.concatenate((differences, np.zeros(400), [0.5]))
+    asymptotic = scipy.stats.wilcoxon(more, zero_method="pratt", method="asymptotic").pvalue
+    assert wilcoxon(more) == pytest.approx(asymptotic, rel=1e-12)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_wilcoxon_refuses_nan_and_infinity(value: float) -> None:
+    with pytest.raises(ValueError, match=rf"differences\[1\] == {value}, must be finite"):
+        wilcoxon([0.1, value])
+
+
+# ---- sign test, skewness
+
+
+@settings(deadline=None)
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_the_sign_test_equals_scipy(wins: int, losses: int) -> None:
+    expected = scipy.stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    assert sign_test(wins, losses) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_sign_test_by_hand() -> None:
+    assert sign_test(0, 0) == sign_test(3, 3) == sign_test(1, 0) == 1.0
+    assert sign_test(6, 0) == sign_test(0, 6) == pytest.approx(2 / 64)
+    assert sign_test(5, 1) == pytest.approx(2 * 7 / 64)
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(-1, 3), (3, -1)])
+def test_the_sign_test_refuses_a_negative_number(wins: int, losses: int) -> None:
+    with pytest.raises(ValueError, match=f"wins == {wins}, losses == {losses}, must not be negative"):
+        sign_test(wins, losses)
+
+
+@settings(deadline=None)
+@given(st.lists(thousandths, min_size=2, max_size=60).filter(lambda values: len(set(values)) > 1))
+def test_the_skewness_equals_scipy(differences: list[float]) -> None:
+    assert described(differences).skewness == pytest.approx(scipy.stats.skew(differences), rel=1e-9, abs=1e-9)
+
+
+def test_skewed_or_not() -> None:
+    assert is_skewed(2.01, 100)
+    assert is_skewed(-2.01, 100)
+    assert not is_skewed(1.99, 100)
+    assert not is_skewed(-1.99, 100)
+    assert not is_skewed(0.2, 1)
+
+
+# ---- what describe puts together
+
+DIFFERENCES = [0.0, 0.1, 0.2, -0.1, 0.3]  # mean .1, squares around it .01 + 0 + .01 + .04 + .04 = .1, deviation^2 .025
+BASELINE = [0.5, 0.4, 0.2, 0.6, 0.3]  # mean .4
+
+
+def test_five_queries_by_hand() -> None:
+    found = described(DIFFERENCES, baseline_values=BASELINE, smallest_effect=0.05)
+    assert found.effect_size == pytest.approx(0.1 / math.sqrt(0.025))
+    assert found.changed == 0.8
+    assert found.relative == pytest.approx(0.25)
+    residuals = [-0.125, 0.0, 0.15, -0.25, 0.225]  # d - b / 4
+    error = math.sqrt(sum(value**2 for value in residuals) / 4) / (math.sqrt(5) * 0.4)
+    margin = 2.7764451051977987 * error  # t(.975, 4) from a printed table: 2.776
+    assert (found.relative_low, found.relative_high) == pytest.approx((0.25 - margin, 0.25 + margin))
+    assert found.p_t == t_test(DIFFERENCES).p_value
+    assert found.p_wilcoxon == wilcoxon(DIFFERENCES)
+    assert found.p_sign == sign_test(3, 1)
+    assert found.skewness == pytest.approx(0.0, abs=1e-12)  # -.1, 0, .1, -.2, .2 around the mean
+    assert (found.above, found.within, found.below) == chances(moments(DIFFERENCES), 0.05)
+    assert found.top_share == pytest.approx(0.6)
+    assert found.carriers == (
+        carrier("q0004", 0.3, 0.6),
+        carrier("q0002", 0.2, 0.4),
+        carrier("q0001", 0.1, 0.2),
+    )
+
+
+def test_what_is_not_given_is_not_there() -> None:
+    found = described(DIFFERENCES)
+    assert (found.relative, found.relative_low, found.relative_high) == (None, None, None)
+    assert (found.above, found.within, found.below) == (None, None, None)
+    assert described(DIFFERENCES, baseline_values=[0.0] * 5).relative is None
+
+
+def test_weights_by_hand() -> None:
+    differences, baseline, weights = [0.4, 0.1, -0.1, 0.15], [0.5, 0.4, 0.6, 0.3], [1.0, 1.0, 4.0, 2.0]
+    found = described(differences, baseline_values=baseline, weights=weights)
+    relative = 0.4 / 3.9  # sum(w d) = .4 + .1 - .4 + .3; sum(w b) = .5 + .4 + 2.4 + .6
+    assert found.relative == pytest.approx(relative)
+    residuals = [w / 2 * (d - relative * b) for d, b, w in zip(differences, baseline, weights, strict=True)]
+    # squares of w / 2 sum to 5.5, cubes to 9.25: B = 5.5 - 2 x 9.25 / 4 + (5.5 / 4)^2; the effective number is 16 / 5.5
+    variance = sum(value**2 for value in residuals) * 5.5 / (4 * (5.5 - 4.625 + 1.375**2))
+    error = math.sqrt(variance / 4) / (3.9 / 8)
+    margin = scipy.stats.t.ppf(0.975, 16 / 5.5 - 1) * error
+    assert (found.relative_low, found.relative_high) == pytest.approx((relative - margin, relative + margin))
+    assert found.effect_size == pytest.approx(0.05 / moments(differences, weights).deviation)
+    assert found.carriers == (
+        carrier("q0000", 0.4, 1.0),
+        carrier("q0003", 0.15, 0.75),
+        carrier("q0001", 0.1, 0.25),
+    )
+    assert found.top_share == pytest.approx(1.0)
+    assert found.p_wilcoxon == wilcoxon(differences)
+    parts = [w / 2 * (d - 0.05) for d, w in zip(differences, weights, strict=True)]
+    assert found.skewness == pytest.approx(scipy.stats.skew(parts))
+
+
+def test_equal_weights_give_the_same_as_none() -> None:
+    rng = np.random.default_rng(2)
+    differences, baseline = rng.normal(0.02, 0.1, 150), rng.random(150)
+    plain = described(differences, baseline_values=baseline, smallest_effect=0.01)
+    equal = described(differences, baseline_values=baseline, smallest_effect=0.01, weights=[3.0] * 150)
+    for name in Descriptive.__slots__:
+        if name != "carriers":
+            assert getattr(equal, name) == pytest.approx(getattr(plain, name), rel=1e-9), name
+    assert [carrier.query_id for carrier in equal.carriers] == [carrier.query_id for carrier in plain.carriers]
+
+
+def test_the_level_is_that_of_the_relative_change() -> None:
+    """With a baseline of 1 everywhere the relative change is the mean difference, and so is its interval."""
+    for level in (0.8, 0.95, 0.99):
+        found = described(DIFFERENCES, baseline_values=[1.0] * 5, level=level)
+        assert (found.relative_low, found.relative_high) == pytest.approx(t_interval(DIFFERENCES, level))
+
+
+def test_over_a_negative_mean_of_the_baseline_more_is_still_a_rise() -> None:
+    """Values that should fall are compared with their signs turned: from -4 to -3 is a rise by a quarter."""
+    found = described(DIFFERENCES, baseline_values=[-value for value in BASELINE])
+    assert found.relative == pytest.approx(0.25)
+    assert found.relative_low is not None
+    assert found.relative_high is not None
+    assert found.relative_low < 0.25 < found.relative_high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_relative_change_s_interval_covers_it_as_often_as_it_says(weighted: bool) -> None:
+    """Differences that fall with the baseline's value, as they do: d = (.55 - b) / 5 + noise, b in [0, 1]."""
+    rng = np.random.default_rng(21)
+    baseline = rng.beta(2, 3, size=(3_000, 50))
+    differences = (0.55 - baseline) / 5 + rng.normal(0, 0.05, size=baseline.shape)
+    weights = np.exp(baseline + rng.normal(0, 0.3, size=baseline.shape)) if weighted else np.ones_like(baseline)
+    many = rng.beta(2, 3, size=1_000_000)
+    mean = np.average(many, weights=np.exp(many)) if weighted else 0.4
+    effect = (0.55 - mean) / 5 / mean
+    covered = []
+    for d, b, w in zip(differences, baseline, weights, strict=True):
+        found = described(d, baseline_values=b, weights=w if weighted else None)
+        assert found.relative_low is not None
+        assert found.relative_high is not None
+        covered.append(found.relative_low <= effect <= found.relative_high)
+    assert 0.93 <= np.mean(covered) <= 0.97
+
+
+def test_nothing_differs() -> None:
+    found = described([0.0] * 4, baseline_values=[0.5] * 4, smallest_effect=0.1)
+    assert found == Descriptive(None, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, None, 0.0, 1.0, 0.0, None, ())
+
+
+def test_differences_that_do_not_vary() -> None:
+    found = described([0.3 - 0.2, 0.5 - 0.4, 0.9 - 0.8])
+    assert (found.effect_size, found.skewness, found.changed, found.p_t) == (None, None, 1.0, 0.0)
+    assert (found.p_wilcoxon, found.p_sign) == (0.25, 0.25)
+    assert [carrier.query_id for carrier in found.carriers] == ["q0000", "q0001", "q0002"]
+
+
+# ---- carriers
+
+
+def test_carriers_of_a_loss() -> None:
+    found = described([0.1, -0.2, -0.3, 0.0])
+    assert found.carriers == (
+        carrier("q0002", -0.3, 0.75),
+        carrier("q0001", -0.2, 0.5),
+    )
+    assert found.top_share == pytest.approx(0.75)
+
+
+def test_a_carrier_can_carry_more_than_the_whole() -> None:
+    found = described([1.0, -0.9])
+    assert found.carriers == (carrier("q0000", 1.0, 10.0),)
+    assert found.top_share == pytest.approx(10.0)
+
+
+def test_an_effect_of_0_has_no_carriers() -> None:
+    assert 0.2 - 0.1 != 0.5 - 0.4
+    found = described([0.2 - 0.1, 0.4 - 0.5])
+    assert (found.top_share, found.carriers) == (None, ())
+
+
+def test_so_many_carriers_equal_ones_by_query_id() -> None:
+    differences = [0.5 - 0.4, 0.3 - 0.2, 0.2 - 0.1] * 5  # equal but for rounding, the third the largest
+    found = described([*differences, 0.2])
+    expected = ["q0015", *(f"q{place:04}" for place in range(CARRIERS - 1))]
+    assert [carrier.query_id for carrier in found.carriers] == expected
+
+
+@pytest.mark.parametrize(("n", "top"), [(2, 1), (99, 1), (100, 1), (101, 2), (200, 2), (1_999, 20)])
+def test_one_query_in_a_hundred_rounded_up(n: int, top: int) -> None:
+    differences = np.arange(1.0, n + 1)
+    found = described(differences)
+    assert found.top_share == pytest.approx(differences[-top:].sum() / differences.sum())
+    assert [carrier.difference for carrier in found.carriers] == differences[: -CARRIERS - 1 : -1].tolist()
+
+
+def test_queries_against_the_effect_lower_no_top_share() -> None:
+    """Two of 150 queries may carry; only one has the effect's sign."""
+    differences = [1.0] + [-0.001] * 149
+    assert described(differences).top_share == pytest.approx(1 / 0.851)
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"query_ids": ["a"]}, "1 query_ids and 2 differences, must be 2 as in the moments"),
+        ({"differences": [0.1]}, "2 query_ids and 1 differences, must be 2"),
+        ({"of": moments([0.1, 0.2, 0.3])}, "2 query_ids and 2 differences, must be 3"),
+        ({"baseline_values": [0.5]}, r"baseline_values have shape \(1,\), must be one for each of 2 differences"),
+        ({"weights": [1.0]}, r"weights have shape \(1,\)"),
+        ({"weights": [1.0, -1.0]}, r"weights\[1\] == -1.0"),
+        ({"smallest_effect": 0.0}, "margin == 0.0"),
+        ({"baseline_values": [0.5, 0.5], "level": 95}, "level == 95"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call: dict[str, Any], message: str) -> None:
+    given = {"query_ids": ["a", "b"], "differences": [0.1, 0.2], "of": moments([0.1, 0.2]), **call}
+    with pytest.raises(ValueError, match=message):
+        describe(given.pop("query_ids"), given.pop("differences"), given.pop("of"), **given)

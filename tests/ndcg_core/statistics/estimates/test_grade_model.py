@@ -1,0 +1,91 @@
+"""The model of grades: the maximum that scipy finds, the chances that made the data, draws as uncertain as they say."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from ndcg_core.statistics.estimates import grade_model
+from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit
+
+SPREADS = np.array([3.0, 1.0])
+STARTS, SLOPES, BETWEEN = np.array([0.5, -0.5, -1.0]), np.array([1.0, -0.7]), 1.0
+
+
+def made(seed: int, queries: int, each: int) -> Graded:
+    """Documents whose grades follow the model."""
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(queries), each)
+    features = rng.normal(size=(len(query), 2))
+    odds = STARTS[:, None] + features @ SLOPES + rng.normal(0, BETWEEN, queries)[query]
+    climbed = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+    return Graded(features, query, np.cumprod(climbed, axis=0).sum(axis=0))
+
+
+@pytest.fixture(scope="module")
+def graded() -> Graded:
+    return made(1, 40, 8)
+
+
+@pytest.fixture(scope="module")
+def fitted(graded: Graded) -> Fitted:
+    return fit(graded, 4, 41, SPREADS)
+
+
+def loss(numbers: np.ndarray, graded: Graded, between: float) -> float:
+    """Minus the log posterior, written out document by document."""
+    starts, slopes, effects = np.split(numbers, [3, 5])
+    total = -stats.norm.logpdf(starts, 0, START_SPREAD).sum() - stats.norm.logpdf(slopes, 0, SPREADS).sum()
+    total -= stats.norm.logpdf(effects, 0, between).sum()
+    for features, query, level in zip(*graded, strict=True):
+        for step in range(3):
+            if level >= step:
+                odds = starts[step] + features @ slopes + effects[query]
+                total += np.log1p(np.exp(-odds if level > step else odds))
+    return float(total)
+
+
+def test_it_is_the_maximum_of_the_posterior(graded: Graded, fitted: Fitted) -> None:
+    numbers = np.concatenate([fitted.values, fitted.effects])
+    slope = optimize.approx_fprime(numbers, loss, 1e-6, graded, fitted.between)
+    assert np.abs(slope).max() < 0.01
+    further = numbers + 0.1 * np.random.default_rng(2).normal(size=len(numbers))
+    assert loss(numbers, graded, fitted.between) < loss(further, graded, fitted.between)
+
+
+def test_a_query_without_a_judged_document_is_any_query(fitted: Fitted) -> None:
+    assert fitted.effects[40] == 0
+    assert fitted.spreads[40] == pytest.approx(fitted.between, abs=1e-3)
+    assert fitted.spreads[:40].max() < fitted.between
+
+
+def test_of_many_documents_it_finds_what_made_them() -> None:
+    found = fit(made(3, 300, 10), 4, 300, SPREADS)
+    truth = np.concatenate([STARTS, SLOPES])
+    errors = (found.values - truth) / np.sqrt(np.diag(found.covariance))
+    assert np.abs(errors).max() < 3
+    assert found.between == pytest.approx(BETWEEN, abs=0.15)
+
+
+def test_draws_have_the_chances_and_are_uncertain_in_common(fitted: Fitted) -> None:
+    """20 like documents of the query that nothing is known of rise and fall together from draw to draw."""
+    rng = np.random.default_rng(4)
+    features, query = np.zeros((20, 2)), np.full(20, 40)
+    draws = np.array([fitted.draw(rng, features, query) for _ in range(4_000)])
+    reached = fitted.reached(features, query)[:, 0]
+    assert [(draws >= level).mean() for level in (1, 2, 3)] == pytest.approx(reached.tolist(), abs=0.02)
+    alone = draws.var() / 20
+    assert draws.mean(axis=1).var() > 3 * alone
+
+
+def test_one_level_only_does_not_run_away() -> None:
+    graded = made(5, 20, 8)
+    found = fit(graded._replace(level=np.zeros_like(graded.level)), 4, 20, SPREADS)
+    assert np.isfinite(found.values).all()
+    assert found.reached(graded.features, graded.query)[0].max() < 0.1
+
+
+def test_a_spread_that_is_not_learned_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one round the effects are not yet as wide as the queries differ."""
+    monkeypatch.setattr(grade_model, "ROUNDS", 1)
+    found = fit(made(3, 300, 10), 4, 300, SPREADS)
+    assert found.between != pytest.approx(BETWEEN, abs=0.15)

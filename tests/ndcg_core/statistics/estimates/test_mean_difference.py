@@ -1,0 +1,218 @@
+"""Interval, t test and minimal detectable effect against published cases, scipy.stats and simulation."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.statistics.estimates.mean_difference import (
+    mean_difference,
+    minimal_detectable_effect,
+    standard_deviation,
+    t_interval,
+    t_test,
+)
+from tests.references import cases
+
+# ---- by hand
+
+
+def test_three_differences_by_hand() -> None:
+    differences = [0.1, 0.2, 0.6]  # mean 0.3; squares around it .04 + .01 + .09 = .14, by n - 1: .07
+    assert mean_difference(differences) == pytest.approx(0.3)
+    assert standard_deviation(differences) == pytest.approx(math.sqrt(0.07))
+    margin = 4.302652729911275 * math.sqrt(0.07 / 3)  # t(.975, 2) from a printed table: 4.303
+    assert t_interval(differences) == pytest.approx((0.3 - margin, 0.3 + margin))
+    assert t_test(differences).statistic == pytest.approx(0.3 / math.sqrt(0.07 / 3))
+    assert t_test(differences).degrees_of_freedom == 2
+
+
+def test_the_mean_is_the_exact_sum_rounded_once() -> None:
+    assert mean_difference([1e16, 1.0, -1e16, 1.0]) == 0.5
+    assert mean_difference([0.1] * 10) == 0.1
+
+
+@pytest.mark.parametrize("differences", [[0.0, 0.0], [0.1] * 30, [0.3 - 0.2, 0.5 - 0.4, 0.9 - 0.8]])
+def test_equal_differences_have_no_deviation_and_an_interval_of_width_0(differences: list[float]) -> None:
+    assert standard_deviation(differences) == 0.0
+    low, high = t_interval(differences)
+    assert low == high == mean_difference(differences)
+
+
+def test_t_of_differences_that_do_not_vary() -> None:
+    assert t_test([0.0, 0.0, 0.0]) == (0.0, 2, 1.0)
+    assert t_test([0.1, 0.1, 0.1]) == (math.inf, 2, 0.0)
+    assert t_test([-0.1, -0.1, -0.1]) == (-math.inf, 2, 0.0)
+
+
+@pytest.mark.parametrize("function", [standard_deviation, t_interval, t_test])
+def test_one_difference_is_too_few(function: Any) -> None:
+    with pytest.raises(ValueError, match="n == 1 differences, must be at least 2"):
+        function([0.1])
+
+
+def test_no_difference_has_no_mean() -> None:
+    with pytest.raises(ValueError, match="n == 0 differences, must be at least 1"):
+        mean_difference([])
+
+
+@pytest.mark.parametrize("function", [mean_difference, standard_deviation, t_interval, t_test])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_nan_and_infinity_are_refused_with_their_place(function: Any, value: float) -> None:
+    with pytest.raises(ValueError, match=rf"differences\[1\] == {value}, must be finite"):
+        function([0.1, value, 0.3])
+
+
+def test_a_table_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"shape \(2, 2\)"):
+        t_interval(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, math.nan])
+def test_a_level_out_of_range_is_refused(level: float) -> None:
+    with pytest.raises(ValueError, match=f"level == {level}"):
+        t_interval([0.1, 0.2], level=level)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"n": 1, "standard_deviation": 0.1}, "n == 1"),
+        ({"n": 9, "standard_deviation": -0.1}, "standard_deviation == -0.1"),
+        ({"n": 9, "standard_deviation": math.nan}, "standard_deviation == nan"),
+        ({"n": 9, "standard_deviation": 0.1, "alpha": 0}, "alpha == 0"),
+        ({"n": 9, "standard_deviation": 0.1, "power": 1}, "power == 1"),
+    ],
+)
+def test_a_minimal_detectable_effect_out_of_range_is_refused(call: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        minimal_detectable_effect(**call)  # type: ignore[arg-type]
+
+
+# ---- published and derived cases
+
+SAKAI = (0.0008059447322440738, 0.14919405526775592)  # the interval in full, of which the book prints four decimals
+
+
+@cases("twenty_queries", "sakai_xy_paired_t")
+def test_two_systems_on_twenty_queries(case: dict[str, Any]) -> None:
+    expected, tolerance = case["expected"], case["tolerance"]
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    statistic, freedom, p_value = t_test(differences)
+    low, high = t_interval(differences)
+    deviation = standard_deviation(differences)
+    assert mean_difference(differences) == pytest.approx(expected["mean"], abs=tolerance["mean"])
+    assert deviation**2 == pytest.approx(expected["var"], abs=tolerance["var"])
+    assert mean_difference(differences) / deviation == pytest.approx(expected["dz"], abs=tolerance["dz"])
+    assert statistic == pytest.approx(expected["t"], abs=tolerance["t"])
+    assert freedom == expected["df"]
+    of_t = "p_t" if "p_t" in expected else "p_two_sided"
+    assert p_value == pytest.approx(expected[of_t], abs=tolerance[of_t])
+    assert (high - low) / 2 == pytest.approx(expected["moe95"], abs=tolerance["moe95"])
+    assert (low, high) == pytest.approx(expected.get("ci95", SAKAI), rel=1e-12)
+
+
+@cases("fifteen_whole_numbers", "fisher_darwin_zea_mays")
+def test_fifteen_whole_numbers(case: dict[str, Any]) -> None:
+    statistic, _, p_value = t_test(case["inputs"]["d"])
+    assert statistic == pytest.approx(case["expected"]["t"], rel=1e-12)
+    assert p_value == pytest.approx(case["expected"]["p_t"], rel=1e-12)
+    ends = case["expected"].get("ci95") or case["expected"]["ci95_t"]
+    assert t_interval(case["inputs"]["d"]) == pytest.approx(tuple(ends), rel=1e-12)
+
+
+@cases("ten_with_a_tie", "student_sleep")
+def test_ten_pairs(case: dict[str, Any]) -> None:
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    expected = case["expected"]
+    p_value = expected["p"] if "p" in expected else expected["p_t"]
+    assert t_test(differences) == pytest.approx((expected["t"], expected["df"], p_value), rel=1e-12)
+    assert t_interval(differences) == pytest.approx(tuple(expected["ci95"]), rel=1e-12)
+
+
+@cases("nine_pairs", "r_tost_paired_1")
+def test_intervals_at_two_levels(case: dict[str, Any]) -> None:
+    differences = np.subtract(case["inputs"]["x"], case["inputs"]["y"])
+    expected = case["expected"]
+    assert mean_difference(differences) == pytest.approx(expected["mean"], rel=1e-13)
+    assert t_test(differences).p_value == pytest.approx(expected["p_t"], rel=1e-12)
+    assert t_interval(differences) == pytest.approx(tuple(expected["ci95"]), abs=1e-13)
+    assert t_interval(differences, level=0.9) == pytest.approx(tuple(expected["ci90"]), abs=1e-13)
+
+
+@cases("eight_of_300", "permtest_p10_sparse")
+def test_eight_differing_queries_of_hundreds(case: dict[str, Any]) -> None:
+    differences = np.zeros(case["inputs"]["n"])
+    differences[:8] = case["inputs"]["nonzero_d"]
+    tolerance = case["tolerance"]["p_t"]
+    assert t_test(differences).p_value == pytest.approx(case["expected"]["p_t"], abs=tolerance)
+
+
+@cases("detectable_effects", "mde_table")
+def test_minimal_detectable_effect_in_units_of_the_deviation(case: dict[str, Any]) -> None:
+    for place, n in enumerate(case["inputs"]["n"]):
+        effect = minimal_detectable_effect(n, 1.0)
+        assert effect == pytest.approx(case["expected"]["mde_t_plus_t"][place], abs=1e-6)
+        assert effect == pytest.approx(case["expected"]["mde_nct"][place], rel=0.002)  # the noncentral t
+
+
+def test_minimal_detectable_effect_of_other_settings() -> None:
+    t = scipy.stats.t(df=39)
+    expected = (t.ppf(1 - 0.01 / 2) + t.ppf(0.9)) * 0.2 / math.sqrt(40)
+    assert minimal_detectable_effect(40, 0.2, alpha=0.01, power=0.9) == pytest.approx(expected, rel=1e-12)
+    assert minimal_detectable_effect(40, 0.0) == 0
+
+
+# ---- scipy.stats as the second implementation
+
+samples = st.lists(st.integers(-1_000, 1_000).map(lambda value: value / 1_000), min_size=2, max_size=60)
+
+
+@settings(deadline=None)
+@given(samples.filter(lambda values: len(set(values)) > 1), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_t_equals_scipy(differences: list[float], level: float) -> None:
+    expected = scipy.stats.ttest_1samp(differences, 0)
+    result = t_test(differences)
+    assert result.statistic == pytest.approx(expected.statistic, rel=1e-9, abs=1e-12)
+    assert result.p_value == pytest.approx(expected.pvalue, rel=1e-9, abs=1e-15)
+    assert result.degrees_of_freedom == expected.df
+    interval = expected.confidence_interval(level)
+    assert t_interval(differences, level) == pytest.approx((interval.low, interval.high), rel=1e-9, abs=1e-12)
+
+
+@settings(deadline=None)
+@given(samples, st.randoms(use_true_random=False))
+def test_the_order_of_the_queries_changes_no_bit(differences: list[float], random: Any) -> None:
+    shuffled = random.sample(differences, len(differences))
+    assert t_interval(shuffled) == t_interval(differences)
+    assert t_test(shuffled) == t_test(differences)
+
+
+@settings(deadline=None)
+@given(samples)
+def test_swapping_baseline_and_candidate_mirrors_the_interval(differences: list[float]) -> None:
+    low, high = t_interval(differences)
+    assert t_interval([-value for value in differences]) == (-high, -low)
+    assert t_test([-value for value in differences]).p_value == t_test(differences).p_value
+
+
+# ---- simulation
+
+
+@pytest.mark.parametrize("n", [25, 50])
+def test_the_interval_covers_the_mean_as_often_as_it_says(n: int) -> None:
+    rng = np.random.default_rng(n)
+    intervals = [t_interval(sample) for sample in rng.normal(0.02, 0.1, size=(4_000, n))]
+    assert 0.940 <= np.mean([low <= 0.02 <= high for low, high in intervals]) <= 0.965
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_the_power_at_the_minimal_detectable_effect_is_as_stated(n: int) -> None:
+    rng = np.random.default_rng(n)
+    effect = minimal_detectable_effect(n, 0.1)
+    found = [t_test(sample).p_value <= 0.05 for sample in rng.normal(effect, 0.1, size=(4_000, n))]
+    assert 0.78 <= np.mean(found) <= 0.82

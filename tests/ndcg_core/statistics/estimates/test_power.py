@@ -1,0 +1,127 @@
+"""Queries needed and the power curve: both directions of a derived table, minimality, scipy.stats, simulation."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect, t_test
+from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
+from tests.references import cases
+
+
+def mde_table(case: dict[str, Any]) -> list[tuple[int, float]]:
+    """(n, effect in units of the deviation), the effects with six decimals."""
+    return list(zip(case["inputs"]["n"], case["expected"]["mde_t_plus_t"], strict=True))
+
+
+@cases("detectable_effects", "mde_table")
+def test_the_derived_table_from_queries_to_effects(case: dict[str, Any]) -> None:
+    table = mde_table(case)
+    found = power_curve([n for n, _ in table], 1.0)
+    assert [row.n for row in found] == [n for n, _ in table]
+    assert [row.effect for row in found] == pytest.approx([effect for _, effect in table], abs=1e-6)
+
+
+@cases("detectable_effects", "mde_table")
+def test_the_derived_table_from_effects_to_queries(case: dict[str, Any]) -> None:
+    """The table's rounding (5e-7) is worth 2 n * 5e-7 / effect queries."""
+    for n, effect in mde_table(case):
+        slack = math.ceil(2 * n * 5e-7 / effect)
+        assert abs(queries_needed(effect, 1.0) - n) <= slack
+        assert queries_needed(effect * 1.000001 + 5e-7, 1.0) <= n
+        assert queries_needed(effect * 0.999999 - 5e-7, 1.0) > n
+
+
+def test_a_textbook_number() -> None:
+    """34 pairs for d = 0.5 at alpha .05 and power .80 (Cohen's tables, G*Power); the formula is 0.2 % from them."""
+    assert queries_needed(0.5, 1.0) == 34
+    assert queries_needed(0.05, 0.1) == 34
+
+
+@settings(deadline=None)
+@given(
+    st.floats(1e-4, 10),
+    st.floats(1e-3, 10),
+    st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.5]),
+    st.sampled_from([0.55, 0.8, 0.9, 0.99]),
+)
+def test_no_smaller_number_is_enough(effect: float, deviation: float, alpha: float, power: float) -> None:
+    n = queries_needed(effect, deviation, alpha, power)
+    assert n >= 2
+    assert minimal_detectable_effect(n, deviation, alpha, power) <= effect
+    if n > 2:
+        assert minimal_detectable_effect(n - 1, deviation, alpha, power) > effect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("alpha", "power"), [(0.05, 0.8), (0.01, 0.9), (0.4, 0.41), (0.05, 0.06)])
+@pytest.mark.parametrize("effect", [0.4, 0.09, 0.03])
+def test_a_search_from_below_finds_the_same(effect: float, alpha: float, power: float) -> None:
+    n = np.arange(2, 20_000)
+    found = (scipy.stats.t.ppf(1 - alpha / 2, n - 1) + scipy.stats.t.ppf(power, n - 1)) / np.sqrt(n)
+    assert queries_needed(effect, 1.0, alpha, power) == n[found <= effect][0]
+
+
+@pytest.mark.parametrize(("effect", "deviation"), [(0.05, 0.1), (0.02, 0.1), (0.005, 0.05)])
+def test_a_t_test_with_so_many_queries_has_the_power_asked_for(effect: float, deviation: float) -> None:
+    n = queries_needed(effect, deviation)
+    rng = np.random.default_rng(n)
+    found = [t_test(sample).p_value <= 0.05 for sample in rng.normal(effect, deviation, size=(4_000, n))]
+    assert 0.78 <= np.mean(found) <= 0.82
+
+
+def test_without_deviation_two_are_enough() -> None:
+    assert queries_needed(0.001, 0.0) == 2
+    assert queries_needed(0.001, 0.0, alpha=1e-20) == 2
+    assert power_curve([2, 50], 0.0) == [Detectable(2, 0.0), Detectable(50, 0.0)]
+
+
+def test_a_large_effect_needs_no_fewer_than_two() -> None:
+    assert queries_needed(1e6, 0.1) == 2
+
+
+def test_the_largest_number_that_is_looked_at() -> None:
+    (row,) = power_curve([MOST], 1.0)
+    assert queries_needed(row.effect, 1.0) == MOST
+    with pytest.raises(ValueError, match=r"needs more than 10\^12 queries at standard_deviation == 1.0"):
+        queries_needed(row.effect * 0.999, 1.0)
+
+
+def test_a_curve_of_no_numbers_is_empty() -> None:
+    assert power_curve([], 0.1) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"effect": 0}, "effect == 0, must be above 0"),
+        ({"effect": -0.01}, "effect == -0.01, must be above 0"),
+        ({"effect": math.nan}, "effect == nan"),
+        ({"effect": math.inf}, "effect == inf"),
+        ({"standard_deviation": -0.1}, "standard_deviation == -0.1"),
+        ({"standard_deviation": math.nan}, "standard_deviation == nan"),
+        ({"standard_deviation": math.inf}, "standard_deviation == inf"),
+        ({"alpha": 0}, "alpha == 0"),
+        ({"alpha": -1}, "alpha == -1"),
+        ({"alpha": 1, "power": 2}, "alpha == 1"),
+        ({"alpha": math.nan}, "alpha == nan"),
+        ({"power": 1}, "power == 1"),
+        ({"power": math.nan}, "power == nan"),
+        ({"power": 0.05}, "power == 0.05, must be above alpha == 0.05"),
+        ({"power": 0.01, "standard_deviation": 0.0}, "power == 0.01, must be above alpha"),
+    ],
+)
+def test_values_out_of_range_are_refused(call: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        queries_needed(**{"effect": 0.01, "standard_deviation": 0.1, **call})
+
+
+@pytest.mark.parametrize("queries", [[1], [50, 0], [-3]])
+def test_a_curve_starts_at_two(queries: list[int]) -> None:
+    with pytest.raises(ValueError, match="must be at least 2"):
+        power_curve(queries, 0.1)

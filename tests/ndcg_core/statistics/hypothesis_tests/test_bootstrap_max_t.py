@@ -1,0 +1,165 @@
+"""The studentised bootstrap against its definition, resample by resample; what it must not depend on, and is for."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from ndcg_core.statistics.hypothesis_tests import bootstrap_max_t as module
+from ndcg_core.statistics.hypothesis_tests import sign_flip as flips
+from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import Resampled, bootstrap_max_t, drawn_counts
+from ndcg_core.statistics.verdicts.comparison import compare_family
+from tests.ndcg_core.statistics.columns import column
+
+RESAMPLES = 700
+
+
+def skewed(seed: int, queries: int = 40, columns: int = 6, shift: float = 0.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=(queries, columns)) - 1 + 0.5 * rng.normal(size=(queries, 1)) + shift
+
+
+def resampled(values: np.ndarray, shares: np.ndarray | None = None, **settings: object) -> Resampled:
+    weights = np.ones_like(values) if shares is None else shares
+    means = (values * weights).sum(axis=0) / weights.sum(axis=0)
+    known = {"levels": (0.95, 0.8), "resamples": RESAMPLES, "seed": 3, "workers": 1, **settings}
+    return bootstrap_max_t(means.tolist(), weights * (values - means), shares, **known)  # type: ignore[arg-type]
+
+
+def one_by_one(values: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """p, adjusted p and the 95 % bound from t statistics that are computed one resample after the other."""
+    means = (values * shares).sum(axis=0) / shares.sum(axis=0)
+
+    def t(counts: np.ndarray, around: np.ndarray) -> np.ndarray:
+        weights = counts[:, np.newaxis] * shares
+        mean = (weights * values).sum(axis=0) / weights.sum(axis=0)
+        squares = (counts[:, np.newaxis] * np.square(shares * (values - mean))).sum(axis=0)
+        return np.abs(mean - around) / (np.sqrt(squares) / weights.sum(axis=0))
+
+    observed = t(np.ones(len(values)), np.zeros(values.shape[1]))
+    blocks = range(math.ceil(RESAMPLES / module.BLOCK))
+    drawn = np.concatenate(
+        [counts for block in blocks for counts in drawn_counts(len(values), 3, block, RESAMPLES)], axis=1
+    )
+    found = np.array([t(counts, means) for counts in drawn.T])
+    order = np.argsort(-observed)
+    p_value = (1 + (found >= observed).sum(axis=0)) / (RESAMPLES + 1)
+    p_adjusted, highest = np.zeros(len(observed)), 0.0
+    for place, number in enumerate(order):
+        reached = (found[:, order[place:]].max(axis=1) >= observed[number]).sum()
+        highest = p_adjusted[number] = max(highest, (1 + reached) / (RESAMPLES + 1))
+    return p_value, p_adjusted, np.sort(found.max(axis=1))[math.ceil(0.95 * (RESAMPLES + 1)) - 1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_resample_by_resample(weighted: bool) -> None:
+    values = skewed(1, shift=0.25)
+    shares = np.random.default_rng(2).uniform(0.3, 2, values.shape) if weighted else np.ones_like(values)
+    if weighted:
+        shares[::5, 2] = 0.0  # queries that a column does not have
+    p_value, p_adjusted, bound = one_by_one(values, shares)
+    found = resampled(values, shares if weighted else None)
+    assert found.p_value == pytest.approx(p_value)
+    assert found.p_adjusted == pytest.approx(p_adjusted)
+    assert found.quantiles[0] == pytest.approx(bound)
+    assert found.quantiles[0] > found.quantiles[1] > 1
+    assert all(alone <= adjusted for alone, adjusted in zip(found.p_value, found.p_adjusted, strict=True))
+
+
+def test_every_resample_draws_as_many_units_as_there_are() -> None:
+    counts = np.concatenate(list(drawn_counts(31, 4, 1, 300)), axis=1)
+    assert counts.shape == (31, 300 - module.BLOCK)
+    assert (counts.sum(axis=0) == 31).all()
+    assert counts.mean(axis=1) == pytest.approx(np.ones(31), abs=0.6)
+
+
+def test_what_it_does_not_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = skewed(5)
+    found = resampled(values)
+    assert resampled(values, workers=3) == found
+    assert resampled(values, np.ones_like(values)).p_adjusted == found.p_adjusted
+    turned = resampled(values[:, ::-1])
+    assert (turned.p_value[::-1], turned.p_adjusted[::-1]) == (found.p_value, found.p_adjusted)
+    assert resampled(values * 2.0**-30).p_adjusted == found.p_adjusted, "t has no unit"
+    assert resampled(values, seed=4) != found
+    monkeypatch.setattr(module, "AT_ONCE", 100)
+    assert resampled(values) == found
+
+
+def test_columns_that_hardly_differ_disturb_no_other() -> None:
+    values = skewed(6, columns=3, shift=0.4)
+    sparse = np.zeros((40, 2))
+    sparse[:2, 0] = 1.0
+    found = resampled(np.hstack([values, sparse]), least=6)
+    assert found.p_value[3:] == found.p_adjusted[3:] == (1.0, 1.0)
+    alone = resampled(values)
+    assert (found.p_adjusted[:3], found.quantiles) == (alone.p_adjusted, alone.quantiles)
+    assert resampled(sparse, least=6) == Resampled((1.0, 1.0), (1.0, 1.0), (0.0, 0.0), (0.0, 0.0))
+    assert resampled(np.full((20, 1), 0.25)).p_value == (1 / (RESAMPLES + 1),), "no variance, and never 0"
+
+
+def test_a_family_by_the_bootstrap() -> None:
+    columns = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(7, shift=0.3).T)]
+    found = compare_family(columns, resampling="bootstrap", resamples=RESAMPLES)
+    beside = compare_family(columns, resamples=RESAMPLES)
+    assert [row.second_p_adjusted for row in beside] == [row.p_adjusted for row in found]
+    assert {(row.procedure, row.second_p_adjusted) for row in found} == {
+        ("studentised bootstrap, step-down max-T", None)
+    }
+    for row, flipped in zip(found, beside, strict=True):
+        assert row.simultaneous_low < row.low < row.high < row.simultaneous_high
+        assert row.mde > row.mde_alone == flipped.mde_alone
+    (alone,) = compare_family(columns[:1], resampling="bootstrap", resamples=RESAMPLES)
+    assert (alone.simultaneous_low, alone.mde) == (alone.low, alone.mde_alone)
+    short = dataclasses.replace(
+        columns[1], query_ids=columns[1].query_ids[:25], differences=columns[1].differences[:25]
+    )
+    (_, other) = compare_family([columns[0], short], resampling="bootstrap", resamples=RESAMPLES)
+    assert other.queries == 25
+    assert 0 < other.p_value <= other.p_adjusted < 1
+
+
+def test_the_note_where_the_two_disagree() -> None:
+    rows = compare_family(
+        [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(8, columns=9, shift=-0.5).T)],
+        resamples=2_000,
+    )
+    told = [row for row in rows if any("the studentised bootstrap finds" in note for note in row.notes)]
+    apart = [row for row in rows if (row.p_adjusted <= 0.05) != (row.second_p_adjusted <= 0.05)]
+    assert told == apart
+    assert apart
+    row = apart[0]
+    assert f"the studentised bootstrap finds no difference (p = {row.second_p_adjusted:.4f})" in row.notes
+
+
+def test_it_is_not_looked_at_where_it_would_cost() -> None:
+    many = [column(values, candidate=f"c{number}") for number, values in enumerate(skewed(9, 10, 501).T)]
+    assert {row.second_p_adjusted for row in compare_family(many, resamples=99)} == {None}
+    long = column(np.random.default_rng(1).normal(size=1_001))
+    assert compare_family([long], resamples=99)[0].second_p_adjusted is None
+    assert compare_family(many[:2], resamples=99, exploratory=True)[0].second_p_adjusted is None
+    assert compare_family(many[:2], resamples=99)[0].second_p_adjusted is not None
+
+
+@pytest.mark.slow
+def test_skewed_differences_mislead_flips_and_not_the_bootstrap() -> None:
+    wrong = np.zeros(2)
+    for seed in range(150):
+        values = skewed(seed, 50, 20)
+        both = (
+            flips.sign_flip(values, resamples=300, seed=seed, workers=1),
+            resampled(values, resamples=300, seed=seed),
+        )
+        wrong += [min(each.p_adjusted) <= 0.05 for each in both]
+    assert wrong[0] / 150 > 0.09
+    assert wrong[1] / 150 < 0.09
+
+
+@pytest.mark.parametrize(("queries", "ties"), [(20, 1), (41, 1), (41, 2)])
+def test_equal_losses_beside_a_few_ties_are_shown(queries: int, ties: int) -> None:
+    """A resample that draws no tie does not vary at all: a third of them, of 41 queries with one."""
+    values = np.where(np.arange(queries) < ties, 0.0, -0.5)[:, np.newaxis]
+    found = resampled(values, resamples=2000)
+    assert found.p_adjusted[0] == 1 / 2001
+    assert math.isfinite(found.quantiles[0])

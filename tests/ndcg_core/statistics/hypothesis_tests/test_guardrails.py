@@ -1,0 +1,144 @@
+"""Guardrails: what few queries and rare harm can show, the words for it, and Student's t where no range is known."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ndcg_core.statistics.verdicts.comparison import check_guardrails
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
+from tests.ndcg_core.statistics.columns import around, column, guard
+
+UNKNOWN = "the metric's range is not known: rare harm may go unseen"
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict", "notes"),
+    [
+        ([], "not testable (n = 0)", ()),
+        ([0.0], "not testable (n = 1)", ()),
+        ([0.0] * 100, "identical (100 queries; 299 needed to rule out a loss of 0.01)", ()),
+        ([0.0] * 298, "identical (298 queries; 299 needed to rule out a loss of 0.01)", ()),
+        ([0.0] * 299, "not worse than 0.01", ()),
+        (
+            [0.0] * 97 + [0.1, 0.1, -0.1],
+            "may be worse than 0.01",
+            ("only 3 of 100 queries differ: 299 needed to rule out a loss of 0.01",),
+        ),
+        ([0.0] * 99 + [0.1], "may be worse than 0.01", ("only 1 of 100 queries differs: 299 needed",)),
+        ([0.1, -0.1] * 50, "may be worse than 0.01", ("100 queries: 299 needed to rule out a loss of 0.01",)),
+        ([-0.2] * 40 + [0.2] * 40, "may be worse than 0.01", ("80 queries: 299 needed",)),
+        ([0.3] * 20, "not worse than 0.01", ()),  # gains on every query need fewer
+        ([-0.005] * 30, "may be worse than 0.01", ("30 queries: 299 needed",)),
+        ([-0.3] * 30, "may be worse than 0.01", ("shown to be worse than 0.01",)),
+        ([-0.02] * 30, "may be worse than 0.01", ("30 queries: 299 needed",)),  # of t, without any spread, p would be 1
+        ([0.1, -0.1] * 500, "not worse than 0.01", ()),
+        ([0.1, -0.12] * 500, "may be worse than 0.01", ()),
+    ],
+)
+def test_what_a_guardrail_says(differences: list[float], verdict: str, notes: tuple[str, ...]) -> None:
+    found = guard(differences, 0.01)
+    assert found.verdict == verdict
+    assert found.notes[: len(notes)] == pytest.approx(notes) or found.notes[0].startswith(notes[0])
+    assert (found.bound_method, found.needed) == (("gaffke", 299) if len(differences) > 1 else (None, None))
+    own = [note for note in found.notes if "needed" in note or "worse" in note]
+    assert len(own) == len(notes)
+
+
+def test_an_identical_pair_fails_no_gate_and_is_not_shown_to_hold() -> None:
+    few, enough = guard([0.0] * 100, 0.01), guard([0.0] * 299, 0.01)
+    assert (few.conclusion, few.obstacle, few.p_value) == (
+        Verdict.IDENTICAL,
+        Obstacle.FEW_TO_RULE_OUT,
+        pytest.approx(0.99**100, rel=1e-9),
+    )
+    assert few.lower_bound == pytest.approx(0.05**0.01 - 1, abs=1e-9)
+    assert (few.conclusion.holds_margin, few.conclusion.fails_margin) == (False, False)
+    assert enough.conclusion.holds_margin
+
+
+def test_a_guardrail_is_one_sided_and_its_row_says_how_it_was_made() -> None:
+    rng = np.random.default_rng(4)
+    found = guard(rng.normal(-0.01, 0.1, 400), 0.04)
+    assert (found.family, found.procedure) == ("guardrails", "one-sided Gaffke's bound, every guardrail must hold")
+    assert (found.exploratory, found.simultaneous_low, found.smallest_effect) == (False, None, 0.04)
+    assert found.p_value is not None
+    assert found.p_value == found.p_adjusted < 0.05
+    assert found.lower_bound is not None
+    assert -0.04 < found.lower_bound < (found.low or 0)  # it allows for a query that nobody has seen yet
+
+
+def test_guardrails_are_not_adjusted_and_count_what_is_tested() -> None:
+    alone = guard(around(-0.01), 0.2)
+    columns = [column(around(-0.01), 0.2), column(around(-0.2), 0.01, "bad"), column([0.1], 0.01, "short")]
+    first, _, short = check_guardrails(columns)
+    assert first == dataclasses.replace(alone, family_size=2)
+    assert (short.p_value, short.family_size) == (None, 2)
+
+
+def test_weights_and_clusters_need_more() -> None:
+    weights = [1.0 + place % 3 for place in range(300)]
+    weighted = guard([0.0] * 300, 0.01, weights=weights)
+    assert weighted.verdict == "identical (300 queries; 447 needed to rule out a loss of 0.01)"
+    assert guard([0.0] * 450, 0.01, weights=[1.0 + place % 3 for place in range(450)]).conclusion.holds_margin
+    clusters = [f"c{place // 2}" for place in range(500)]
+    of_two = guard([0.0] * 500, 0.01, clusters=clusters)
+    assert of_two.verdict == "identical (250 clusters; 299 needed to rule out a loss of 0.01)"
+    few = guard([0.1] + [0.0] * 499, 0.01, clusters=clusters)
+    assert few.notes[0] == "only 1 of 250 clusters differs: 299 needed to rule out a loss of 0.01"
+
+
+def test_what_a_query_can_lose_is_asked_for() -> None:
+    with pytest.raises(ValueError, match=r"'q0001' == -1.5, must not be below -largest_loss == -1.0; math.inf says"):
+        guard([0.1, -1.5], 0.01)
+    assert guard([-1.5, 1.5] * 30, 0.1, largest_loss=3).needed == 89
+    assert guard([0.0] * 100, 0.01, largest_loss=0.3).conclusion.holds_margin  # 89 suffice
+    with pytest.raises(ValueError, match="largest_loss == 0, must be above 0"):
+        guard([0.1, 0.2], 0.01, largest_loss=0)
+    with pytest.raises(ValueError, match="candidate 'new', metric 'rr': a guardrail needs a smallest_effect"):
+        check_guardrails([column([0.1, 0.2])])
+    with pytest.raises(ValueError, match=r"alpha == 1, must lie"):
+        guard(around(0), 0.1, alpha=1)
+
+
+# ---- Student's t, where a query may lose any amount
+
+
+@pytest.mark.parametrize(
+    ("mean", "margin", "verdict"),
+    [
+        (-0.01, 0.045, "not worse than 0.045"),  # lower one-sided 95 % bound: -.01 - .0342; two-sided: -.0512
+        (-0.01, 0.044, "may be worse than 0.044"),
+        (-0.10, 0.135, "not worse than 0.135"),  # though it has regressed
+        (0.10, 0.001, "not worse than 0.001"),
+    ],
+)
+def test_without_a_range_it_is_the_t_test(mean: float, margin: float, verdict: str) -> None:
+    found = guard(around(mean), margin, largest_loss=math.inf)
+    assert found.verdict == verdict
+    assert found.lower_bound == pytest.approx(mean - 0.03416, abs=1e-5)
+    one_sided = stats.ttest_1samp(around(mean), -margin, alternative="greater").pvalue
+    assert found.p_value == found.p_adjusted == pytest.approx(one_sided)
+    assert (found.procedure, found.bound_method) == ("one-sided t, every guardrail must hold", "t")
+    assert (found.needed, found.notes[0]) == (None, UNKNOWN)
+
+
+def test_a_t_test_at_another_alpha() -> None:
+    margin = 0.01 + stats.t.ppf(0.99, 25) * 0.02
+    for more, verdict in ((1e-6, Verdict.NOT_WORSE), (-1e-6, Verdict.MAY_BE_WORSE)):
+        assert guard(around(-0.01), margin + more, alpha=0.01, largest_loss=math.inf).conclusion is verdict
+
+
+def test_an_identical_pair_without_a_range_shows_nothing() -> None:
+    found = guard([0.0] * 1000, 0.01, largest_loss=math.inf)
+    assert (found.verdict, found.notes, found.p_value, found.lower_bound) == ("identical", (UNKNOWN,), 1.0, None)
+
+
+@pytest.mark.parametrize("loss", [1.0, math.inf])
+def test_shown_to_be_worse(loss: float) -> None:
+    rng = np.random.default_rng(8)
+    values = rng.normal(-0.2, 0.1, 60)
+    assert "shown to be worse than 0.01" in guard(values, 0.01, largest_loss=loss).notes
+    assert "shown to be worse than 0.01" not in guard(values + 0.185, 0.01, largest_loss=loss).notes

@@ -1,0 +1,109 @@
+"""How a family is tested: what is in it, the preview, the false discovery rate, the bootstrap interval, the flips."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
+from ndcg_core.statistics.verdicts.comparison import compare_family
+from tests.ndcg_core.statistics.columns import around, column, compare, family
+
+# ---- families
+
+
+def test_slices_of_too_few_queries_are_shown_but_not_tested() -> None:
+    rng = np.random.default_rng(4)
+    large = [column(rng.normal(0.03, 0.1, 30 + number), candidate=f"c{number}") for number in range(3)]
+    small = [column([0.3] * 9, candidate="nine"), column([0.3, -0.2] * 5, candidate="ten")]
+    for procedure in ("max-t", "benjamini-hochberg", "t-holm"):
+        found = compare_family([small[0], *large, small[1]], least_queries=10, procedure=procedure)
+        nine, others = found[0], found[1:]
+        assert (nine.verdict, nine.procedure, nine.notes) == ("not testable (n = 9, fewer than 10)", "not tested", ())
+        assert nine.p_value is nine.p_adjusted is nine.simultaneous_low is None
+        assert (nine.difference, nine.low, nine.wins) == (pytest.approx(0.3), pytest.approx(0.3), 9)
+        assert [row.family_size for row in found] == [4] * 5
+        without = compare_family([*large, small[1]], procedure=procedure)
+        assert others == [dataclasses.replace(row, least_queries=10) for row in without]
+        assert others[3].p_value is not None
+    with pytest.raises(ValueError, match="least_queries == 1, must be at least 2"):
+        compare_family(large, least_queries=1)
+
+
+def test_a_preview_is_the_t_test_with_holm() -> None:
+    columns = family(columns=5)
+    raw = [float(stats.ttest_1samp(each.differences, 0).pvalue) for each in columns]
+    rising = sorted(range(5), key=raw.__getitem__)
+    found = compare_family(columns, procedure="t-holm", resamples=1)
+    assert [row.p_value for row in found] == pytest.approx(raw)
+    raised = np.maximum.accumulate([min(1.0, raw[number] * (5 - place)) for place, number in enumerate(rising)])
+    assert [found[number].p_adjusted for number in rising] == pytest.approx(raised)
+    assert {row.procedure for row in found} == {"t, Holm"}
+
+
+def test_a_family_by_false_discovery_rate_as_scipy_has_it() -> None:
+    columns = [*family(columns=6), column([0.1] * 8 + [0.0] * 8, candidate="sparse")]
+    found = compare_family(columns, procedure="benjamini-hochberg", family="slices", exploratory=True)
+    raw = [compare_family([each])[0].p_value for each in columns]
+    assert [row.p_value for row in found] == raw
+    assert [row.p_adjusted for row in found] == pytest.approx(stats.false_discovery_control(raw))
+    assert found[-1].procedure == f"exact {found[1].procedure}" == "exact sign-flip, Benjamini-Hochberg"
+    assert {(row.family, row.family_size, row.exploratory) for row in found} == {("slices", 7, True)}
+
+
+@pytest.mark.parametrize("procedure", ["benjamini-hochberg", "t-holm"])
+def test_families_without_a_quantile_of_flips_hold_together_by_bonferroni(procedure: Any) -> None:
+    columns = [column(around(0.03), 0.06, "a"), *(column(around(0.0), 0.06, name) for name in "bcde")]
+    found = compare_family(columns, procedure=procedure)
+    reach = stats.t.ppf(1 - 0.05 / 10, 25)  # five comparisons
+    assert (found[0].simultaneous_low, found[0].simultaneous_high) == pytest.approx(
+        (0.03 - reach * 0.02, 0.03 + reach * 0.02)
+    )
+    assert found[0].mde == pytest.approx((reach + stats.t.ppf(0.8, 25)) * 0.02)
+    assert found[0].mde_alone == pytest.approx(0.05831, abs=1e-5)
+    assert "MDE = 0.073 at 80 % power), underpowered for 0.06" in found[0].verdict
+    assert found[1].verdict == "equivalent within ±0.06"  # reaches t(1 - .1/10, 25) * .02 = .0497
+    (alone,) = compare_family(columns[:1], procedure=procedure)
+    assert alone.mde == alone.mde_alone == found[0].mde_alone
+    assert (alone.simultaneous_low, alone.simultaneous_high) == (alone.low, alone.high)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bootstrap_interval_moves_low_and_high_alone(weighted: bool) -> None:
+    differences = np.random.default_rng(5).exponential(0.1, 30) - 0.095
+    weights = np.arange(1.0, 31.0) if weighted else None
+    order = np.random.default_rng(6).permutation(30)
+    given: dict[str, Any] = {"query_ids": [f"q{place:04d}" for place in order], "resamples": 500, "alpha": 0.1}
+    given["weights"] = None if weights is None else weights[order]
+    t, bca = (compare(differences[order], 0.05, interval_method=name, **given) for name in ("t", "bca"))
+    expected = bca_interval(differences, level=0.9, resamples=500, seed=1935, weights=weights)
+    assert (bca.low, bca.high) == expected != (t.low, t.high)
+    assert bca == dataclasses.replace(t, low=bca.low, high=bca.high, interval_method="bca")
+    assert t.verdict == "equivalent within ±0.05"
+
+
+# ---- properties
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(20, 400), st.integers(1, 400))
+def test_more_flips_begin_with_the_fewer(seed: int, fewer: int, more: int) -> None:
+    columns = family(seed, shift=0.01)
+    first, all_of_them = (compare_family(columns, resamples=m, seed=seed) for m in (fewer, fewer + more))
+    for before, after in zip(first, all_of_them, strict=True):
+        hits = round(before.p_value * (fewer + 1)) - 1
+        assert hits <= round(after.p_value * (fewer + more + 1)) - 1 <= hits + more
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_slices_in_the_family_leave_p_as_it_is(seed: int) -> None:
+    slices, whole = family(seed)[:1], family(seed)[1:]
+    alone, together = compare_family(whole, resamples=99), compare_family([*whole, *slices], resamples=99)
+    assert [row.p_value for row in together[:-1]] == [row.p_value for row in alone]
+    assert together[-1].p_value == compare_family(slices, resamples=99)[0].p_value
+    assert all(1 / 100 <= row.p_value <= row.p_adjusted <= 1 for row in together)

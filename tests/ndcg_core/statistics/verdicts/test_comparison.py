@@ -1,0 +1,392 @@
+"""Verdicts of a family: the contract for edge cases, what a p-value must not depend on, how often it errs."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order, sign_flip
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
+from tests.references import cases
+
+
+def column(
+    differences: Sequence[float] | NDArray[np.float64],
+    candidate: str = "new",
+    metric: str = "ndcg@10",
+    query_ids: Sequence[str] | None = None,
+) -> Column:
+    ids = [f"q{number:04d}" for number in range(len(differences))] if query_ids is None else query_ids
+    return Column("old", candidate, metric, tuple(ids), differences)
+
+
+def compare(differences: Sequence[float] | NDArray[np.float64], **settings: Any) -> Comparison:
+    (comparison,) = compare_family([column(differences)], **settings)
+    return comparison
+
+
+def differing(queries: int, seed: int, shift: float = 0.02) -> NDArray[np.float64]:
+    rng = np.random.default_rng(seed)
+    return np.round(rng.normal(shift, 0.1, size=queries), 2) + 0.001  # none of them a tie
+
+
+def p_values(comparisons: Sequence[Comparison]) -> list[tuple[float | None, float | None]]:
+    return [(comparison.p_value, comparison.p_adjusted) for comparison in comparisons]
+
+
+def test_a_comparison_by_hand() -> None:
+    differences = [0.2, 0.0, 0.1, -0.1, 0.3, 0.2, 0.1, 0.0]  # |sum| >= .8: flip nothing or one .1, and mirrored
+    comparison = compare(differences)
+    assert (comparison.baseline, comparison.candidate, comparison.metric) == ("old", "new", "ndcg@10")
+    assert (comparison.queries, comparison.differing) == (8, 6)
+    assert (comparison.wins, comparison.ties, comparison.losses) == (5, 2, 1)
+    assert comparison.difference == pytest.approx(0.1)
+    # squares around the mean: .01 .01 0 .04 .04 .01 0 .01 = .12; s / sqrt(8) = .0463; t(.975, 7) = 2.3646
+    assert comparison.low == pytest.approx(0.1 - 2.3646 * 0.0463, abs=1e-4)
+    assert comparison.high == pytest.approx(0.1 + 2.3646 * 0.0463, abs=1e-4)
+    assert comparison.mde == pytest.approx((2.3646 + 0.8960) * 0.0463, abs=1e-4)
+    assert comparison.p_value == comparison.p_adjusted == 8 / 64
+    assert comparison.verdict == "no detectable difference (MDE = 0.151 at 80 % power)"
+    assert comparison.notes == ("small sample",)
+    assert (comparison.family, comparison.family_size) == ("primary", 1)
+    assert comparison.procedure == "exact sign-flip, exact step-down max-T"
+    assert (comparison.alpha, comparison.seed, comparison.resamples) == (0.05, 1935, 10_000)
+
+
+# ---- the contract: one row per edge case
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict", "p_value", "interval", "has_mde", "notes"),
+    [
+        ([], "not testable (n = 0)", None, None, False, ()),
+        ([0.3], "not testable (n = 1)", None, None, False, ()),
+        ([0.0], "not testable (n = 1)", None, None, False, ()),
+        ([0.1, 0.3], "not testable (2 differing queries)", 0.5, (-1.0706, 1.4706), True, ()),
+        ([0.0, 0.0], "identical", 1.0, (0, 0), False, ()),
+        ([0.0] * 30, "identical", 1.0, (0, 0), False, ()),
+        ([1e-9, -1e-9, 3e-17] * 10, "identical", 1.0, (0, 0), False, ()),
+        ([0.3] + [0.0] * 29, "not testable (1 differing query)", 1.0, (-0.0105, 0.0305), True, ()),
+        ([0.3] * 5 + [0.0] * 25, "not testable (5 differing queries)", 1 / 16, (0.0075, 0.0925), True, ()),
+        ([0.3] * 5, "not testable (5 differing queries)", 1 / 16, (0.3, 0.3), False, ("zero variance",)),
+        ([0.3] * 6, "improved", 1 / 32, (0.3, 0.3), False, ("zero variance", "small sample")),
+        ([0.3] * 30, "improved", 1 / 10_001, (0.3, 0.3), False, ("zero variance",)),
+        ([0.3 - 0.2, 0.7 - 0.6] * 15, "improved", 1 / 10_001, (0.1, 0.1), False, ("zero variance",)),
+        ([-0.3] * 30, "regressed", 1 / 10_001, (-0.3, -0.3), False, ("zero variance",)),
+        ([0.3] * 6 + [0.0] * 4, "improved", 1 / 32, (0.0692, 0.2908), True, ("small sample",)),
+        ([0.3, -0.3] * 15, "no detectable difference (MDE = 0.162 at 80 % power)", 1.0, (-0.1139, 0.1139), True, ()),
+    ],
+)
+def test_edge_cases(
+    differences: list[float],
+    verdict: str,
+    p_value: float | None,
+    interval: tuple[float, float] | None,
+    has_mde: bool,
+    notes: tuple[str, ...],
+) -> None:
+    comparison = compare(differences)
+    assert comparison.verdict == verdict
+    assert comparison.p_value == comparison.p_adjusted == p_value
+    if interval is None:
+        assert comparison.low is None
+        assert comparison.high is None
+    else:
+        assert (comparison.low, comparison.high) == pytest.approx(interval, abs=1e-4)
+    assert (comparison.mde is not None) == has_mde
+    assert comparison.notes == notes
+    assert comparison.queries == len(differences)
+    assert (comparison.difference is None) == (len(differences) == 0)
+
+
+def test_an_interval_without_variance_has_width_0() -> None:
+    for differences in ([0.1] * 30, [0.0] * 30, [0.3 - 0.2, 0.7 - 0.6] * 15):
+        comparison = compare(differences)
+        assert comparison.low == comparison.high == comparison.difference
+
+
+def test_equal_systems_have_equal_p_and_equal_adjusted_p() -> None:
+    columns = [column(differing(40, seed), f"system {seed}") for seed in range(4)]
+    columns.append(dataclasses.replace(columns[1], candidate="twin of 1"))
+    comparisons = compare_family(columns)
+    assert p_values(comparisons)[4] == p_values(comparisons)[1]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_nan_and_infinity_are_refused_with_their_place(value: float) -> None:
+    broken = column([0.1, 0.2, value], "new", "ndcg@5", ["a", "b", "c"])
+    with pytest.raises(ValueError, match=f"candidate 'new', metric 'ndcg@5': .* query 'c' == {value}, must be finite"):
+        compare_family([column([0.1, 0.2, 0.3]), broken])
+
+
+def test_a_query_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="candidate 'new', metric 'ndcg@10': query 'a' is given twice"):
+        compare_family([column([0.1, 0.2, 0.3], query_ids=["a", "b", "a"])])
+
+
+def test_as_many_differences_as_queries_are_needed() -> None:
+    with pytest.raises(ValueError, match=r"candidate 'new', .* shape \(2,\), must be one for each of 3 queries"):
+        compare_family([column([0.1, 0.2], query_ids=["a", "b", "c"])])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"alpha": 0}, "alpha == 0"),
+        ({"alpha": 5}, "alpha == 5"),
+        ({"seed": -1}, "seed == -1"),
+        ({"resamples": 0}, "resamples == 0"),
+        ({"workers": 0}, "workers == 0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(call: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare([0.1, 0.2, 0.3], **call)
+
+
+def test_no_columns_no_comparisons() -> None:
+    assert compare_family([]) == []
+
+
+# ---- verdicts, notes and settings
+
+
+def test_alpha_decides_and_sets_the_level_of_the_interval() -> None:
+    differences = [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.1, -0.1]  # 5 patterns and their mirrors reach the sum
+    strict, lenient = compare(differences, alpha=0.02), compare(differences, alpha=10 / 256)
+    assert strict.p_value == lenient.p_value == 10 / 256
+    assert strict.verdict.startswith("no detectable difference")
+    assert lenient.verdict == "improved"
+    low, high = np.array([strict.low, lenient.low]), np.array([strict.high, lenient.high])
+    assert (high - low)[0] > (high - low)[1]
+    assert (strict.mde or 0) > (lenient.mde or 0)
+
+
+def test_the_verdict_follows_the_adjusted_p() -> None:
+    columns = [column([0.1] * 6 + [0.0] * 34)]  # p = 2 / 64
+    columns += [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(20)]
+    alone, among = compare_family(columns[:1])[0], compare_family(columns)[0]
+    assert alone.verdict == "improved"
+    assert among.p_value == alone.p_value == 1 / 32
+    assert among.p_adjusted is not None
+    assert among.p_adjusted > 0.05
+    assert among.verdict.startswith("no detectable difference")
+
+
+@pytest.mark.parametrize(("alpha", "least"), [(0.05, 6), (2**-5, 6), (0.03, 7), (0.01, 8), (0.001, 11), (0.5, 6)])
+def test_fewer_differing_queries_than_could_reach_alpha_are_not_testable(alpha: float, least: int) -> None:
+    assert compare([0.1] * least + [0.0] * 3, alpha=alpha).verdict == "improved"
+    too_few = compare([0.1] * (least - 1) + [0.0] * 3, alpha=alpha)
+    assert too_few.verdict == f"not testable ({least - 1} differing queries)"
+
+
+def test_constant_differences_that_miss_alpha_have_no_effect_to_state() -> None:
+    steady = column([0.1] * 6, "steady")
+    noisy = [column(differing(40, seed, shift=0), f"system {seed}") for seed in range(9)]
+    comparison = compare_family([steady, *noisy])[0]
+    assert comparison.verdict == "no detectable difference (zero variance)"
+    assert comparison.mde is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [(1, "0.162"), (0.1, "0.016"), (0.01, "0.002"), (0.001, "0.00016"), (0.00001, "0.0000016")],
+)
+def test_the_effect_is_readable_at_any_size(scale: float, text: str) -> None:
+    comparison = compare([0.3 * scale, -0.3 * scale] * 15)
+    assert comparison.verdict == f"no detectable difference (MDE = {text} at 80 % power)"
+
+
+@pytest.mark.parametrize(("queries", "notes"), [(29, ("small sample",)), (30, ())])
+def test_the_note_on_small_samples_counts_differing_queries(queries: int, notes: tuple[str, ...]) -> None:
+    assert compare([*differing(queries, seed=3, shift=0.2), *[0.0] * 50]).notes == notes
+
+
+def test_the_note_on_monte_carlo_error_near_alpha() -> None:
+    note = "within Monte-Carlo error of alpha; raise resamples"
+    rng = np.random.default_rng(5)
+    seen = set()
+    for shift in np.linspace(0, 0.06, 30):
+        comparison = compare(rng.normal(shift, 0.1, size=40), resamples=1_000)
+        assert comparison.p_adjusted is not None
+        near = abs(comparison.p_adjusted - 0.05) <= 3 * math.sqrt(0.05 * 0.95 / 1_000)
+        assert (note in comparison.notes) == near
+        seen.add(near)
+    assert seen == {True, False}
+
+
+def test_an_exact_family_has_no_monte_carlo_error() -> None:
+    assert compare([0.3] * 5 + [0.0] * 25, resamples=100).notes == ()
+    assert compare([0.3] * 6 + [0.0] * 4, resamples=100).notes == ("small sample",)
+
+
+def test_the_procedure_says_what_is_exact() -> None:
+    sparse, dense, single = column([0.1] * 8 + [0.0] * 32), column(differing(40, seed=1)), column([0.1])
+    comparisons = compare_family([sparse, dense, single])
+    assert [comparison.procedure for comparison in comparisons] == [
+        "exact sign-flip, step-down max-T",
+        "sign-flip, step-down max-T",
+        "not tested",
+    ]
+    assert [comparison.family_size for comparison in comparisons] == [2, 2, 2]
+
+
+def test_the_settings_are_kept_with_the_result() -> None:
+    comparison = compare(differing(40, seed=1), seed=7, resamples=500, alpha=0.1, family="secondary")
+    assert (comparison.seed, comparison.resamples, comparison.alpha, comparison.family) == (7, 500, 0.1, "secondary")
+
+
+def test_the_order_of_the_results_is_that_of_the_columns() -> None:
+    columns = [column(differing(40, seed), f"system {seed}", f"metric {seed}") for seed in (3, 1, 2)]
+    columns.insert(1, column([0.5], "short"))
+    expected = {comparison.candidate: comparison for comparison in compare_family(columns)}
+    for order in ((0, 1, 2, 3), (3, 1, 0, 2)):
+        comparisons = compare_family([columns[place] for place in order])
+        assert [comparison.candidate for comparison in comparisons] == [columns[place].candidate for place in order]
+        assert all(comparison == expected[comparison.candidate] for comparison in comparisons)
+
+
+# what a case does not say itself: the mean, its interval, the MDE
+END_TO_END = {
+    "sakai_xy_signflip_exact": (0.075, (0.0008059447, 0.1491940553), 0.105),
+    "twenty_queries": (0.09, (-0.0059144116, 0.1859144116), 0.135),
+}
+
+
+@cases("twenty_queries", "sakai_xy_signflip_exact")
+def test_a_published_case_from_end_to_end(case: dict[str, Any]) -> None:
+    comparison = compare(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
+    expected = case["expected"]
+    assert (comparison.wins, comparison.ties, comparison.losses) == (
+        expected["wins"],
+        expected["ties"],
+        expected["losses"],
+    )
+    assert comparison.p_value == expected["p_two_sided"]
+    difference, interval, mde = END_TO_END[case["id"]]
+    assert comparison.difference == pytest.approx(difference)
+    assert (comparison.low, comparison.high) == pytest.approx(interval)
+    assert comparison.verdict == f"no detectable difference (MDE = {mde} at 80 % power)"
+
+
+# ---- what p must not depend on
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 40), st.randoms(use_true_random=False))
+def test_the_order_of_the_queries_changes_no_bit(seed: int, queries: int, random: Any) -> None:
+    columns = [column(differing(queries, seed + number), f"system {number}") for number in range(3)]
+    shuffled = []
+    for original in columns:
+        order = random.sample(range(queries), queries)
+        ids = [original.query_ids[place] for place in order]
+        shuffled.append(column([original.differences[place] for place in order], original.candidate, query_ids=ids))
+    assert compare_family(shuffled, resamples=300) == compare_family(columns, resamples=300)
+
+
+def test_rows_are_sorted_by_the_bytes_of_the_query_id() -> None:
+    ids = ["q10", "q9", "Q1", "\U0001f600", "\uff5e", "ä", "z", *(f"t{number}" for number in range(20))]
+    differences = differing(len(ids), seed=9)
+    by_bytes = sorted(range(len(ids)), key=lambda place: ids[place].encode())
+    expected = sign_flip(differences[by_bytes].reshape(-1, 1))
+    assert sign_flip(differences.reshape(-1, 1)).p_value != expected.p_value  # flips belong to rows
+    (comparison,) = compare_family([column(differences, query_ids=ids)])
+    assert comparison.p_value == expected.p_value[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 40))
+def test_swapping_baseline_and_candidate_mirrors_everything(seed: int, queries: int) -> None:
+    there = compare(differing(queries, seed), resamples=300)
+    back = compare(-differing(queries, seed), resamples=300)
+    assert (back.p_value, back.p_adjusted, back.mde) == (there.p_value, there.p_adjusted, there.mde)
+    assert (back.wins, back.ties, back.losses) == (there.losses, there.ties, there.wins)
+    if there.difference is not None:
+        assert back.difference == -there.difference
+    if there.low is not None and there.high is not None:
+        assert (back.low, back.high) == (-there.high, -there.low)
+    swapped = {"improved": "regressed", "regressed": "improved"}
+    assert back.verdict == swapped.get(there.verdict, there.verdict)
+
+
+@pytest.mark.parametrize("workers", [1, 2, None])
+def test_workers_change_no_bit(workers: int | None) -> None:
+    columns = [column(differing(60, seed), f"system {seed}") for seed in range(5)]
+    assert compare_family(columns, resamples=900, workers=workers) == compare_family(columns, resamples=900)
+
+
+def test_p_value_does_not_depend_on_other_columns_or_their_queries() -> None:
+    first = column(differing(50, seed=1), query_ids=[f"m{number}" for number in range(50)])
+    (alone,) = compare_family([first])
+    same_queries = column(differing(50, seed=2), "other", query_ids=first.query_ids)
+    more_queries = column(
+        differing(80, seed=3),
+        "other",
+        "rr@10",
+        [f"a{number}" for number in range(40)] + [f"m{number}" for number in range(40)],
+    )
+    untested = column([0.4], "other", "p@5", ["only here"])
+    for company in ([same_queries], [more_queries], [more_queries, same_queries, untested], [untested]):
+        among = compare_family([first, *company])[0]
+        assert among.p_value == alone.p_value
+        assert among.p_adjusted is not None
+        assert among.p_adjusted >= (among.p_value or 0)
+        assert (among.low, among.high, among.queries, among.ties) == (alone.low, alone.high, 50, alone.ties)
+    assert compare_family([first, untested])[0] == alone
+
+
+def test_columns_with_different_queries_share_their_flips() -> None:
+    ids = [f"q{number:02d}" for number in range(40)]
+    differences = differing(40, seed=4)
+    whole = column(differences, "whole", query_ids=ids)
+    # Absent queries count as ties in the family: the same column, once with 20 ties and once without those queries.
+    part = column(differences[20:], "part", query_ids=ids[20:])
+    padded = column(np.concatenate([np.zeros(20), differences[20:]]), "part", query_ids=ids)
+    absent, present = compare_family([part, whole]), compare_family([padded, whole])
+    joint = sign_flip(np.column_stack([padded.differences, whole.differences]))
+    assert p_values(present) == list(zip(joint.p_value, joint.p_adjusted, strict=True))
+    own = sign_flip(np.array(part.differences).reshape(-1, 1))
+    expected = raise_down_the_order(joint.p_adjusted, (own.p_value[0], joint.p_value[1]), joint.statistic)
+    assert p_values(absent) == list(zip((own.p_value[0], joint.p_value[1]), expected, strict=True))
+    assert (absent[0].queries, absent[0].ties) == (20, 0)
+    assert (present[0].queries, present[0].ties) == (40, 20)
+    assert absent[0].difference == pytest.approx(2 * (present[0].difference or 0))
+
+
+def test_a_column_without_a_difference_changes_nothing_else() -> None:
+    columns = [column(differing(40, seed), f"system {seed}") for seed in range(3)]
+    with_zeros = compare_family([column([0.0] * 40, "same"), *columns])
+    assert with_zeros[0].verdict == "identical"
+    assert p_values(with_zeros[1:]) == p_values(compare_family(columns))
+
+
+# ---- simulation: how often a true null hypothesis is rejected
+
+
+@pytest.mark.parametrize(("queries", "ties"), [(50, 0.5), (30, 0.3)])
+def test_type_one_error_is_near_alpha(queries: int, ties: float) -> None:
+    rng = np.random.default_rng(20)
+    ndcg = np.append(1 / np.log2(np.arange(2, 12)), 0.0)  # one relevant document, at rank 1 to 10 or below
+    rejected = []
+    for seed in range(4):  # the columns of one call share their flips
+        baseline, candidate = rng.choice(ndcg, size=(2, queries, 1_500))
+        table = np.where(rng.random(baseline.shape) < ties, 0.0, candidate - baseline)
+        rejected += [p <= 0.05 for p in sign_flip(table, resamples=999, seed=seed).p_value]
+    assert 0.040 <= np.mean(rejected) <= 0.060
+
+
+@pytest.mark.slow
+def test_family_wise_error_is_near_alpha() -> None:
+    rng = np.random.default_rng(21)
+    rejected = []
+    for seed in range(800):  # ten systems, five correlated metrics
+        systems = rng.normal(size=(50, 10, 1))
+        table = (systems + 0.5 * rng.normal(size=(50, 10, 5))).reshape(50, 50)
+        rejected.append(min(sign_flip(table, resamples=499, seed=seed, workers=1).p_adjusted) <= 0.05)
+    assert 0.03 <= np.mean(rejected) <= 0.07

@@ -1,0 +1,235 @@
+"""Verdicts with a smallest effect, guardrails and notes, checked by hand; a record says what its verdict said."""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
+from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, compare_family
+from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
+from tests.ndcg_core.statistics.columns import around, column, compare, guard
+
+# ---- section 6: the first verdict that matches
+
+
+@pytest.mark.parametrize(
+    ("mean", "effect", "verdict"),
+    [
+        (0.10, None, "improved"),  # interval .0588 to .1412
+        (0.10, 0.058, "improved, by more than 0.058"),
+        (0.10, 0.059, "improved"),
+        (0.10, 0.142, "improved, smaller than 0.142"),  # equivalent as well; the direction says more
+        (-0.10, 0.058, "regressed, by more than 0.058"),
+        (-0.10, 0.141, "regressed"),
+        (-0.10, 0.142, "regressed, smaller than 0.142"),
+        (0.01, 0.050, "equivalent within ±0.05"),  # 90 %: -.0242 to .0442, inside; 95 %: up to .0512, not
+        (-0.01, 0.050, "equivalent within ±0.05"),
+        (0.01, 0.045, "equivalent within ±0.045"),
+        (0.01, 0.044, "no detectable difference (MDE = 0.058 at 80 % power), underpowered for 0.044"),
+        (-0.01, 0.044, "no detectable difference (MDE = 0.058 at 80 % power), underpowered for 0.044"),
+        (0.03, 0.058, "no detectable difference (MDE = 0.0583 at 80 % power), underpowered for 0.058"),
+        (0.03, 0.059, "no detectable difference (MDE = 0.058 at 80 % power)"),
+        (0.03, None, "no detectable difference (MDE = 0.058 at 80 % power)"),
+    ],
+)
+def test_verdicts_with_a_smallest_effect(mean: float, effect: float | None, verdict: str) -> None:
+    found = compare(around(mean), effect)
+    assert found.verdict == verdict
+    assert found.smallest_effect == effect
+    assert (found.low, found.high) == pytest.approx((mean - 0.04119, mean + 0.04119), abs=1e-5)
+    assert found.mde == pytest.approx(0.05831, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("differences", "least", "verdict"),
+    [
+        ([0.3], 2, "not testable (n = 1)"),
+        ([0.3] * 30, 31, "not testable (n = 30, fewer than 31)"),
+        ([0.0] * 30, 31, "not testable (n = 30, fewer than 31)"),
+        ([0.0] * 30, 2, "identical"),
+        ([0.01] * 5 + [0.0] * 95, 2, "not testable (5 differing queries)"),
+        ([0.01] * 6 + [0.0] * 94, 2, "improved, smaller than 0.1"),
+    ],
+)
+@pytest.mark.parametrize("procedure", ["max-t", "benjamini-hochberg", "t-holm"])
+def test_not_testable_and_identical_come_first(
+    differences: list[float], least: int, verdict: str, procedure: Any
+) -> None:
+    assert compare(differences, 0.1, least_queries=least, procedure=procedure).verdict == verdict
+
+
+# ---- notes
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("wins", "skewed"), [(8, True), (9, False)])  # of 36: |skew| / 6 = .2227 and .1925
+def test_the_note_on_skewed_differences(wins: int, skewed: bool, sign: int) -> None:
+    found = compare([0.3 * sign] * wins + [0.0] * (36 - wins))
+    assert found.descriptive is not None
+    assert found.descriptive.skewness == pytest.approx(sign * {8: 1.33631, 9: 1.15470}[wins], abs=1e-5)
+    assert ("skewed differences: the interval may be off" in found.notes) == skewed
+    assert compare([0.3 * sign] * 5 + [0.0] * 31).notes == ()  # nothing can be tested
+
+
+def test_an_exact_p_beside_drawn_ones_is_adjusted_with_their_error() -> None:
+    """Benjamini-Hochberg takes the exact 2 / 64 = .03125 down to the other one's p, near alpha and drawn."""
+    exact = column([0.1] * 6 + [0.0] * 30, candidate="exact")
+    drawn = column(np.random.default_rng(3).normal(0.0413, 0.1, 40), candidate="drawn")
+    found = compare_family([exact, drawn], resamples=1_000, procedure="benjamini-hochberg")
+    assert (found[0].p_value, found[0].p_adjusted) == (2 / 64, found[1].p_value)
+    assert all("within Monte-Carlo error of alpha; raise resamples" in row.notes for row in found)
+
+
+# ---- the sentence, from the record
+
+
+TABLE = [  # what stands in the record, what it says
+    ((Verdict.IMPROVED,), {}, "improved"),
+    ((Verdict.IMPROVED, Size.BY_MORE_THAN), {"smallest_effect": 0.02}, "improved, by more than 0.02"),
+    ((Verdict.IMPROVED, Size.SMALLER_THAN), {"smallest_effect": 0.1}, "improved, smaller than 0.1"),
+    ((Verdict.REGRESSED,), {"smallest_effect": 0.02}, "regressed"),
+    ((Verdict.REGRESSED, Size.BY_MORE_THAN), {"smallest_effect": 0.02}, "regressed, by more than 0.02"),
+    ((Verdict.REGRESSED, Size.SMALLER_THAN), {"smallest_effect": 0.1}, "regressed, smaller than 0.1"),
+    ((Verdict.EQUIVALENT,), {"smallest_effect": 0.01}, "equivalent within ±0.01"),
+    ((Verdict.UNDECIDED,), {"mde": 0.0312}, "no detectable difference (MDE = 0.031 at 80 % power)"),
+    (
+        (Verdict.UNDECIDED, None, True),
+        {"mde": 0.0312, "smallest_effect": 0.01},
+        "no detectable difference (MDE = 0.031 at 80 % power), underpowered for 0.01",
+    ),
+    (
+        (Verdict.UNDECIDED, None, False, Obstacle.ZERO_VARIANCE),
+        {},
+        "no detectable difference (zero variance)",
+    ),
+    ((Verdict.IDENTICAL,), {"differing": 0}, "identical"),
+    ((Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_QUERIES), {"queries": 1}, "not testable (n = 1)"),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_QUERIES),
+        {"queries": 4, "least_queries": 25},
+        "not testable (n = 4, fewer than 25)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
+        {},
+        "not testable (one query has all the weight)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
+        {"differing": 5, "least_queries": 25},
+        "not testable (5 differing queries)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_HEAVY_QUERY),
+        {"is_clustered": True},
+        "not testable (one cluster has all the weight)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.ONE_CLUSTER),
+        {"is_clustered": True},
+        "not testable (all queries are of one cluster)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
+        {"differing": 4, "is_clustered": True},
+        "not testable (4 differing clusters)",
+    ),
+    (
+        (Verdict.NOT_TESTABLE, None, False, Obstacle.FEW_DIFFERING),
+        {"differing": 1},
+        "not testable (1 differing query)",
+    ),
+    ((Verdict.NOT_WORSE,), {"smallest_effect": 0.02}, "not worse than 0.02"),
+    ((Verdict.MAY_BE_WORSE,), {"smallest_effect": 0.02}, "may be worse than 0.02"),
+    (
+        (Verdict.IDENTICAL, None, False, Obstacle.FEW_TO_RULE_OUT),
+        {"queries": 100, "smallest_effect": 0.01, "needed": 299},
+        "identical (100 queries; 299 needed to rule out a loss of 0.01)",
+    ),
+    (
+        (Verdict.IDENTICAL, None, False, Obstacle.FEW_TO_RULE_OUT),
+        {"is_clustered": True, "smallest_effect": 0.01, "needed": 299},
+        "identical (8 clusters; 299 needed to rule out a loss of 0.01)",
+    ),
+]
+
+
+def test_the_table_has_every_word() -> None:
+    parts = [Conclusion(*row[0]) for row in TABLE]
+    assert {part.kind for part in parts} == set(Verdict)
+    assert {part.size for part in parts} == {*Size, None}
+    assert {part.obstacle for part in parts} == {*Obstacle, None}
+
+
+@pytest.mark.parametrize(("conclusion", "numbers", "words"), TABLE)
+def test_a_record_read_back_says_the_same(conclusion: tuple[Any, ...], numbers: dict[str, Any], words: str) -> None:
+    kind, size, underpowered, obstacle = Conclusion(*conclusion)
+    known = {"smallest_effect": None, "mde": None, **numbers}
+    if known.pop("is_clustered", False):
+        known["clusters"] = Clusters(8, known.get("differing", 8), 1, 5, 7.5)
+    made = {"conclusion": kind, "size": size, "underpowered": underpowered, "obstacle": obstacle}
+    record = dataclasses.replace(compare(around(0.1)), **made, **known)
+    assert record.verdict == words
+    back = read_back(record)
+    assert back == record
+    assert back.verdict == words
+    assert [type(value) for value in (back.conclusion, back.size, back.obstacle)] == [
+        type(value) for value in (kind, size, obstacle)
+    ]
+
+
+def read_back(record: Comparison) -> Comparison:
+    """The record from its JSON."""
+    content = json.loads(json.dumps(dataclasses.asdict(record)))
+    described = content["descriptive"]
+    if described:
+        described = Descriptive(**described | {"carriers": tuple(Carrier(**row) for row in described["carriers"])})
+    clusters = content["clusters"] and Clusters(**content["clusters"])
+    return Comparison(**content | {"notes": tuple(content["notes"]), "descriptive": described, "clusters": clusters})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 0.0, 0.1, -0.1, 0.2, 0.3]), max_size=30),
+    st.sampled_from([None, 0.01, 0.1, 0.5]),
+    st.sampled_from([2, 5]),
+    st.booleans(),
+)
+def test_any_record_read_back_says_the_same(
+    differences: list[float], effect: float | None, least: int, weighted: bool
+) -> None:
+    weights = [10.0 ** -(4 * place) for place in range(len(differences))] if weighted else None
+    records = [compare(differences, effect, least_queries=least, resamples=99, weights=weights)]
+    records += [guard(differences, effect)] if effect else []
+    for record in records:
+        assert read_back(record) == record
+        assert read_back(record).verdict == record.verdict
+
+
+def test_what_a_weight_makes_next_to_nothing_of_is_not_counted() -> None:
+    """Seven queries differ, but five of them weigh so little that no flip of theirs is seen."""
+    found = compare([0.1] * 7 + [0.0] * 3, weights=[1.0] * 2 + [1e-12] * 5 + [1.0] * 3)
+    assert (found.differing, found.flippable, found.obstacle) == (7, 2, Obstacle.FEW_DIFFERING)
+    assert found.verdict == "not testable (2 differing queries)"
+    assert compare([0.1] * 7 + [0.0] * 3).flippable is None
+
+
+def test_words_without_their_number_and_unknown_words_are_refused() -> None:
+    with pytest.raises(ValueError, match="smallest_effect is None, must be given"):
+        sentence(Conclusion(Verdict.EQUIVALENT), queries=30, differing=30)
+    with pytest.raises(ValueError, match="'better' is not a valid Verdict"):
+        dataclasses.replace(compare(around(0.1)), conclusion="better")
+
+
+def test_what_a_verdict_means() -> None:
+    assert {each for each in Verdict if each.is_detected} == {Verdict.IMPROVED, Verdict.REGRESSED}
+    assert [each.direction for each in (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT)] == [1, -1, 0]
+    assert {each for each in Verdict if each.is_harm} == {Verdict.REGRESSED, Verdict.MAY_BE_WORSE}
+    assert {each for each in Verdict if each.is_guardrail} == {Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE}
+    assert {each for each in Verdict if each.holds_margin} == {Verdict.NOT_WORSE}
+    assert {each for each in Verdict if not each.fails_margin} == {Verdict.NOT_WORSE, Verdict.IDENTICAL}
