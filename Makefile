@@ -81,6 +81,7 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/compare.py --format trec gzip parquet
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/row_order.py
+	$(BIN)/python benchmarks/memory.py --share 0.2
 	$(BIN)/python benchmarks/signflip.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/simulate.py

@@ -41,6 +41,40 @@ def sample_size(systems: int) -> int:
     return min(SAMPLE, max(LEAST, ANSWERS // max(1, systems)))
 
 
+class Recomputed:
+    """What is recomputed of a sample, and compared: judgments, the values of the SQL, and ideals that answers share."""
+
+    def __init__(self, engine: Engine, metrics: Sequence[Metric], sample: Sequence[str]) -> None:
+        sampled = {"query_id": sample}
+        self.judgments: dict[str, dict[str, float]] = defaultdict(dict)
+        for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
+            self.judgments[query_id][doc_id] = grade
+        columns = ("system_id", "query_id", "metric_id", "value")
+        rows = engine.rows("query_score", columns, where=sampled)
+        self.stored = {(system_id, query_id, metric_id): value for system_id, query_id, metric_id, value in rows}
+        self.failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
+        self.highest = engine.rows("highest_grade")[0][0]
+        self.ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
+        self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=rule_of), key=rule_of)]
+
+    def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
+        """Every metric's value of one answer; ParityError where it is not that of the SQL.
+
+        places_of: the order of the results by a metric's rules, made once for each of them.
+        """
+        system_id, query_id = answer
+        grades = self.judgments[query_id]
+        for own in self.by_rule:
+            places = places_of(own[0])
+            for metric in own:
+                if (query_id, metric.hash) not in self.ideals:
+                    self.ideals[query_id, metric.hash] = shared_ideal(metric, grades, self.highest)
+                ideal, core = self.ideals[query_id, metric.hash], None
+                if answer not in self.failed:
+                    core = score_query(metric, results, grades, self.highest, places, ideal)
+                agree(self.stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
+
+
 @many_objects()
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
@@ -55,54 +89,27 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     systems = [system_id for (system_id,) in engine.rows("system", ("system_id",), order="place")]
     sample = sample_queries(judged, len(systems))
-    sampled = {"query_id": sample}
-    judgments: dict[str, dict[str, float]] = defaultdict(dict)
-    for query_id, doc_id, grade in engine.rows("judgment", ("query_id", "doc_id", "grade"), where=sampled):
-        judgments[query_id][doc_id] = grade
-    columns = ("system_id", "query_id", "metric_id", "value")
-    stored = {
-        (system_id, query_id, metric_id): value
-        for system_id, query_id, metric_id, value in engine.rows("query_score", columns, where=sampled)
-    }
-    failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
-    highest = engine.rows("highest_grade")[0][0]
-    ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
-    by_rule = [list(own) for _, own in groupby(sorted(metrics, key=rule_of), key=rule_of)]
-
-    def compare(answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
-        system_id, query_id = answer
-        grades, is_missing = judgments[query_id], answer in failed
-        for own in by_rule:  # a ranking is ordered once for each rule
-            places = places_of(own[0])
-            for metric in own:
-                if (query_id, metric.hash) not in ideals:
-                    ideals[query_id, metric.hash] = shared_ideal(metric, grades, highest)
-                ideal = ideals[query_id, metric.hash]
-                core = None if is_missing else score_query(metric, results, grades, highest, places, ideal)
-                agree(stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
-
-    returned = {
-        (system_id, query_id): count
-        for system_id, query_id, count in engine.rows(
-            "answered_query", ("system_id", "query_id", "returned"), where=sampled
-        )
-    }
+    recomputed = Recomputed(engine, metrics, sample)
+    columns = ("system_id", "query_id", "returned")
+    answered = engine.rows("answered_query", columns, where={"query_id": sample})
+    returned = {(system_id, query_id): count for system_id, query_id, count in answered}
     left = {*product(systems, sample)}
     long = {answer for answer, count in returned.items() if count > LONG}
     if long:
         wanted = {"query_id": sorted({query_id for _, query_id in long})}
         read = ("system_id", "query_id", *RESULT.names)
-        found = long_answers(lambda: engine.pieces("ranking", read, where=wanted), long, judgments, metrics)
+        found = long_answers(lambda: engine.pieces("ranking", read, where=wanted), long, recomputed.judgments, metrics)
         for answer, each in found.items():
-            compare(answer, SOMETHING, each.places)
+            recomputed.compare(answer, SOMETHING, each.places)
     left -= long
     short = {answer: count for answer, count in returned.items() if answer not in long}
     for several, queries in in_batches(short, systems, is_uniform=not long):
         for answer, results in results_of(engine, several, queries, metrics):
-            compare(answer, results, partial(arrange, results=results, judgments=judgments[answer[1]]))
+            order = partial(arrange, results=results, judgments=recomputed.judgments[answer[1]])
+            recomputed.compare(answer, results, order)
             left.discard(answer)
     for answer in left:
-        compare(answer, [], lambda metric: [])
+        recomputed.compare(answer, [], lambda metric: [])
     return len(sample)
 
 

@@ -17,8 +17,8 @@ NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 # ---- judgments
 
 
-def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
-    """Judgments with their gains, and the queries that count."""
+def sifted(metric: Metric) -> Iterator[Step]:
+    """Judgments without what is refused: nothing is computed from that."""
     named = expressions.is_named("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
@@ -61,6 +61,10 @@ group by
     possible_judgment.query_id,
     possible_judgment.doc_id""",
     )
+
+
+def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+    """Judgments with their gains, and the queries that count."""
     walk = WALKS.get(metric.measure)
     marked = "".join(f",\n    {column}" for column in marks(metric, dialect)) if walk else ""
     yield Step(

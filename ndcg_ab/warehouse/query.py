@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse import expressions, names
 from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
-from ndcg_ab.warehouse.documents import judged, query_dcg, ranked
+from ndcg_ab.warehouse.documents import judged, query_dcg, ranked, sifted
 from ndcg_ab.warehouse.given import given
 from ndcg_ab.warehouse.header import header
 from ndcg_ab.warehouse.ideals import best_order, highest
@@ -76,6 +76,7 @@ group by query_score.system_id"""
 
 def steps_of(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The steps between the tables and the last select, in their order."""
+    yield from sifted(metric)
     yield from judged(metric, dialect)
     yield from ranked(metric, dialect)
     if metric.measure in WALKS:
