@@ -248,7 +248,7 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
             if rest == name or rest.startswith(f"{name}."):
                 at = next(at for at, entry in enumerate(holder) if isinstance(entry, dict) and entry["name"] == name)
                 return at, rest[len(name) + 1 :]
-        if first.isdecimal() and int(first) < len(holder):
+        if first.isdecimal() and len(first) < 10 and int(first) < len(holder):
             return int(first), others
         known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
         near = get_close_matches(first, names, n=1, cutoff=0.6)

@@ -18,7 +18,7 @@ WRONG = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowEr
 class Loader(yaml.SafeLoader):
     """YAML in which a key stands once and a date is text: `version: 2026-11-20` needs no quotes.
 
-    What would grow without end is refused: nesting, and aliases of aliases.
+    What would grow without end is refused: nesting, aliases of aliases, and numbers that no double can hold.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -61,7 +61,10 @@ class Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            return super().construct_object(node, deep)
+            found = super().construct_object(node, deep)
+            if isinstance(found, int):
+                float(found)  # a whole number that is none is of no use to anybody
+            return found
         except WRONG:
             kind = node.tag.rpartition(":")[2]
             problem = f"{shown(node.value)} is not of the kind {shown(kind)}"

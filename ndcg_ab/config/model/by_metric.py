@@ -1,11 +1,12 @@
 """Keys of a configuration that give metrics something: their names read, and what stands with each."""
 
-import math
+import sys
 from typing import Any
 
 from ndcg_ab.config.loading.hints import plain_number
 from ndcg_ab.config.model.external_scores import other_metric
 from ndcg_ab.config.model.sources import READING_SCORES
+from ndcg_ab.errors import shown
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping
 
@@ -20,12 +21,20 @@ def read_metric(value: Any) -> str:
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
 
 
+def number(value: Any) -> float | None:
+    """A number that a double can hold; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        return None
+    return float(value)
+
+
 def margin(value: Any) -> float:
     """A difference that matters: a number above 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        meant = plain_number(str(value))
-        raise ValueError(f"{value!r}: must be a number above 0{f'; write {meant}' if meant else ''}")
-    return float(value)
+    found = number(value)
+    if found is None or found <= 0:
+        meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
+        raise ValueError(f"{shown(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
+    return found
 
 
 def margins(value: dict[Any, Any]) -> dict[str, float]:
@@ -50,8 +59,8 @@ def ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
         if name in found:
             raise ValueError(f"{name} is named twice")
         given = list(pair) if isinstance(pair, list | tuple) else []
-        numbers = [each for each in given if isinstance(each, int | float) and not isinstance(each, bool)]
-        if not (len(numbers) == len(given) == 2 and -math.inf < numbers[0] < numbers[1] < math.inf):
-            raise ValueError(f"{key}: {pair!r}: must be the lowest and the highest value, as [0, 1]")
-        found[name] = (float(numbers[0]), float(numbers[1]))
+        numbers = [each for each in map(number, given) if each is not None]
+        if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
+            raise ValueError(f"{key}: {shown(pair)}: must be the lowest and the highest value, as [0, 1]")
+        found[name] = (numbers[0], numbers[1])
     return found

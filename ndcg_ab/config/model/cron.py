@@ -14,7 +14,7 @@ from ndcg_ab.errors import shown
 DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # of a month, at the most
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-ENTRY = re.compile(r"(?P<first>\*|[a-z0-9]+)(-(?P<last>[a-z0-9]+))?(/(?P<step>[0-9]+))?")
+ENTRY = re.compile(r"(?P<first>\*|[a-z0-9]+)(-(?P<last>[a-z0-9]+))?(/(?P<step>[0-9]{1,4}))?")
 ORDINAL = re.compile(r"(?P<day>[a-z0-9]+)#[1-5]|l(?P<last>[0-9]+)")
 
 

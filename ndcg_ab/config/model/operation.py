@@ -180,7 +180,7 @@ class Retention(Model):
 class Resources(Model):
     """What an evaluation may use."""
 
-    threads: int | None = Field(None, strict=True, ge=1, description="Threads; by default every core.")
+    threads: int | None = Field(None, strict=True, ge=1, le=10_000, description="Threads; by default every core.")
     memory_limit: MemorySize | None = Field(
         None, description="Of the whole process, as 4GB; by default DuckDB takes 80 % of the memory."
     )

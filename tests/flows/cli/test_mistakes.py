@@ -355,6 +355,13 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "an output that is a file": config(f"output: {RUN}", "old.run is no folder: name another one"),
     "half a character": config('combine: "\\ud800"', "combine", "must be"),
+    "an effect of 400 digits": config(
+        f"statistics: {{smallest_effect: {'9' * 400}}}", "line 4: is not YAML: '99999", "is not of the kind 'int'"
+    ),
+    "a range of 5000 digits": config(
+        f"metrics: [dcg@5]\nstatistics: {{ranges: {{dcg@5: [0, 0x{'f' * 5000}]}}}}", "is not of the kind 'int'"
+    ),
+    "threads without end": config(f"resources: {{threads: {'9' * 30}}}", "must be 10000 or less"),
     "a limit without end": config("prefect: {timeout_seconds: .inf}", "must be a number, and finite"),
     "a table of Spark for cheap judgments": config(
         "cheap_judgments: {table: x}", "cheap_judgments: table is read by Spark, and there is none"
