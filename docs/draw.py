@@ -15,6 +15,8 @@ from ndcg_ab.report.terminal.pipeline_graph import pipeline_page
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 BEGIN, END = "<!-- drawn by make docs -->", "<!-- end of the drawing -->"
+TREE, END_OF_TREE = "<!-- tree, drawn by make docs -->", "<!-- end of the tree -->"
+WIDTH = 34  # of the names in the tree
 FOLDERS = {"ndcg_core": "ndcg_core", "ndcg_ab": "ndcg_ab", "flows": "ndcg_ab.flows"}  # folder -> package
 
 
@@ -85,10 +87,22 @@ def codes() -> str:
     return "\n\n".join(entries)
 
 
-def with_drawing(page: str, drawn: str) -> str:
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{drawn}\n\n{END}{tail}"
+def tree() -> str:
+    """Every package with the first line of its docstring."""
+    lines = ["```"]
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("__init__.py")):
+            place = path.parent.relative_to(ROOT)
+            name = "  " * (len(place.parts) - 1) + f"{place.name}/"
+            said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()[0]
+            lines += textwrap.wrap(f"{name:{WIDTH}}{said}", 118, subsequent_indent=" " * WIDTH)
+    return "\n".join([*lines, "```"])
+
+
+def with_drawing(page: str, drawn: str, begin: str = BEGIN, end: str = END) -> str:
+    head, _, rest = page.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}\n\n{drawn}\n\n{end}{tail}"
 
 
 def pages() -> dict[Path, str]:
@@ -96,7 +110,9 @@ def pages() -> dict[Path, str]:
     architecture, findings = DOCS / "architecture.md", DOCS / "findings.md"
     return {
         DOCS / "pipeline.md": pipeline_page(),
-        architecture: with_drawing(architecture.read_text(encoding="utf-8"), drawing()),
+        architecture: with_drawing(
+            with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
+        ),
         findings: with_drawing(findings.read_text(encoding="utf-8"), codes()),
     }
 

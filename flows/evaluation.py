@@ -164,7 +164,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
         with discreetly():
             evaluation = at_moment(watch.evaluation or evaluation, moment)
             with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
-                call = announced(both(watch.say, bar.begins), by_task(evaluation, watch), bar.ended)
+                call = announced(bar.begins, by_task(evaluation, watch), bar.ended)
                 performed = perform(
                     evaluation,
                     call,
@@ -189,16 +189,6 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
     return Completed(message=f"{'nothing changed since then: ' if performed.reused else ''}{told(outcome)}", data=found)
 
 
-def both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:
-    """Tells two what begins."""
-
-    def say(text: str) -> None:
-        first(text)
-        second(text)
-
-    return say
-
-
 class Bar:
     """A bar on the flow run's page, which says what is being done."""
 
@@ -212,6 +202,8 @@ class Bar:
         self.context = context
 
     def begins(self, step: str) -> None:
+        """Told to whoever started the flow, too."""
+        self.watch.say(step)
         if self.context and self.context.bundle is None:  # else fewer may be left than were counted
             self.steps = parts_left(self.context)
         self.show(f"step {self.done + 1} of {self.steps}: {step}")

@@ -2,11 +2,11 @@
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.errors import InputError, in_short, words_of
+from ndcg_ab.temporary import temporary_root
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 WORDS = ("No space left", "quota exceeded", "disk is full")  # of the system, of DuckDB, of SQLite
@@ -44,7 +44,7 @@ def no_room(error: BaseException, *places: Path) -> NoRoomError:
         return error
     said = next((each for each in causes(error) if says_full(each)), error)
     named, code = (said.filename, said.errno) if isinstance(said, OSError) else (None, None)
-    full = full_place(*places, Path(tempfile.gettempdir()), Path())
+    full = full_place(*places, temporary_root(), Path())
     where = named or full or (places[0] if places else "a disk")
     words = os.strerror(code) if code else in_short(said)
     return NoRoomError(f"{where}: there is no room ({words}): make some, and run it again")

@@ -27,9 +27,14 @@ ALONE = 0o700
 _of_process: list["Folder"] = []
 
 
+def temporary_root() -> Path:
+    """Where everybody's temporary files are."""
+    return Path(tempfile.gettempdir())
+
+
 def usual() -> Path:
     """The user's folder among temporary files: its name is not somebody else's on a shared machine."""
-    return Path(tempfile.gettempdir()) / f"{USUAL}-{os.geteuid()}"
+    return temporary_root() / f"{USUAL}-{os.geteuid()}"
 
 
 class Folder:

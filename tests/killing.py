@@ -25,6 +25,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.published import PUBLISHED
 from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
@@ -35,7 +36,7 @@ from tests.stops import TIMES, stops
 from tests.stores import folder as stores_of_run
 
 TRACKED, SAID = "tracked", "said"  # a folder of what the tracker has; a file of the bundles that were said to be safe
-STAYING = {bundles.BUNDLE, bundles.TABLES, bundles.SCORES, bundles.PUBLISHED, bundle_files.PAGE}
+STAYING = {bundles.BUNDLE, bundles.TABLES, bundles.SCORES, PUBLISHED, bundle_files.PAGE}
 
 
 class Shelf(Tracker):

@@ -28,9 +28,9 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("results",),
     ("sources",),
     ("config", "engines"),
-    ("made_once", "memory", "other_measures"),
+    ("made_once", "memory", "other_measures", "full_disks"),
     ("temporary",),
-    ("files", "full_disks"),
+    ("files",),
     ("errors", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}

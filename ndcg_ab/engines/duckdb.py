@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import VIEW, literal, state_of, views_of
+from ndcg_ab.engines.views import VIEW, as_texts, literal, state_of, views_of
 from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
@@ -333,14 +333,6 @@ def naming(file: SqlFile | None, memory: Memory) -> Iterator[None]:
         if file is None:
             raise
         raise SqlError(f"{file.shown}: {type(error).__name__}: {error}") from error
-
-
-def as_texts(table: pa.Table) -> pa.Table:
-    """A table with texts in the place of numbers."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
-    return table
 
 
 def is_duckdbs(error: BaseException) -> bool:

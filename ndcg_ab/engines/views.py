@@ -56,3 +56,11 @@ def value_in_sql(value: Value) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower()
     return f"[{', '.join(map(literal, value))}]"
+
+
+def as_texts(table: pa.Table) -> pa.Table:
+    """A table with texts in the place of numbers."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(field.type.value_type))
+    return table

@@ -13,8 +13,9 @@ from ndcg_ab.deadlines import Budget, OverdueError, within
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
-from ndcg_ab.history.bundles.bundle import TABLES, Bundle, mark_published, read_bundle, unpublished
+from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished
 from ndcg_ab.history.bundles.locks import alone
+from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.report.bundle_files import render
 from ndcg_ab.visible import visible
 

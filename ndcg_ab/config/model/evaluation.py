@@ -34,7 +34,7 @@ from ndcg_ab.config.model.sources import (
     System,
     TableSource,
 )
-from ndcg_ab.config.model.units import NamedDifference
+from ndcg_ab.config.model.units import NamedDifference, differences_in
 from ndcg_ab.config.secrets.plain_secrets import with_marks
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
@@ -316,23 +316,7 @@ class Evaluation(Model):
 
     def named_differences(self) -> Iterator[NamedDifference]:
         """Every margin, smallest effect and threshold that a key names, in the unit of its metric."""
-        for name, margin in self.guardrails.items():
-            yield NamedDifference(f"guardrails: {name}", name, margin)
-        effect = self.statistics.smallest_effect
-        if isinstance(effect, dict):
-            for name, least in effect.items():
-                yield NamedDifference(f"statistics.smallest_effect: {name}", name, least)
-        elif effect is not None:
-            for name in (*self.metrics, *self.secondary_metrics):
-                yield NamedDifference("statistics.smallest_effect", name, effect)
-        if self.gate is None:
-            return
-        for name, margin in self.gate.not_worse.items():
-            yield NamedDifference(f"gate.not_worse: {name}", name, margin)
-        for name, drop in self.gate.no_drop.items() if isinstance(self.gate.no_drop, dict) else ():
-            yield NamedDifference(f"gate.no_drop: {name}", name, drop)
-        for name in self.metrics if self.gate.slice_regression is not None else ():
-            yield NamedDifference("gate.slice_regression", name, self.gate.slice_regression or 0.0)
+        yield from differences_in(self.guardrails, self.statistics, self.gate, self.metrics, self.secondary_metrics)
 
     def range_of(self, name: str, highest_grade: float | None = None, seen: float | None = None) -> Range | None:
         """Where the values of a metric lie, as far as that is known or declared (`statistics.ranges`).

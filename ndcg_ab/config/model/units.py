@@ -4,8 +4,10 @@
 effect of it cannot be reached.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ndcg_ab.config.model.settings import Gate, Statistics
 from ndcg_core.measures.ranges import Range
 
 QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
@@ -38,3 +40,30 @@ class NamedDifference(NamedTuple):
         """The number that was meant, where it was written as a percentage."""
         meant = self.difference / 100
         return f"; did you mean {meant:.12g}?" if meant < QUESTIONED * known.width else ""
+
+
+def differences_in(
+    guardrails: Mapping[str, float],
+    statistics: Statistics,
+    gate: Gate | None,
+    metrics: Sequence[str],
+    secondary_metrics: Sequence[str],
+) -> Iterator[NamedDifference]:
+    """Every margin, smallest effect and threshold that a key of a configuration names."""
+    for name, margin in guardrails.items():
+        yield NamedDifference(f"guardrails: {name}", name, margin)
+    effect = statistics.smallest_effect
+    if isinstance(effect, dict):
+        for name, least in effect.items():
+            yield NamedDifference(f"statistics.smallest_effect: {name}", name, least)
+    elif effect is not None:
+        for name in (*metrics, *secondary_metrics):
+            yield NamedDifference("statistics.smallest_effect", name, effect)
+    if gate is None:
+        return
+    for name, margin in gate.not_worse.items():
+        yield NamedDifference(f"gate.not_worse: {name}", name, margin)
+    for name, drop in gate.no_drop.items() if isinstance(gate.no_drop, dict) else ():
+        yield NamedDifference(f"gate.no_drop: {name}", name, drop)
+    for name in metrics if gate.slice_regression is not None else ():
+        yield NamedDifference("gate.slice_regression", name, gate.slice_regression or 0.0)

@@ -29,9 +29,7 @@ from ndcg_ab.history import database
 from ndcg_ab.history.bundles.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
-from ndcg_ab.history.bundles.published import PUBLISHED as PUBLISHED
-from ndcg_ab.history.bundles.published import is_published as is_published
-from ndcg_ab.history.bundles.published import mark_published as mark_published
+from ndcg_ab.history.bundles.published import is_published
 from ndcg_ab.history.bundles.reused import read_reused
 from ndcg_ab.history.bundles.storage_errors import is_full, saying_where
 from ndcg_ab.results.codec import SCHEMA, decode, encode

@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from ndcg_ab import tracking
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.history.bundles.bundle import PUBLISHED, Bundle, is_published, mark_published, unpublished
+from ndcg_ab.history.bundles.bundle import Bundle, unpublished
+from ndcg_ab.history.bundles.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.tracking import Published, Tracker
 from tests.small_evaluation import plain_page, small, unlogged

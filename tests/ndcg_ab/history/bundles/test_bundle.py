@@ -18,6 +18,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles import locks
+from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
 from tests.places import ROOT
@@ -162,7 +163,7 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
     evaluation = small(tmp_path, retention={"bundles": 2})
     folders = nights(tmp_path, 2)
     for folder in folders:
-        bundles.mark_published(folder, {})
+        mark_published(folder, {})
     changed_run(tmp_path, 5)
     folders.append(unlogged(evaluation).bundle)
     assert not folders[0].exists()
@@ -210,12 +211,12 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
     """Retention goes by the order in which evaluations were finished, not by the days they stand for."""
     folders = nights(tmp_path, 2)
     for folder in folders:
-        bundles.mark_published(folder, {})
+        mark_published(folder, {})
     evaluation = small(tmp_path, retention={"bundles": 2})
     changed_run(tmp_path, 7)
 
     def mark(_: Any, bundle: Path) -> dict[str, Any]:
-        bundles.mark_published(bundle, {})
+        mark_published(bundle, {})
         return no_tracker()
 
     at = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -229,7 +230,7 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
 def test_retention(tmp_path: Path) -> None:
     folders = nights(tmp_path, 5)
     for folder in (folders[0], folders[2], folders[4]):
-        bundles.mark_published(folder, {})
+        mark_published(folder, {})
     evaluation = small(tmp_path, retention={"bundles": 2, "query_scores": 3})
     assert bundles.retain(evaluation) == [folders[0], folders[2]]
     assert [folder.exists() for folder in folders] == [False, True, False, True, True], "never an unpublished one"
@@ -243,7 +244,7 @@ def test_retention(tmp_path: Path) -> None:
 def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> None:
     folders = nights(tmp_path, 3)
     for folder in folders:
-        bundles.mark_published(folder, {})
+        mark_published(folder, {})
     changed_run(tmp_path, 0)
     before = [datetime(2020, 1, day, tzinfo=UTC) for day in (1, 2)]
     assert unlogged(small(tmp_path), at=before[0]).bundle == folders[0]

@@ -16,6 +16,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import Performed
@@ -216,7 +217,7 @@ def test_digests_stand_in_the_bundle_and_in_the_history(first: Performed, tmp_pa
 
 
 def test_a_bundle_that_is_gone_is_computed_anew(first: Performed, tmp_path: Path) -> None:
-    bundles.mark_published(first.bundle, {})
+    mark_published(first.bundle, {})
     limited = {"retention": {"bundles": 1}}
     changed_run(tmp_path, 3)
     second = again(tmp_path, lambda folder: limited)
@@ -293,9 +294,9 @@ def test_evaluations_are_shown_in_the_order_of_their_time(first: Performed, tmp_
 
 def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Performed, tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    bundles.mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
+    mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
     assert bundles.unpublished(evaluation) == []
     again(tmp_path, SAME["nothing"])
     assert bundles.unpublished(evaluation) == [first.bundle]
-    bundles.mark_published(first.bundle, {"uri": "u", "reused": 1})
+    mark_published(first.bundle, {"uri": "u", "reused": 1})
     assert bundles.unpublished(evaluation) == []

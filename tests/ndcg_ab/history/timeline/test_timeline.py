@@ -16,6 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
+from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
@@ -55,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(bundle_files, "write_report", plain_page)
         unlogged(small(folder, **FULL))
         changed_run(folder, 3)
-        bundles.mark_published(unlogged(small(folder, **FULL)).bundle, {})
+        mark_published(unlogged(small(folder, **FULL)).bundle, {})
         shifted(folder, 1)
         unlogged(small(folder, **FULL))
         relaxed = FULL | {"statistics": FULL["statistics"] | {"alpha": 0.1}}
