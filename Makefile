@@ -8,7 +8,12 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo demo-night demo-http check test traced lint fuzz completions kills audit docs pictures benchmark clean
+.PHONY: help soak demo demo-night demo-http check test traced lint fuzz completions kills audit docs pictures benchmark clean
+
+# What there is to make: the first line of what stands above each target.
+help:
+	@awk '/^# / {if (!said) said = substr($$0, 3); next} /^[a-z-]+:([^=]|$$)/ {sub(/:.*/, "", $$1); \
+		if (said) printf "make %-12s %s\n", $$1, said} {said = ""}' $(MAKEFILE_LIST)
 
 # Evaluates the demo's rankings, as a user would.
 demo: .venv/ready
@@ -47,6 +52,14 @@ lint: .venv/ready
 # asked; where one can be reached, `pip-audit` knows the published weaknesses as well.
 audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
+
+# What repeats for confidence, for hours: `make test` holds a small case of each.
+soak: .venv/ready fuzz completions kills
+	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
+	$(BIN)/python -m tests.full_disks
+	$(BIN)/python -m tests.leaving
+	$(BIN)/python -m tests.bombing
+	$(BIN)/python -m tests.hiding
 
 # Breaks files and configurations in every way for an hour, or SECONDS: a failing input is kept in build/fuzz/found.
 # Then RANKINGS broken rankings are compared in the quick way and in the careful one, which must tell the same; and
