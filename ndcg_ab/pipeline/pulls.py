@@ -25,8 +25,8 @@ from ndcg_ab.sources.queries import layout_of
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
-    """The judgments of the first place, or of the named one."""
-    at = named_judgments(context.evaluation).index(name) if name else 0
+    """name: one of `named_judgments`."""
+    at = named_judgments(context.evaluation).index(name)
     source = context.evaluation.judgment_sources[at]
     return context.store.add(
         Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments"),

@@ -160,15 +160,15 @@ def of_rankings(context: Context) -> bool:
     return has_rankings(context) and is_new(context)
 
 
-def first_judgments(context: Context) -> bool:
-    return has_rankings(context) and bool(context.evaluation.judgment_sources)
+def first_judgments(context: Context) -> list[str]:
+    return named_judgments(context.evaluation)[: min(1, len(context.evaluation.judgment_sources))]
 
 
 def more_judgments(context: Context) -> list[str]:
     return named_judgments(context.evaluation)[1 : len(context.evaluation.judgment_sources)]
 
 
-PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, applies=first_judgments, outside=True)
+PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, first_judgments, has_rankings, outside=True)
 PULL_MORE = Stage("pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True)
 PULL_CHEAP = Stage(
     "pull cheap judgments",

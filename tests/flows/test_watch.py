@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import OverdueError, within
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline import Stage, stages
+from ndcg_ab.pipeline import Context, Stage, stages
 from ndcg_ab.pipeline.run import announced
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import finish, perform
@@ -46,12 +46,12 @@ def hanging_after(step: str | None) -> Any:
     def flow(evaluation: Evaluation, force: bool, at: Any, **_: Any) -> None:
         watch = WATCH.get()
 
-        def call(each: Stage, *arguments: Any) -> Any:
+        def call(each: Stage, context: Context, part: str) -> str | None:
             with watch.prefects():
                 with watch.ours():
-                    found = each.work(*arguments)
+                    found = each.run(context, part)
                     if each is stages.KEEP:
-                        watch.kept(found, False)
+                        watch.kept(context)
                 if each.name == step:
                     threading.Event().wait(5)
                 return found

@@ -28,13 +28,13 @@ def test_whatever_is_broken_is_a_sentence(tmp_path: Path) -> None:
 
 # file, content, how often it is repeated inside of gzip (0: not gzipped), what must be said
 WORST = {
-    "one line that unpacks without end": ("q.gz", b"q" * (1 << 20), 500, "longer than 1,048,576 bytes"),
-    "lines that unpack without end": ("q.gz", b"q1 0 d1 1\n" * 100_000, 500, "unpacks to more than 100 times"),
+    "one line that unpacks without end": ("q.gz", b"q" * (1 << 20), 500, "unpacks to more than 100 bytes for each"),
+    "lines that unpack without end": ("q.gz", b"q1 0 d1 1\n" * 100_000, 500, "unpacks to more than 100 bytes for each"),
     "an object that unpacks without end": (
         "q.json",
         b'{"": ' + b" " * (1 << 20),
         500,
-        "unpacks to more than 100 times",
+        "unpacks to more than 100 bytes for each",
     ),
     "null alone": ("q.jsonl", b"null\n", 0, "every line must be one JSON object"),
     "an id without end": ("q.csv", b"query_id,doc_id,grade\n" + b"q" * (1 << 26), 0, "longer than 1,048,576 bytes"),

@@ -317,7 +317,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
     evaluation = small(tmp_path)
     with bundles.working(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
-        pull_stages.pull_judgments(Context(evaluation, store), "")
+        pull_stages.pull_judgments(Context(evaluation, store), "judgments.qrels")
         (slow,) = store.inputs()
         assert pulls(evaluation, 1)[0] == slow
         store.remember(evaluation)
