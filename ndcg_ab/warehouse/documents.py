@@ -124,7 +124,7 @@ def ranked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     yield Step(
         "unnamed_result",
         "one row; faults: results that name no system or no query, so that nothing can be believed",
-        f"select count(*) - count(case when {named} then 1 end) as faults\nfrom given_ranking",
+        f"select\n    count(*)\n    - count(case when {named} then 1 end) as faults\nfrom given_ranking",
     )
     finite = expressions.is_finite("given_ranking.order_score")
     faults = f"count(*)\n        - count(case when {finite} then 1 end)"

@@ -159,10 +159,9 @@ def quotient(above: str, column: str, below: str) -> list[str]:
 
 
 def normalised(_: Metric, _real: str) -> list[str]:
-    """0 where the quotient is below the smallest number, which some databases refuse."""
+    """0 where the quotient may be below the smallest number, which some databases refuse."""
     ideal = "query_ideal.ideal"
-    tiny = f"when {ideal} > 1e0 and {DCG} < (case when {ideal} > 1e0 then {ideal} else 1e0 end) * 1e-300 then 0e0"
-    return [tiny, *quotient(DCG, ideal, ideal)]
+    return [f"when {ideal} > 1e0 and {DCG} < 1e-20 then 0e0", *quotient(DCG, ideal, ideal)]
 
 
 def cumulated(_metric: Metric, _real: str) -> list[str]:
