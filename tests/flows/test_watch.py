@@ -53,11 +53,11 @@ def hanging_after(step: str | None) -> Any:
                     if each is stages.KEEP:
                         watch.kept(context)
                 if each.name == step:
-                    threading.Event().wait(5)
+                    threading.Event().wait(60)
                 return found
 
         if step is None:
-            threading.Event().wait(5)
+            threading.Event().wait(60)
         with watch.ours():
             perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
 
@@ -72,7 +72,7 @@ def test_a_prefect_that_hangs_is_left_behind(
     evaluation = small(tmp_path)
     began = time.monotonic()
     finished = flow.run_evaluation(evaluation, force=True)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert finished.unobserved == "http://hangs has not answered for half a minute"
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)], "neither lost nor doubled"
     assert bundles.read_bundle(finished.bundle).outcome == finished.outcome
@@ -83,7 +83,7 @@ def test_a_pull_that_prefect_cannot_end_is_given_up(flow: Any, tmp_path: Path, m
 
     def slow(*_: Any, **__: Any) -> None:
         with WATCH.get().ours(limit=0.1):
-            threading.Event().wait(5)
+            threading.Event().wait(60)
 
     monkeypatch.setattr(flow, "evaluation_flow", slow)
     evaluation = small(tmp_path, prefect={"timeout_seconds": 0.1})
