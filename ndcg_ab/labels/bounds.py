@@ -144,7 +144,7 @@ def place_of(row: Comparison) -> tuple[str, ...]:
 
 
 def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
-    """The metrics that get bounds: by default those with unjudged results, where it takes few steps for all of them."""
+    """The metrics that get bounds: by default those with unjudged results, as many as few steps are enough for."""
     wanted = evaluation.statistics.bounds
     if wanted is False or evaluation.scores:
         return []
@@ -159,12 +159,20 @@ def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
     answers = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
     grades = len(pc.unique(engine.read("grade_count", ("grade",))["grade"]))
-    metrics = [metric for metric in metrics if answers.get(metric.hash)]
-    steps = 0
-    for metric in metrics:
-        each = WALKED if is_walked(metric) else grades
-        steps += answers[metric.hash] * 2 * min(metric.cutoff or DEEPEST, DEEPEST) * each
-    return metrics if steps <= MOST_STEPS else []
+    steps = {
+        metric.name: answers[metric.hash]
+        * 2
+        * min(metric.cutoff or DEEPEST, DEEPEST)
+        * (WALKED if is_walked(metric) else grades)
+        for metric in metrics
+        if answers.get(metric.hash)
+    }
+    left = MOST_STEPS
+    for name in sorted(steps, key=lambda name: steps[name]):
+        left -= steps[name]
+        if left < 0:
+            del steps[name]
+    return [metric for metric in metrics if metric.name in steps]
 
 
 def are_few(engine: Engine, evaluation: Evaluation) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.comparing.families import candidates
@@ -23,19 +22,23 @@ def check_asked(engine: Engine, evaluation: Evaluation, changes: Sequence[Change
 def left_out(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes]) -> Iterator[str]:
     if evaluation.scores or not candidates(evaluation):
         return
-    unsure = unsettled_results(engine, evaluation)
-    if evaluation.statistics.bounds is None and unsure and not bounded_metrics(engine, evaluation):
-        yield (
-            f"whether grades of unjudged documents could turn a verdict was not asked: answers are not wholly judged"
-            f" ({unsure:,} over all metrics), and it would take long; ask with statistics.bounds: true (--bounds)"
-        )
+    if evaluation.statistics.bounds is None:
+        bounded = {metric.name for metric in bounded_metrics(engine, evaluation)}
+        unsure = {name: count for name, count in unsettled_results(engine, evaluation).items() if name not in bounded}
+        if unsure:
+            yield (
+                f"whether grades of unjudged documents could turn a verdict on {', '.join(unsure)} was not asked:"
+                f" {max(unsure.values()):,} answers are not wholly judged, and it would take long; ask with"
+                " statistics.bounds: true (--bounds)"
+            )
     if of_ours(evaluation.metric_list[:1]) and not changes:
         yield "what changed in the first places was not asked: they are too many"
 
 
-def unsettled_results(engine: Engine, evaluation: Evaluation) -> int:
-    """Answers to queries, counted for each metric that has bounds, of which not all that it looks at is judged."""
-    hashes = [metric.hash for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+def unsettled_results(engine: Engine, evaluation: Evaluation) -> dict[str, int]:
+    """Metric that can have bounds -> answers to queries that are not wholly judged as far as it looks, if any."""
     coverage = engine.read("coverage", ("metric_id", "judged"))
-    coverage = coverage.filter(pc.less(coverage["judged"], 1.0))
-    return int(pc.sum(pc.is_in(coverage["metric_id"], value_set=pa.array(hashes, pa.string()))).as_py() or 0)
+    unsure = coverage.filter(pc.less(coverage["judged"], 1.0))["metric_id"]
+    counts = {each["values"].as_py(): each["counts"].as_py() for each in pc.value_counts(unsure)}
+    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+    return {metric.name: counts[metric.hash] for metric in metrics if metric.hash in counts}

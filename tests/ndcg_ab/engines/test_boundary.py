@@ -148,7 +148,7 @@ def test_where_a_cluster_has_too_many_places_the_answer_says_what_was_not_asked(
     assert all(row.bound_low is None for row in outcome.comparisons) and not outcome.changes
     said = [found.message for found in outcome.findings if found.code == "not_asked"]
     assert [text.partition(" was not asked")[0] for text in said] == [
-        "whether grades of unjudged documents could turn a verdict",
+        "whether grades of unjudged documents could turn a verdict on ndcg@10",
         "what changed in the first places",
     ]
     given = cluster.begun[0].given

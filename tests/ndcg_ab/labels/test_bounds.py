@@ -28,7 +28,15 @@ from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests import completing
-from tests.laboratory import Judgments, Ranking, evaluation_of, in_order, pulled_judgments, pulled_ranking
+from tests.laboratory import (
+    Judgments,
+    Ranking,
+    evaluation_of,
+    in_order,
+    outcome_of,
+    pulled_judgments,
+    pulled_ranking,
+)
 from tests.places import shared
 from tests.references import collections
 
@@ -333,3 +341,17 @@ def test_ten_thousand_completions_of_cast_2021_lie_between() -> None:
     assert len(differences) == row.queries and means.shape == (completions,)
     assert row.bound_low <= means.min() < means.max() <= row.bound_high
     assert row.bound_low < row.difference < row.bound_high
+
+
+def test_a_metric_that_takes_long_leaves_the_others_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would take too many steps is left out, and the answer says which; whoever asks for bounds has them all."""
+    monkeypatch.setattr(bounds, "MOST_STEPS", 2000)
+    judgments = {f"q{number}": {"a": 1.0, "b": 0.0} for number in range(12)}
+    rankings = {
+        name: {query: in_order(*order) for query in judgments} for name, order in (("old", "xab"), ("new", "abx"))
+    }
+    metrics = ["ap", "ndcg@2", "rr"]
+    found = outcome_of(judgments, rankings, metrics)
+    assert {row.metric for row in found.comparisons if row.bound_low is not None} == {"ndcg@2"}
+    (note,) = (finding.message for finding in found.findings if finding.code == "not_asked")
+    assert note.startswith("whether grades of unjudged documents could turn a verdict on ap, rr was not asked: 24 ")
