@@ -170,6 +170,13 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+SHOWN = {  # what must be there for a case to show that it is handed on
+    "several judges, more judgments, sources among the systems": ("judges", "left_out", "changes"),
+    "functions rank and judge": ("function_judge",),
+    "queries, weights, clusters, slices, what was intended": ("slices", "gates", "findings"),
+}
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -190,6 +197,7 @@ def test_both_stores_come_to_the_same(case: str, folder: Path, tmp_path: Path) -
         inputs = about_files(evaluation, store.inputs())["inputs"]
     kept = read_bundle(perform(evaluation, calling(**KEPT)).bundle)
     assert kept.outcome.to_json() == in_memory.to_json()
+    assert all(getattr(in_memory, name) for name in SHOWN.get(case, ())), "else the case shows nothing"
     told = ("name", "kind", "version", "rows", "digest")
     assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]
 
