@@ -37,7 +37,8 @@ from tests.stores import with_store
 
 pytestmark = pytest.mark.slow
 CODE = (
-    "import json, sys\nfrom pathlib import Path\nfrom ndcg_ab.history import bundles, database, locks\n"
+    "import json, sys\nfrom pathlib import Path\nfrom ndcg_ab.history import database\n"
+    "from ndcg_ab.history.bundles import bundle as bundles, locks\n"
     "from ndcg_ab.report import bundle_files\nfrom tests.small_evaluation import plain_page, small, unlogged\n"
     "bundle_files.write_report = plain_page\nevaluation = small(Path(sys.argv[1]))\n"
 )
