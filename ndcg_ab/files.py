@@ -34,7 +34,8 @@ def named(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None and PARTIAL in str(error.filename):
             raise OSError(error.errno, error.strerror, str(path)) from error
-        error.filename = error.filename or str(path)
+        if error.errno is not None:  # else its words stand for themselves
+            error.filename = error.filename or str(path)
         raise
 
 

@@ -43,14 +43,15 @@ def missing() -> str | None:
 
 
 @contextlib.contextmanager
-def standalone(folder: Path) -> Iterator[str]:
-    """The address of a master with one worker; both are ended with the block."""
+def standalone(folder: Path, ui_port: int = 0) -> Iterator[str]:
+    """The address of a master with one worker; both are ended with the block.  ui_port: of its web page."""
     import pyspark
 
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
     begin = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
-    master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port)]
+    master += ["--webui-port", str(ui_port)]
     worker = ["org.apache.spark.deploy.worker.Worker", address, "--host", "127.0.0.1", "--webui-port", "0"]
     worker += ["--cores", "2", "--memory", "1g", "--work-dir", str(folder / "work")]
     environment = os.environ | DAEMONS | {"SPARK_DAEMON_MEMORY": "256m"}

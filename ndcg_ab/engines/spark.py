@@ -39,6 +39,7 @@ REACHED = 5.0  # seconds in which a master or a server takes a connection
 BETWEEN_LOOKS = 5.0  # seconds between two looks at what a cluster does that has not begun
 STARTING = 3  # times its patience a cluster is waited for as long as an executor is starting
 NAMED = 3  # workers in a sentence
+UI_PORT = "8080"  # of a master's web page, where the settings say none
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint", pa.bool_(): "boolean"}
 KEPT = 100_000  # rows of a table from here; with more it is written there, so that it is sent once
 QUIET = """rootLogger.level = error
@@ -201,21 +202,15 @@ def seen_at(cluster: Cluster) -> Seen:
 
 
 def told_by_master(cluster: Cluster) -> Seen:
-    """From the state on the master's web page, whose port is asked for; raises whatever may go wrong on the way."""
+    """From the state on the master's web page (`spark.master.ui.port`); raises OSError where it does not answer."""
     context = SparkContext._active_spark_context
     place = urlsplit((cluster.master or "").partition(",")[0])
     if place.scheme != "spark":
         return NOTHING_SEEN
     if context is None:
         return Seen(True, "Spark's own process on this machine is still starting")
-    jvm: Any = context._jvm
-    messages = "org.apache.spark.deploy.DeployMessages$"
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    request, response = (loader.loadClass(f"{messages}{name}") for name in ("BoundPortsRequest$", "BoundPortsResponse"))
-    address = jvm.org.apache.spark.rpc.RpcAddress(place.hostname, place.port or 7077)
-    master = context._jsc.sc().env().rpcEnv().setupEndpointRef(address, "Master")
-    ports = master.askSync(request.getField("MODULE$").get(None), jvm.scala.reflect.ClassTag.apply(response))
-    with urllib.request.urlopen(f"http://{place.hostname}:{ports.webUIPort()}/json/", timeout=REACHED) as page:
+    port = cluster.conf.get("spark.master.ui.port", UI_PORT)
+    with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
         state = json.load(page)
     return seen_in(state, context.applicationId)
 

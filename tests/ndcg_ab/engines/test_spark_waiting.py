@@ -10,6 +10,7 @@ import pytest
 
 from ndcg_ab.engines.elsewhere import Cluster
 from tests.places import ROOT
+from tests.servers import free_port
 from tests.spark_cluster import CONF, missing, standalone
 
 spark = pytest.importorskip("ndcg_ab.engines.spark", reason="pyspark is not installed", exc_type=ImportError)
@@ -101,9 +102,11 @@ WAITED: dict[str, tuple[dict[str, object], str, int]] = {
 @pytest.mark.slow
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_a_real_master_is_asked_what_it_waits_for(tmp_path: Path) -> None:
-    with standalone(tmp_path) as master:
+    page = free_port()
+    with standalone(tmp_path, page) as master:
         for settings, said, times in WAITED.values():
-            conf = json.dumps({key: str(value) for key, value in (CONF | settings).items()})
+            asked = CONF | {"spark.master.ui.port": page} | settings
+            conf = json.dumps({key: str(value) for key, value in asked.items()})
             command = [sys.executable, "-c", ASK, master, conf, "20"]
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
             assert done.stdout.startswith(f"{master}: does not begin to work within "), done.stderr
