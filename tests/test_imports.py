@@ -324,7 +324,7 @@ def test_what_is_right_is_let_pass() -> None:
 
 
 def test_no_import_as_sql() -> None:
-    assert not list((ROOT / "sql").glob("*.py"))
+    assert not list((ROOT / "sql").rglob("*.py"))
 
 
 @pytest.mark.parametrize("command", [["--help"], ["compare", "--help"], ["check", "--help"], ["--version"]])

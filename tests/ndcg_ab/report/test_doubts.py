@@ -115,7 +115,7 @@ def test_the_page_writes_it_and_strikes_nothing(tmp_path: Path, count: int) -> N
 
 
 def test_nothing_that_is_shown_strikes_anything_out() -> None:
-    places = [*Path(render.__file__).parent.rglob("*"), *Path(render.__file__).parents[1].glob("*.py")]
+    places = [*Path(render.__file__).parent.rglob("*"), *Path(render.__file__).parents[1].rglob("*.py")]
     texts = {
         path: path.read_text(encoding="utf-8") for path in places if path.suffix in (".py", ".css", ".html", ".js")
     }
