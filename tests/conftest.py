@@ -19,7 +19,8 @@ SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
 SLOW_UNTRACED = {  # fast tests reach what these slow ones repeat
-    Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/evaluation", "ndcg_ab/warehouse")
+    *(Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/warehouse")),
+    *(Path(__file__).parent / "ndcg_ab" / name for name in ("results", "scoring", "checks", "comparing", "labels")),
 }
 for name in SERVERS:
     os.environ.pop(name, None)
