@@ -13,7 +13,7 @@ from ndcg_ab.files import unusable
 
 from .ending import complain
 
-MOST_OF_PATH = 80  # characters of a path that cannot be used: its end, where its name is
+MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
 UsageError: Any = typer.BadParameter.__mro__[1]  # of click, or of the copy of it that a newer typer holds
 

@@ -33,7 +33,7 @@ class SqlFile:
     @property
     def shown(self) -> str:
         """``sql/3_grade/310_graded_doc.sql``, for messages."""
-        return f"sql/{self.path.parent.name}/{self.path.name}"
+        return "/".join(("sql", *self.path.parts[-2:]))
 
 
 def sql_directory() -> Path:

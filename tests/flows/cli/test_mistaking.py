@@ -1,8 +1,22 @@
 """Configurations and paths that are wrong in every way (tests/mistaking.py): a few here, thousands by its command."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from ndcg_ab.config.secrets import plain_secrets, redaction
 from tests.mistaking import run
+
+
+@pytest.fixture(autouse=True)
+def _forgets_secrets() -> Iterator[None]:
+    """Wrong configurations have secrets such as Europe/Berlin, which other tests of the process want to say."""
+    known, marked = set(redaction._known), dict(plain_secrets._marked)
+    yield
+    for store, before in ((redaction._known, known), (plain_secrets._marked, marked)):
+        store.clear()
+        store.update(before)  # type: ignore[arg-type]
+    redaction.forget_forms()
 
 
 def test_whatever_is_wrong_ends_in_a_short_message() -> None:

@@ -294,7 +294,10 @@ def test_names_that_differ_in_case_in_a_file(tmp_path: Path) -> None:
 
 SLOWLY = "select 'q' || g as query_id, repeat('d', 1000) || g as doc_id, 1 as grade from generate_series(1, 200000) g"
 WAITING = "select 'q' || g as query_id, 'd' as doc_id, 1 as grade, pg_sleep(.001) from generate_series(1, 60000) g"
-END_BACKENDS = "select pg_terminate_backend(pid) from pg_stat_activity where query ilike '%generate_series(1%'"
+END_BACKENDS = (
+    "select pg_terminate_backend(pid) from pg_stat_activity"
+    " where query ilike '%generate_series(1%' and pid <> pg_backend_pid()"
+)
 
 
 @pytest.mark.slow
