@@ -20,13 +20,13 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from flows.cli import ending
 from flows.cli.app import app
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.variables import filled
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.engines import duckdb
 from ndcg_ab.errors import InputError, in_short, on_one_line, shortened, shown
+from ndcg_ab.flows.cli import ending
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.databases import drivers

@@ -11,7 +11,7 @@ import typer
 
 from ndcg_ab import __version__
 
-from . import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
+from .commands import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
 from .ending import Program
 from .mistakes import Command
 from .spared import spare_searches

@@ -16,7 +16,7 @@ from ndcg_ab.errors import shown
 from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
 from .ending import GATE_FAILED, PASSING, complain, told
-from .room import refuse_little_room
+from .memory_check import refuse_little_room
 from .streams import unguarded
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.config.model.sources import System
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.flows.cli.running import moment_of
+from ndcg_ab.flows.cli.commands.running import moment_of
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.runs.folder import RunFolder

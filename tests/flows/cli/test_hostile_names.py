@@ -94,7 +94,7 @@ def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeyp
 
 
 def test_commands_print_by_the_functions_that_show_what_is_hidden() -> None:
-    for module in (ROOT / "flows" / "cli").glob("*.py"):
+    for module in (ROOT / "flows" / "cli").rglob("*.py"):
         calls = set(re.findall(r"(?<![\w.])(print|output_console|echo|secho)\(", module.read_text(encoding="utf-8")))
         allowed = {"console.py": {"print", "output_console"}, "app.py": {"print"}, "about.py": {"print"}}
         allowed |= {"starting.py": {"print"}, "ending.py": {"print"}}

@@ -10,9 +10,9 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, program, show, show_lines, tell, user_errors, write_or_print
-from .options import JsonFile, MetricNames, Quiet, of_data, of_output
-from .outputs import json_file, writable
+from ..console import Progress, program, show, show_lines, tell, user_errors, write_or_print
+from ..options import JsonFile, MetricNames, Quiet, of_data, of_output
+from ..outputs import json_file, writable
 
 CONFIG = "ndcg-ab.yaml"
 

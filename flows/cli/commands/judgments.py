@@ -7,8 +7,8 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from .console import Progress, show, user_errors, write_or_print
-from .options import (
+from ..console import Progress, show, user_errors, write_or_print
+from ..options import (
     Alpha,
     BaselineName,
     ClusterColumn,
@@ -27,8 +27,8 @@ from .options import (
     Threads,
     of_data,
 )
-from .outputs import inputs_of, json_file
-from .spared import spare_imports
+from ..outputs import inputs_of, json_file
+from ..spared import spare_imports
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from .console import show, user_errors, write_or_print
-from .options import ClusterPrefix, JsonFile, Quiet
-from .outputs import json_file, picture_path, refuse_one_file_twice
-from .spared import spare_imports
+from ..console import show, user_errors, write_or_print
+from ..options import ClusterPrefix, JsonFile, Quiet
+from ..outputs import json_file, picture_path, refuse_one_file_twice
+from ..spared import spare_imports
 
 
 def power(

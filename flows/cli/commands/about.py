@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import show, tell, user_errors
+from ..console import show, tell, user_errors
 
 
 def findings(

@@ -8,8 +8,8 @@ import typer
 
 from ndcg_ab.errors import TRACKING, InputError, needs
 
-from .console import tell, user_errors
-from .options import Settings
+from ..console import tell, user_errors
+from ..options import Settings
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -22,7 +22,7 @@ def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     with user_errors():
         needs("ndcg-ab serve", *TRACKING)
         evaluations = scheduled(configs, settings or ())
-        from .. import schedules
+        from ... import schedules
 
         schedules.serve(evaluations)
 
@@ -38,7 +38,7 @@ def deploy(
     with user_errors():
         needs("ndcg-ab deploy", *TRACKING)
         evaluations = scheduled(configs, settings or ())
-        from .. import schedules
+        from ... import schedules
 
         for line in schedules.deploy(evaluations, pool):
             tell(line)

@@ -9,8 +9,8 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from .console import Progress, end_where_a_gate_failed, show, user_errors, warn_of_formulas, write_or_print
-from .options import (
+from ..console import Progress, end_where_a_gate_failed, show, user_errors, warn_of_formulas, write_or_print
+from ..options import (
     Alpha,
     BaselineName,
     Bounded,
@@ -55,8 +55,8 @@ from .options import (
     of_output,
     of_statistics,
 )
-from .outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
-from .spared import spare_imports
+from ..outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..spared import spare_imports
 
 
 def compare(

@@ -11,8 +11,8 @@ import typer
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
-from .console import Progress, show_lines, user_errors, warn_of_formulas, whisper, write_or_print
-from .options import (
+from ..console import Progress, show_lines, user_errors, warn_of_formulas, whisper, write_or_print
+from ..options import (
     At,
     BaselineName,
     DocumentsFile,
@@ -31,9 +31,9 @@ from .options import (
     of_metrics,
     of_output,
 )
-from .outputs import inputs_of, refuse_one_file_twice, text_file, writable
+from ..outputs import inputs_of, refuse_one_file_twice, text_file, writable
+from ..spared import spare_imports
 from .running import moment_of
-from .spared import spare_imports
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation

@@ -10,7 +10,7 @@ import typer
 
 from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 
-from .console import (
+from ..console import (
     Progress,
     end_where_a_gate_failed,
     program,
@@ -20,8 +20,8 @@ from .console import (
     user_errors,
     write_or_print,
 )
-from .ending import PENDING, complain
-from .options import (
+from ..ending import PENDING, complain
+from ..options import (
     At,
     ConfigFile,
     Details,
@@ -36,7 +36,7 @@ from .options import (
     Strict,
     of_data,
 )
-from .outputs import inputs_of, json_file, picture_path
+from ..outputs import inputs_of, json_file, picture_path
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -142,7 +142,7 @@ def run(
             from ndcg_ab.config.environment import prepare
 
             prepare(evaluation)
-            from ..evaluation import run_evaluation
+            from ...evaluation import run_evaluation
 
             finished = run_evaluation(evaluation, say, force=force, at=moment)
         if not quiet:

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from ndcg_ab.errors import InputError, shown
 
-from .console import user_errors, write_or_print
-from .options import of_data, of_metrics, of_output
+from ..console import user_errors, write_or_print
+from ..options import of_data, of_metrics, of_output
 
 
 def sql(
