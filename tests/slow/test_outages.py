@@ -189,7 +189,7 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
         began = time.monotonic()
         kept = context.Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
         night = runs_run.finish(kept, thrice)
-    assert 3.0 <= time.monotonic() - began < 5.0
+    assert 3.0 <= time.monotonic() - began < 7.5
     assert seconds[-1] < 0.5, "nothing was left for another attempt"
     assert night.published["pending"] == "was given up after 3 s: the server answers, but too slowly"
     assert len(bundles.unpublished(evaluation)) == 3
