@@ -62,10 +62,10 @@ _PUBLIC = {
     "measures.registry": ("DISCOUNTS", "GAINS", "IDEALS", "MEASURES"),
     "measures.score": ("Result", "score_query"),
     "measures.ties": ("TieBounds", "tie_bounds"),
-    "statistics.comparison": ("Column", "Comparison", "check_guardrails", "compare_family"),
-    "statistics.descriptive": ("Carrier", "Descriptive"),
-    "statistics.power": ("Detectable", "power_curve", "queries_needed"),
-    "statistics.verdict": ("Obstacle", "Size", "Verdict"),
+    "statistics.verdicts.comparison": ("Column", "Comparison", "check_guardrails", "compare_family"),
+    "statistics.estimates.descriptive": ("Carrier", "Descriptive"),
+    "statistics.estimates.power": ("Detectable", "power_curve", "queries_needed"),
+    "statistics.verdicts.verdict": ("Obstacle", "Size", "Verdict"),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
