@@ -205,7 +205,7 @@ def hostile_paths(folder: Path) -> dict[str, bytes]:
         names["socket"] = raw + b"/socket"
     others = (
         *(b"", b" ", b".", b"..", b"/", b"~", b"~/x", b"~nobody-such/x", b"-", b"--", b"/dev/null", b"/dev/full"),
-        *(b"/proc/self/mem", b"/proc/self/environ", b"/proc/1/mem", b"/proc/self/fd/99", b"/dev/tty", b"/root/x"),
+        *(b"/proc/self/mem", b"/proc/self/environ", b"/proc/1/mem", b"/proc/self/fd/99", b"/dev/tty", b"/dev/null/x"),
         *(raw + b"/good/x", raw + b"/good/", raw + b"/self/self/good", raw + b"/loop/x", raw + b"/" + b"n" * 300),
         *(raw + b"/" + b"n/" * 3000, b"*", raw + b"/*", raw + b"/[", raw + b"/**/x", b"{date}", b"${HOME}", b"x\ny"),
         *(b"s3://", b"s3://b", b"file:///etc/passwd", b"http://127.0.0.1:9/a.run", b"https://", b"C:\\x", b"a=b", b"="),
