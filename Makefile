@@ -8,7 +8,8 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak demo demo-night demo-http check test traced lint fuzz completions kills audit docs pictures benchmark clean
+.PHONY: help soak demo demo-night demo-http check test traced oldest lint fuzz completions kills audit docs reference pictures
+.PHONY: benchmark clean
 
 # What there is to make: the first line of what stands above each target.
 help:
@@ -41,6 +42,10 @@ test: .venv/ready
 traced: .venv/ready
 	$(PYTEST) --cov --cov-report term --cov-fail-under $(COVERED)
 COVERED := 94
+
+# The fast tests with the oldest packages that pyproject.toml admits, in an environment of their own.
+oldest: .oldest/ready
+	.oldest/bin/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/slow -m "not slow"
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -86,6 +91,11 @@ KILLS ?= 500
 docs: .venv/ready
 	$(BIN)/python docs/draw.py
 
+# The reference of the Python API, from its docstrings: build/reference/index.html.
+reference: .venv/ready
+	$(BIN)/python -m pdoc --docformat restructuredtext --no-show-source --no-include-undocumented \
+		--output-directory build/reference ndcg_ab ndcg_ab.testing ndcg_core
+
 # Draws the README's pictures from the demo; a test holds them current.
 pictures: .venv/ready
 	$(BIN)/python docs/pictures.py
@@ -116,5 +126,10 @@ WANTED := --editable ".[test]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
 	touch .venv/ready
 
+.oldest/ready: .venv/ready
+	$(PYTHON) -m venv .oldest
+	$(BIN)/uv pip install --quiet --python .oldest/bin/python --resolution lowest-direct $(WANTED)
+	touch .oldest/ready
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv .oldest build dist

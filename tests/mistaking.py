@@ -30,6 +30,7 @@ from typer.testing import CliRunner
 
 from ndcg_ab.config.loading.keys import inner_types
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.secrets import redaction
 from ndcg_ab.flows.cli.app import app
 from tests.places import DATA
 
@@ -291,7 +292,9 @@ def fault_of(code: int, said: str, seconds: float = 0.0) -> str | None:
 
 
 def fault_here(case: Case) -> str | None:
-    """The case in this process."""
+    """The case in this process, which forgets what earlier ones named as secrets."""
+    redaction._known.clear()
+    redaction.forget_forms()
     start = time.process_time()
     done = RUNNER.invoke(app, [os.fsdecode(each) for each in case.args])
     if done.exception is not None and not isinstance(done.exception, SystemExit):

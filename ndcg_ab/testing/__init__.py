@@ -24,4 +24,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ndcg_ab.testing import asserting
 
-    return getattr(asserting, name)
+    globals()[name] = value = getattr(asserting, name)
+    return value

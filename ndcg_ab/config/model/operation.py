@@ -6,7 +6,7 @@ Nothing here changes a result.
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -41,7 +41,7 @@ NO_ZONES = ("Factory", "localtime", "posixrules")  # files of the zone database 
 class Model(BaseModel):
     """Frozen, strict about keys (one that nobody reads is a mistake), and every number is finite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def at_home(path: Path) -> Path:

@@ -3,6 +3,7 @@
 import doctest
 import subprocess
 import sys
+import warnings
 from importlib import import_module
 
 import pytest
@@ -40,3 +41,18 @@ def test_the_import_loads_nothing_and_a_comparison_no_platform() -> None:
 def test_the_example_in_the_docstring() -> None:
     found = doctest.testmod(ndcg_ab)
     assert (found.failed, found.attempted > 0) == (0, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["ndcg_ab", "ndcg_ab.testing", "ndcg_core"])
+def test_the_reference_shows_every_public_name(package: str) -> None:
+    from pdoc.doc import Module
+
+    module = import_module(package)
+    names = set(module.__all__) - {"__version__"}
+    assert all(hasattr(module, name) for name in names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what a reference could not resolve
+        shown = Module(module).members
+    assert names <= set(shown)
+    assert [name for name in sorted(names) if callable(getattr(module, name)) and not shown[name].docstring] == []
