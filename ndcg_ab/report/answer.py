@@ -30,17 +30,9 @@ NAMED = 6  # systems that a finding names; more are counted
 FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
 MOST_NOTES = 3  # notes of comparisons and slices that are told
 
-MARKS = {Verdict.IMPROVED: "▲", Verdict.REGRESSED: "▼", Verdict.NOT_WORSE: "✓", Verdict.MAY_BE_WORSE: "✗"}
+MARKS = {kind: kind.traits.mark for kind in Verdict if kind.traits.mark}
 UNDECIDED_MARK = "●"
-GRAVEST_FIRST = (Choice.DO_NOT_SHIP, Choice.SHIP, Choice.SHIP_IF_CHEAP, Choice.JUDGE_MORE, Choice.NOTHING_CHANGED)
-# The first word that a person reads: what to do, as a mark.
-CHOICE_MARKS = {
-    Choice.SHIP: "✓",
-    Choice.SHIP_IF_CHEAP: "✓",
-    Choice.DO_NOT_SHIP: "✗",
-    Choice.JUDGE_MORE: "?",
-    Choice.NOTHING_CHANGED: "=",
-}
+GRAVEST_FIRST = sorted(Choice, key=lambda choice: choice.traits.gravity)
 
 
 class Line(NamedTuple):
@@ -71,7 +63,7 @@ def holds(comparison: Comparison) -> bool | None:
         return None if comparison.conclusion is Verdict.IDENTICAL else comparison.conclusion.holds_margin
     if comparison.conclusion.is_harm:
         return False
-    return True if comparison.conclusion is Verdict.IMPROVED else None
+    return True if comparison.conclusion.direction > 0 else None
 
 
 def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
@@ -91,7 +83,7 @@ def ordered_decisions(outcome: Outcome) -> list[Decision]:
             replace(row, reason=f"in doubt, since {why[row.candidate]}: {row.reason}") if row.candidate in why else row
             for row in outcome.decisions
         ),
-        key=lambda found: (GRAVEST_FIRST.index(found.decision), places.get(found.candidate, len(places))),
+        key=lambda found: (found.decision.traits.gravity, places.get(found.candidate, len(places))),
     )
 
 

@@ -23,16 +23,18 @@ from ndcg_ab.studies.explain import Explained
 from ndcg_ab.studies.judgments import ComparedJudgments
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.visible import visible, visible_record
+from ndcg_core.statistics.verdicts.verdict import Tone
 
 WIDTH = 200  # columns where there is no terminal, as for the commands
 COLOURS = {"improved": "#2f81d6", "regressed": "#d0611f", "other": "#808890"}  # told from white and from black
-CHOICE_COLOURS = {
-    Choice.SHIP: COLOURS["improved"],
-    Choice.SHIP_IF_CHEAP: COLOURS["improved"],
-    Choice.DO_NOT_SHIP: COLOURS["regressed"],
-    Choice.JUDGE_MORE: "#a87900",
-    Choice.NOTHING_CHANGED: COLOURS["other"],
+TONES = {
+    Tone.GOOD: COLOURS["improved"],
+    Tone.BAD: COLOURS["regressed"],
+    Tone.OPEN: "#a87900",
+    Tone.DIM: COLOURS["other"],
+    Tone.PLAIN: COLOURS["other"],
 }
+CHOICE_COLOURS = {choice: TONES[choice.traits.tone] for choice in Choice}
 
 
 def outcome_html(outcome: Outcome) -> str:

@@ -11,13 +11,10 @@ from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
 from ndcg_ab.report.terminal.sensitivity_tables import COLOURS, MARKS, SHORT
 from ndcg_ab.studies.power import Asked, Plan
 from ndcg_ab.studies.sensitivity import Sensitivity, axes, kind, matrix
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 
-SHAPES = {
-    Verdict.REGRESSED: ("v", "#b2182b"),
-    Verdict.IMPROVED: ("^", "#1b7837"),
-    Verdict.MAY_BE_WORSE: ("v", "#fdae61"),
-}
+SHAPES = {Tone.GOOD: ("^", "#1b7837"), Tone.BAD: ("v", "#b2182b")}
+GUARDRAIL_COLOUR = "#fdae61"
 TICKS = 7  # dates below a history
 
 
@@ -50,7 +47,10 @@ def draw_timeline(timeline: Timeline, path: Path) -> None:
     for system in timeline.systems:
         values = [number(each.values.get(system)) for each in timeline.evaluations]
         axis.plot(places, values, ".-", label=in_legend(system))
-    for conclusion, (shape, colour) in SHAPES.items():
+    for conclusion in sorted(Verdict, key=lambda kind: kind.direction):
+        if conclusion.traits.tone not in SHAPES:
+            continue
+        shape, colour = SHAPES[conclusion.traits.tone]
         marked = [
             (place, number(each.values.get(system)))
             for place, each in enumerate(timeline.evaluations)
@@ -61,7 +61,7 @@ def draw_timeline(timeline: Timeline, path: Path) -> None:
             axis.plot(
                 *zip(*marked, strict=True),
                 shape,
-                color=colour,
+                color=GUARDRAIL_COLOUR if conclusion.is_guardrail else colour,
                 markersize=7,
                 linestyle="",
                 label=conclusion.replace("_", " "),

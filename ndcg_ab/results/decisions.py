@@ -8,15 +8,15 @@ at no loss, asks for more of them.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple, assert_never
 
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Verdict
+from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Tone, Verdict
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
 TOLD_BY_VERDICTS = (NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE)
-SHOWN = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT, Verdict.MAY_BE_WORSE)  # told with the difference
 NAMED = 2  # comparisons that a reason names; more are counted
 
 
@@ -35,9 +35,44 @@ class Choice(StrEnum):
     """No query has another value on any primary metric."""
 
     @property
+    def traits(self) -> "Traits":
+        """What it means wherever it is shown: a new member is described here, and nowhere else."""
+        match self:
+            case Choice.SHIP:
+                return Traits(2, "✓", Tone.GOOD, "Ship it.")
+            case Choice.SHIP_IF_CHEAP:
+                return Traits(3, "✓", Tone.GOOD, "Ship it if it costs little.")
+            case Choice.DO_NOT_SHIP:
+                return Traits(1, "✗", Tone.BAD, "Do not ship it.")
+            case Choice.JUDGE_MORE:
+                advice = "Keep the baseline for now: these queries do not settle it."
+                return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
+            case Choice.NOTHING_CHANGED:
+                advice = "Nothing to see. If something should have changed: are these the right files?"
+                return Traits(5, "=", Tone.DIM, advice)
+            case _:
+                assert_never(self)
+
+    @property
     def words(self) -> str:
         """For people: ``judge more queries``."""
-        return "judge more queries" if self is Choice.JUDGE_MORE else self.replace("_", " ")
+        return self.traits.words or self.replace("_", " ")
+
+    @property
+    def mark(self) -> str:
+        """One letter, the first thing that a person sees."""
+        return self.traits.mark
+
+
+class Traits(NamedTuple):
+    """What a decision means. gravity: where it stands in lists, 1 first. mark: one letter. advice: a sentence.
+    words: for people, where they are not its name."""
+
+    gravity: int
+    mark: str
+    tone: Tone
+    advice: str
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +94,7 @@ def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence
     margins = [row for row in own if row.family in (GUARDRAILS, GATE) and row.conclusion.fails_margin]
     harmful = [row for row in margins if not is_open(row)]
     primary = [row for row in own if row.family == PRIMARY]
-    regressed = [row for row in primary if row.conclusion is Verdict.REGRESSED]
+    regressed = [row for row in primary if row.conclusion.is_harm]
     if margins and not (harmful or failures or regressed):
         return Decision(candidate, Choice.JUDGE_MORE, reason(margins))
     if margins or failures or regressed:
@@ -75,10 +110,12 @@ def is_open(row: Comparison) -> bool:
 
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     """The decision where everything holds that must hold and nothing regressed, and its reason."""
-    conclusions = {row.conclusion for row in rows}
-    open_rows = [row for row in rows if row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE)]
-    better = [row for row in rows if row.conclusion is Verdict.IMPROVED]
+    open_rows = [row for row in rows if row.conclusion.traits.is_open]
+    better = [row for row in rows if row.conclusion.direction > 0]
+    differing = [row for row in rows if row.conclusion is not Verdict.IDENTICAL]
     enough = [row for row in better if row.size is Size.BY_MORE_THAN]
+    if not rows:
+        return Choice.JUDGE_MORE, "no primary metric is compared"
     if enough and not open_rows:
         return Choice.SHIP, reason(enough)
     if better:
@@ -86,13 +123,11 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
         return Choice.SHIP_IF_CHEAP, reason(better) + undecided
     if open_rows:
         return Choice.JUDGE_MORE, reason(open_rows)
-    if conclusions == {Verdict.IDENTICAL}:
-        unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
-        names = " or ".join(row.metric for row in rows)
-        return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
-    if not rows:
-        return Choice.JUDGE_MORE, "no primary metric is compared"
-    return Choice.SHIP_IF_CHEAP, reason([row for row in rows if row.conclusion is Verdict.EQUIVALENT])
+    if differing:  # and shown to be equal, as nothing else is left
+        return Choice.SHIP_IF_CHEAP, reason(differing)
+    unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
+    names = " or ".join(row.metric for row in rows)
+    return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
 
 
 def reason(rows: Sequence[Comparison]) -> str:
@@ -102,7 +137,7 @@ def reason(rows: Sequence[Comparison]) -> str:
 def told(rows: Sequence[Comparison]) -> Iterator[str]:
     """The first few in words, and how many more there are."""
     for row in rows[:NAMED]:
-        is_shown = row.conclusion in SHOWN and row.difference is not None
+        is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
         beside = f"{whether_settled(row)}{whether_enough(row)}{too_few(row)}"
@@ -121,7 +156,7 @@ def too_few(row: Comparison) -> str:
 
 def whether_enough(row: Comparison) -> str:
     """What keeps an improvement from being enough, where it is open whether it is."""
-    if row.conclusion is not Verdict.IMPROVED or row.size is not None:
+    if row.conclusion.direction <= 0 or row.size is not None:
         return ""
     if row.smallest_effect is None:
         return "; enough? no smallest effect is set"
@@ -130,7 +165,7 @@ def whether_enough(row: Comparison) -> str:
 
 def whether_settled(row: Comparison) -> str:
     """What keeps a verdict from being final, where grades of unjudged documents could turn it; else empty."""
-    if row.label_settled is not False or row.conclusion in (Verdict.UNDECIDED, Verdict.NOT_TESTABLE):
+    if row.label_settled is not False or row.conclusion.traits.is_open:
         return ""
     between = f"difference between {signed(row.bound_low)} and {signed(row.bound_high)}"
     verb = "cannot" if row.bound_exact else "may not"

@@ -5,7 +5,6 @@ from typing import Any
 
 from ndcg_ab import __version__
 from ndcg_ab.report.answer import (
-    CHOICE_MARKS,
     about_metric,
     banners,
     few_of_weight,
@@ -67,17 +66,14 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
 
 def title(outcome: Outcome) -> str:
     """Every decision with its candidates, what must not ship first."""
-    told = [
-        f"{CHOICE_MARKS[choice]} {choice.words}: {escaped(listed(names))}"
-        for choice, names in grouped(choices(outcome))
-    ]
+    told = [f"{choice.mark} {choice.words}: {escaped(listed(names))}" for choice, names in grouped(choices(outcome))]
     return " · ".join(told) or "Nothing is compared"
 
 
 def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
     for found in ordered_decisions(outcome):
         words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
-        yield [CHOICE_MARKS[found.decision], escaped(found.candidate), words, escaped(found.reason)]
+        yield [found.decision.mark, escaped(found.candidate), words, escaped(found.reason)]
 
 
 def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ndcg_ab.report.answer import CHOICE_MARKS, banners, finding_lines, mark, ordered_decisions
+from ndcg_ab.report.answer import banners, finding_lines, mark, ordered_decisions
 from ndcg_ab.report.sections.changes import changes_text
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.report.sections.judges import judges_line
@@ -50,7 +50,7 @@ def comparison_table(outcome: Outcome) -> dict[str, list[Any]]:
 
 
 def decision_text(decision: Decision) -> str:
-    return f"{CHOICE_MARKS[decision.decision]} {decision.decision.words}"
+    return f"{decision.decision.mark} {decision.decision.words}"
 
 
 def note(outcome: Outcome) -> str:
@@ -104,7 +104,7 @@ def answer_lines(outcome: Outcome) -> list[str]:
     """The decisions, what questions every verdict, and the gates that failed."""
     lines = []
     for row in ordered_decisions(outcome):
-        what = f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])}"
+        what = f"{row.decision.mark} {worded(row.decision, [row.candidate])}"
         lines += [f"**{escaped(what)}**: {escaped(row.reason)}", ""]
     lines = lines or ["Nothing is compared.", ""]
     for text in banners(outcome):

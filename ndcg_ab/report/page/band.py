@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndcg_ab.report.answer import CHOICE_MARKS, UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
+from ndcg_ab.report.answer import UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
 from ndcg_ab.report.words.decision_summary import grouped
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
 
 MANY = 4  # candidates; more are grouped by what to do, so that the band stays small
-MOVED = {Verdict.IMPROVED: "improved", Verdict.REGRESSED: "regressed"}  # what colours a difference
+MOVED = {1: "improved", -1: "regressed"}  # what colours a difference that is shown
 NAMED = 4  # candidates of a group; more are counted
 
 
@@ -50,9 +49,9 @@ def band(outcome: Outcome) -> list[Line]:
     """What must not be shipped first; each candidate with its reason, or many of them in groups."""
     ordered = ordered_decisions(outcome)
     if len(ordered) <= MANY:
-        return [Line(each.decision, CHOICE_MARKS[each.decision], [each.candidate], each.reason) for each in ordered]
+        return [Line(each.decision, each.decision.mark, [each.candidate], each.reason) for each in ordered]
     return [
-        Line(choice, CHOICE_MARKS[choice], names[:NAMED], more=max(0, len(names) - NAMED))
+        Line(choice, choice.mark, names[:NAMED], more=max(0, len(names) - NAMED))
         for choice, names in grouped({row.candidate: row.decision for row in ordered})
     ]
 
@@ -64,7 +63,7 @@ def cards(outcome: Outcome) -> list[Card]:
         Card(
             place,
             decision,
-            CHOICE_MARKS[decision.decision],
+            decision.decision.mark,
             [row_of(row, means[row.candidate, row.metric]) for row in deciding(outcome, decision.candidate)],
         )
         for place, decision in enumerate(ordered_decisions(outcome), 1)
@@ -79,7 +78,7 @@ def row_of(comparison: Comparison, value: float | None) -> Row:
     }
     mark, kind = marks[holds(comparison)]
     is_guardrail = comparison.family == GUARDRAILS
-    moved = "" if is_guardrail else MOVED.get(comparison.conclusion, "")
+    moved = "" if is_guardrail else MOVED.get(comparison.conclusion.direction, "")
     return Row(comparison, mark, kind, moved, is_guardrail, value)
 
 

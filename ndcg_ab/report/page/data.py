@@ -25,7 +25,7 @@ from ndcg_ab.sources.tables.in_memory import kind_of
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 
 SHOWN, MOST_SHOWN = 10, 20  # results of a ranking
 MOST_MISSED = 10  # relevant documents of a query that a system does not show
@@ -45,7 +45,7 @@ CELLS = 40  # each way, of the grid that more queries are counted in
 TIE = 1e-9
 OUTCOMES = ["win", "tie", "loss"]
 VERDICTS = ["improved", "regressed", "other"]
-KINDS = {Verdict.IMPROVED: "improved", Verdict.REGRESSED: "regressed", Verdict.MAY_BE_WORSE: "regressed"}
+KINDS = {Tone.GOOD: "improved", Tone.BAD: "regressed"}
 NUMBERS = ("baseline", "candidate", "difference")
 Rows = Sequence[Mapping[str, Any]]
 
@@ -298,7 +298,7 @@ def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) ->
 def facts(row: Comparison) -> dict[str, Any]:
     """What a figure tells about a comparison."""
     delta = row.smallest_effect
-    kind = KINDS.get(row.conclusion, "other")
+    kind = KINDS.get(row.conclusion.traits.tone, "other")
     return {
         "candidate": row.candidate,
         "metric": row.metric,

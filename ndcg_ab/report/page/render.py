@@ -176,7 +176,7 @@ def words_since(about: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "since": since,
         "since_lines": lines,
-        "since_kind": lambda line: KINDS.get(line.conclusion, "other"),
+        "since_kind": lambda line: KINDS.get(line.conclusion.traits.tone, "other") if line.conclusion else "other",
         "moved_parts": behind_parts(since),
     }
 

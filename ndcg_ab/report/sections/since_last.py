@@ -17,7 +17,7 @@ from ndcg_ab.comparing.since_last import (
     SystemSince,
 )
 from ndcg_ab.report.answer import mark
-from ndcg_ab.report.terminal.tables import COLOURS
+from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.report.words.text import interval, plain
 from ndcg_ab.results.wording import signed
@@ -151,7 +151,7 @@ def print_since(console: Console, since: SinceLast | None) -> None:
         return
     console.print(Text(since_title(since), style="bold"), highlight=False)
     for line in lines:
-        colour = COLOURS.get(line.conclusion, "") if line.conclusion else ""
+        colour = STYLES[line.conclusion.traits.tone] if line.conclusion else ""
         told = Text.assemble((f"{line.mark:<2}", colour), line.text)
         if line.may_be_cut:
             told.truncate(console.width, overflow="ellipsis")

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.answer import (
-    CHOICE_MARKS,
     about_metric,
     banners,
     doubted,
@@ -27,11 +26,11 @@ from ndcg_ab.report.sections.judges import judges_line
 from ndcg_ab.report.sections.since_last import print_since
 from ndcg_ab.report.terminal.grid import lines_of, shortened
 from ndcg_ab.report.terminal.sparklines import scale_of, strip
-from ndcg_ab.report.terminal.tables import COLOURS, SEVERITY_COLOURS, dim, print_tables
+from ndcg_ab.report.terminal.tables import SEVERITY_COLOURS, STYLES, dim, print_tables
 from ndcg_ab.report.words.decision_summary import grouped
 from ndcg_ab.report.words.explanations import plain_words
 from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
-from ndcg_ab.results.decisions import Choice, Decision
+from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
@@ -43,13 +42,6 @@ MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decis
 WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
-CHOICE_COLOURS = {
-    Choice.SHIP: "green",
-    Choice.SHIP_IF_CHEAP: "green",
-    Choice.DO_NOT_SHIP: "red",
-    Choice.JUDGE_MORE: "yellow",
-    Choice.NOTHING_CHANGED: "dim",
-}
 SEVERITY_MARKS = {"error": "!", "warning": "!", "note": "i"}
 INDENT = "  "
 SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
@@ -111,10 +103,10 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     if len(decisions) > MOST_DECISIONS and not details:
         in_doubt = doubted(outcome)
         for choice, candidates in grouped({found.candidate: found.decision for found in decisions}):
-            head = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}  "
+            head = f"{choice.mark} {choice.words:<{words}}  "
             same = [shortened(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
             first, *others = lines_of(same, console.width - cell_len(head))
-            console.print(Text.assemble((head, CHOICE_COLOURS[choice]), first), highlight=False)
+            console.print(Text.assemble((head, STYLES[choice.traits.tone]), first), highlight=False)
             for line in others:
                 console.print(Text(" " * cell_len(head) + line), highlight=False)
         return
@@ -132,8 +124,8 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
 def decision_line(found: Decision, words: int, names: int) -> tuple[Text, int]:
     """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
     choice = found.decision
-    head, name = f"{CHOICE_MARKS[choice]} {choice.words:<{words}}", padded(found.candidate, names)
-    line = Text.assemble((head, f"bold {CHOICE_COLOURS[choice]}"), "  ", (name, "bold"), "  ")
+    head, name = f"{choice.mark} {choice.words:<{words}}", padded(found.candidate, names)
+    line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
     return line, cell_len(line.plain)
 
 
@@ -168,7 +160,7 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     scale = scale_of(rows) if drawn >= STRIPS[0] else None
     changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
     for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
-        colour = COLOURS.get(row.conclusion, "")
+        colour = STYLES[row.conclusion.traits.tone]
         line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
         line.append(f"  {value:>{first}}  {difference:>{second}}  ")
         if scale is not None:

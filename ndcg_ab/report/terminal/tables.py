@@ -38,7 +38,7 @@ from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Verdict
+from ndcg_core.statistics.verdicts.verdict import Tone
 
 LONGEST = 1000  # characters of a finding, and of each place where it was seen
 
@@ -46,12 +46,7 @@ if TYPE_CHECKING:
     pass
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
-COLOURS = {
-    Verdict.IMPROVED: "green",
-    Verdict.REGRESSED: "red",
-    Verdict.MAY_BE_WORSE: "red",
-    Verdict.IDENTICAL: "dim",
-}
+STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}
 SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim", "ignored": "dim"}
 
 
@@ -80,7 +75,7 @@ def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
     """The verdict in its colour; shared: over how many queries, where the table does not show it."""
     if comparison is None:
         return Text("baseline")
-    colour = COLOURS.get(comparison.conclusion, "")
+    colour = STYLES[comparison.conclusion.traits.tone]
     return Text(verdict_text(comparison) + (f"; {shared}" if shared else ""), style=colour)
 
 
@@ -180,7 +175,7 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
         Row(
             [row.metric, row.candidate, row.left_out],
             [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
-            Text(row.conclusion.words, style=COLOURS.get(row.conclusion, "")),
+            Text(row.conclusion.words, style=STYLES[row.conclusion.traits.tone]),
         )
         for row in outcome.left_out
     ]

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
-from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, MARKS
+from ndcg_ab.report.answer import MARKS
 from ndcg_ab.report.sections.repeated_tests import print_over_nights
 from ndcg_ab.report.terminal.grid import plain_table
-from ndcg_ab.report.terminal.tables import COLOURS
+from ndcg_ab.report.terminal.tables import STYLES
 from ndcg_ab.report.words.decision_summary import decided, grouped
 from ndcg_ab.report.words.text import plain
 from ndcg_ab.results.decisions import Choice
@@ -24,7 +24,6 @@ BARS = "▁▂▃▄▅▆▇█"
 WIDE = 120  # columns from which differences are shown beside the values, and decisions in words
 ROOM = 20  # columns that the last column needs; with less it stands below the table
 DECISION = 40  # columns of a decision, which may take several lines
-CHOICE_COLOURS = {Choice.DO_NOT_SHIP: "red", Choice.SHIP: "green"}
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
 
@@ -173,19 +172,19 @@ def decision_cell(each: Evaluated) -> str:
     if not groups:
         return ""
     choice = groups[0][0]
-    return f"[{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]} {escape(decided(each.decisions))}[/]"
+    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(decided(each.decisions))}[/]"
 
 
 def latest_decisions(each: Evaluated) -> list[Text]:
     """``6: ✗ do not ship new: ndcg@10 regressed (-0.0400)``, the gravest first, then the largest difference."""
     ordered = sorted(
         each.decisions,
-        key=lambda name: (GRAVEST_FIRST.index(each.decisions[name]), -(each.differences.get(name) or 0.0)),
+        key=lambda name: (each.decisions[name].traits.gravity, -(each.differences.get(name) or 0.0)),
     )
     lines = []
     for name in ordered:
         choice = each.decisions[name]
-        told = (f"{CHOICE_MARKS[choice]} {choice.words}", CHOICE_COLOURS.get(choice, ""))
+        told = (f"{choice.mark} {choice.words}", STYLES[choice.traits.tone])
         lines.append(Text.assemble(f"{each.ordinal}: ", told, f" {name}: {each.reasons[name]}"))
     return lines
 
@@ -196,7 +195,7 @@ def legend(timeline: Timeline, *, wide: bool) -> str:
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
     if not wide:
         shown = {choice for each in timeline.evaluations for choice in each.decisions.values()}
-        texts += [f"{sign} {choice.words}" for choice, sign in CHOICE_MARKS.items() if choice in shown]
+        texts += [f"{choice.mark} {choice.words}" for choice in Choice if choice in shown]
     return "  ".join(texts)
 
 
@@ -237,11 +236,13 @@ def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
         text += f" {signed(each.differences[system])}"
     conclusion, choice = each.conclusions.get(system), each.decisions.get(system)
     shown = (
-        f"[{COLOURS.get(conclusion, 'default')}]{text} {MARKS[conclusion]}[/]" if conclusion in MARKS else f"{text}  "
+        f"[{STYLES[conclusion.traits.tone] or 'default'}]{text} {MARKS[conclusion]}[/]"
+        if conclusion in MARKS
+        else f"{text}  "
     )
     if wide:
         return shown
-    return f"{shown} [{CHOICE_COLOURS.get(choice, 'default')}]{CHOICE_MARKS[choice]}[/]" if choice else f"{shown}  "
+    return f"{shown} [{STYLES[choice.traits.tone] or 'default'}]{choice.mark}[/]" if choice else f"{shown}  "
 
 
 def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.report.answer import CHOICE_MARKS, GRAVEST_FIRST, doubted, ordered_decisions
+from ndcg_ab.report.answer import GRAVEST_FIRST, doubted, ordered_decisions
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 
@@ -42,13 +42,13 @@ def run_name(outcome: Outcome, ordinal: int) -> str:
     if outcome.gate == "failed":
         return f"✗ gate failed {ordinal}: {decided(found)}"
     groups = grouped(found)
-    return f"{CHOICE_MARKS[groups[0][0]]} {ordinal} {decided(found)}" if groups else f"{ordinal} {decided(found)}"
+    return f"{groups[0][0].mark} {ordinal} {decided(found)}" if groups else f"{ordinal} {decided(found)}"
 
 
 def told(outcome: Outcome) -> str:
     """The decisions with their reasons, in one line."""
     each = [
-        f"{CHOICE_MARKS[row.decision]} {worded(row.decision, [row.candidate])} ({row.reason})"
+        f"{row.decision.mark} {worded(row.decision, [row.candidate])} ({row.reason})"
         for row in ordered_decisions(outcome)
     ]
     return "; ".join(each) or "nothing is compared"

@@ -5,7 +5,7 @@ what to do next.  It says nothing that the tables do not; it is for whoever deci
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from ndcg_ab.report.answer import deciding, doubts, finding_lines, ordered_decisions
 from ndcg_ab.report.sections.changes import changes_text
@@ -107,27 +107,33 @@ def answered(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> It
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     for row in rows:
         values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
-        if row.family == GUARDRAILS:
-            yield f"{row.metric}: {guarded(row)}."
-        else:
-            yield f"{row.metric}: {ranked(row)}{numbers(row, *values)}."
+        beside = "" if row.family == GUARDRAILS else numbers(row, *values)
+        yield f"{row.metric}: {ranked(row)}{beside}."
     if not rows:
         yield "Nothing that decides could be compared."
 
 
 def ranked(row: Comparison) -> str:
-    """What a verdict of a primary metric says, without its numbers."""
-    known = {
-        Verdict.UNDECIDED: "which of the two ranks better is not shown",
-        Verdict.IDENTICAL: "both give the same value on every query",
-        Verdict.NOT_TESTABLE: f"it cannot be told, {row.verdict}",
-    }
-    if row.conclusion in known:
-        return known[row.conclusion]
-    if row.conclusion is Verdict.EQUIVALENT:
-        return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
-    better = "better" if row.conclusion is Verdict.IMPROVED else "worse"
-    return f"{row.candidate} ranks {better} than {row.baseline}{enough(row)}"
+    """What a verdict says, without the means."""
+    match row.conclusion:
+        case Verdict.IMPROVED:
+            return f"{row.candidate} ranks better than {row.baseline}{enough(row)}"
+        case Verdict.REGRESSED:
+            return f"{row.candidate} ranks worse than {row.baseline}{enough(row)}"
+        case Verdict.EQUIVALENT:
+            return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
+        case Verdict.UNDECIDED:
+            return "which of the two ranks better is not shown"
+        case Verdict.IDENTICAL:
+            return "both give the same value on every query"
+        case Verdict.NOT_TESTABLE:
+            return f"it cannot be told, {row.verdict}"
+        case Verdict.NOT_WORSE:
+            return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
+        case Verdict.MAY_BE_WORSE:
+            return f"a loss of {row.smallest_effect:g} is not ruled out ({signed(row.difference)})"
+        case _:
+            assert_never(row.conclusion)
 
 
 def enough(row: Comparison) -> str:
@@ -149,15 +155,6 @@ def numbers(row: Comparison, value: float | None, baseline: float | None) -> str
         f": a mean of {plain(value)} against {plain(baseline)} ({signed(row.difference)}{share});"
         f" better on {row.wins} queries, worse on {row.losses}, equal on {row.ties}"
     )
-
-
-def guarded(row: Comparison) -> str:
-    """What a verdict of a guardrail says."""
-    if row.conclusion is Verdict.NOT_WORSE:
-        return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
-    if row.conclusion is Verdict.MAY_BE_WORSE:
-        return f"a loss of {row.smallest_effect:g} is not ruled out ({signed(row.difference)})"
-    return ranked(row)
 
 
 # ---- how sure
@@ -273,7 +270,7 @@ def by_labels(row: Comparison) -> str:
 def advised(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     decision = next(found for found in outcome.decisions if found.candidate == candidate)
     primary = [row for row in rows if row.family == PRIMARY]
-    yield FIRST[decision.decision]
+    yield decision.decision.traits.advice
     if decision.decision is Choice.DO_NOT_SHIP:
         yield from lost_first(rows)
         return
@@ -286,15 +283,6 @@ def advised(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Ite
     for row in rows:
         if told := more_queries(row):
             yield f"{row.metric}: {told}."
-
-
-FIRST = {
-    Choice.SHIP: "Ship it.",
-    Choice.SHIP_IF_CHEAP: "Ship it if it costs little.",
-    Choice.DO_NOT_SHIP: "Do not ship it.",
-    Choice.JUDGE_MORE: "Keep the baseline for now: these queries do not settle it.",
-    Choice.NOTHING_CHANGED: "Nothing to see. If something should have changed: are these the right files?",
-}
 
 
 def turned_by_labels(row: Comparison) -> bool:

@@ -9,7 +9,7 @@ and is never taken apart again.
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 
@@ -42,6 +42,27 @@ class Verdict(StrEnum):
     """Not shown to be so; which is not the same as shown to be worse."""
 
     @property
+    def traits(self) -> "Traits":
+        """What it means for everything that reads verdicts: a new member is described here, and nowhere else."""
+        match self:
+            case Verdict.IMPROVED:
+                return Traits(favours=1, tells_difference=True, mark="▲", tone=Tone.GOOD)
+            case Verdict.REGRESSED:
+                return Traits(favours=-1, is_harm=True, tells_difference=True, mark="▼", tone=Tone.BAD)
+            case Verdict.EQUIVALENT:
+                return Traits(is_equal=True, tells_difference=True)
+            case Verdict.UNDECIDED | Verdict.NOT_TESTABLE:
+                return Traits(is_open=True)
+            case Verdict.IDENTICAL:
+                return Traits(is_equal=True, fails_margin=False, tone=Tone.DIM)
+            case Verdict.NOT_WORSE:
+                return Traits(is_guardrail=True, fails_margin=False, mark="✓")
+            case Verdict.MAY_BE_WORSE:
+                return Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD)
+            case _:
+                assert_never(self)
+
+    @property
     def words(self) -> str:
         """For people, without its qualifiers: ``may be worse``."""
         return self.replace("_", " ")
@@ -49,32 +70,63 @@ class Verdict(StrEnum):
     @property
     def is_detected(self) -> bool:
         """Whether a difference is shown: improved or regressed."""
-        return self.direction != 0
+        return self.traits.favours != 0
 
     @property
     def direction(self) -> int:
         """1 improved, -1 regressed, 0 any other: the sign of a difference that is shown."""
-        return {Verdict.IMPROVED: 1, Verdict.REGRESSED: -1}.get(self, 0)
+        return self.traits.favours
 
     @property
     def is_harm(self) -> bool:
         """Whether it warns: regressed, or of a guardrail may be worse."""
-        return self in (Verdict.REGRESSED, Verdict.MAY_BE_WORSE)
+        return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
         """Whether it is an answer to "is it worse than the margin?": not worse, may be worse."""
-        return self in (Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE)
+        return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
         """Whether it shows that a guardrail holds."""
-        return self is Verdict.NOT_WORSE
+        return self.traits.is_guardrail and not self.traits.is_harm
 
     @property
     def fails_margin(self) -> bool:
         """Whether a gate fails on it: neither shown to be not worse, nor without any difference."""
-        return self not in (Verdict.NOT_WORSE, Verdict.IDENTICAL)
+        return self.traits.fails_margin
+
+
+class Tone(StrEnum):
+    """How a verdict or a decision is coloured; each medium has its own colours for the five."""
+
+    GOOD = "good"
+    BAD = "bad"
+    OPEN = "open"
+    DIM = "dim"
+    PLAIN = "plain"
+
+
+class Traits(NamedTuple):
+    """What a verdict means.
+
+    A verdict is exactly one of four: it favours a system (favours: 1 the candidate, -1 the baseline, 0 neither), shows
+    that both are equal (is_equal), leaves open which is better (is_open), or answers for a guardrail (is_guardrail).
+    is_harm: whether it warns. fails_margin: whether a guardrail or a gate fails on it. tells_difference: whether a
+    reason gives the difference with it. mark: one letter; empty where any other verdict's mark is used. tone: its
+    colour.
+    """
+
+    favours: int = 0
+    is_equal: bool = False
+    is_open: bool = False
+    is_guardrail: bool = False
+    is_harm: bool = False
+    fails_margin: bool = True
+    tells_difference: bool = False
+    mark: str = ""
+    tone: Tone = Tone.PLAIN
 
 
 class Size(StrEnum):
@@ -252,10 +304,14 @@ def sentence(
         case Verdict.NOT_TESTABLE:
             least = f", fewer than {least_queries}" if least_queries > 2 else ""
             return f"not testable (n = {queries}{least})"
-    if mde is None:
-        return "no detectable difference (zero variance)"
-    lacking = f", underpowered for {margin}" if underpowered else ""
-    return f"no detectable difference (MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power){lacking}"
+        case Verdict.UNDECIDED if mde is None:
+            return "no detectable difference (zero variance)"
+        case Verdict.UNDECIDED:
+            lacking = f", underpowered for {margin}" if underpowered else ""
+            detected = f"MDE = {readable(mde, smallest_effect)} at {100 * POWER:.0f} % power"
+            return f"no detectable difference ({detected}){lacking}"
+        case _:
+            assert_never(kind)
 
 
 def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: float | None = None) -> str:
