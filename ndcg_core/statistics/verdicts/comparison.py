@@ -32,6 +32,7 @@ from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAU
 from ndcg_core.statistics.hypothesis_tests.guardrails import GAFFKE, Bound, bound_of, guardrail_notes, guardrail_verdict
 from ndcg_core.statistics.hypothesis_tests.procedures import bootstrapped, false_discovery, max_t, preview, with_second
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
+from ndcg_core.statistics.verdicts.notes import notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdicts.verdict import (
     POWER,
@@ -39,7 +40,6 @@ from ndcg_core.statistics.verdicts.verdict import (
     Facts,
     Tested,
     Verdict,
-    notes,
     verdict,
 )
 

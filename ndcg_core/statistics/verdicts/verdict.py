@@ -1,4 +1,4 @@
-"""The verdict on one comparison as data, the sentence made from it, and what to keep in mind.
+"""The verdict on one comparison as data, and the sentence made from it.
 
 The first rule that matches decides; the rules stand in docs/statistics.md. A verdict never says "no difference": it
 says what could have been detected, or that the difference is too small to matter. Programs read the `Conclusion`
@@ -332,31 +332,6 @@ def short(conclusion: Conclusion, *, mde: float | None = None, smallest_effect: 
     return f"undecided (MDE {readable(mde, smallest_effect)}{lacking})"
 
 
-def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
-    """What to keep in mind, in words; often nothing."""
-    if facts.test is None or facts.differing == 0:
-        return ()
-    found = []
-    least = 1 if guardrail else least_differing(facts.alpha)
-    if facts.of is not None and facts.of.deviation == 0:
-        found.append("zero variance")
-    if least <= facts.differing < SMALL_SAMPLE:
-        found.append("small sample")
-    if facts.differing >= least and not facts.test.certain:
-        if _at_floor(facts.test, facts):
-            found.append("resamples are too few for so many comparisons; raise resamples")
-        elif _near_alpha(facts.test, facts):
-            found.append("within Monte-Carlo error of alpha; raise resamples")
-    if skewed and facts.differing >= least:
-        found.append("skewed differences: the interval may be off")
-    if facts.differing >= least and facts.test.second is not None:
-        name, p_adjusted = facts.test.second
-        is_found = p_adjusted <= facts.alpha
-        if is_found != (facts.test.p_adjusted <= facts.alpha):
-            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
-    return tuple(found)
-
-
 def readable(effect: float, margin: float | None = None) -> str:
     """An effect > 0 with three decimals, or with two significant digits where those would be 0.000.
 
@@ -396,16 +371,3 @@ def _size(together: Interval | None, margin: float | None) -> Size | None:
 
 def _is_within(interval: Interval | None, margin: float) -> bool:
     return interval is not None and -margin < interval.low and interval.high < margin
-
-
-def _at_floor(test: Tested, facts: Facts) -> bool:
-    """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
-    floor = 1 / (facts.resamples + 1)
-    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
-
-
-def _near_alpha(test: Tested, facts: Facts) -> bool:
-    """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
-    share = facts.alpha / test.factor
-    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
-    return abs(test.p_adjusted - facts.alpha) <= 3 * error

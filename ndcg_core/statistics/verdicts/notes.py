@@ -1,0 +1,43 @@
+"""Notes: what to keep in mind beside a verdict."""
+
+import math
+
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, least_differing
+
+
+def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
+    """What to keep in mind, in words; often nothing."""
+    if facts.test is None or facts.differing == 0:
+        return ()
+    found = []
+    least = 1 if guardrail else least_differing(facts.alpha)
+    if facts.of is not None and facts.of.deviation == 0:
+        found.append("zero variance")
+    if least <= facts.differing < SMALL_SAMPLE:
+        found.append("small sample")
+    if facts.differing >= least and not facts.test.certain:
+        if _at_floor(facts.test, facts):
+            found.append("resamples are too few for so many comparisons; raise resamples")
+        elif _near_alpha(facts.test, facts):
+            found.append("within Monte-Carlo error of alpha; raise resamples")
+    if skewed and facts.differing >= least:
+        found.append("skewed differences: the interval may be off")
+    if facts.differing >= least and facts.test.second is not None:
+        name, p_adjusted = facts.test.second
+        is_found = p_adjusted <= facts.alpha
+        if is_found != (facts.test.p_adjusted <= facts.alpha):
+            found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
+    return tuple(found)
+
+
+def _at_floor(test: Tested, facts: Facts) -> bool:
+    """Whether no flip reached the difference, and an adjustment that multiplies p still lifts it above alpha."""
+    floor = 1 / (facts.resamples + 1)
+    return test.factor > 1 and test.p_adjusted > facts.alpha and math.isclose(test.p_value, floor, rel_tol=1e-12)
+
+
+def _near_alpha(test: Tested, facts: Facts) -> bool:
+    """Whether other flips might well put p_adjusted on the other side of alpha: three standard errors."""
+    share = facts.alpha / test.factor
+    error = test.factor * math.sqrt(share * (1 - share) / facts.resamples)
+    return abs(test.p_adjusted - facts.alpha) <= 3 * error
