@@ -85,7 +85,7 @@ def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> An
             "retry_condition_fn": is_worth_retrying,
             "timeout_seconds": prefect.timeout_seconds,
         }
-    name = stage.name.replace("{name}", "ranking")
+    name = stage.task or stage.shown(part)
     is_pull = stage.outside and stage is not PUBLISH
 
     def call(context: Context) -> str | None:
@@ -241,14 +241,18 @@ def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
         key=f"{name}-verdicts",
         description=escaped(f"{evaluation.name}: every candidate against {outcome.baseline}"),
     )
-    if performed.published["url"]:
+    label = performed.published["tracker"]
+    if performed.published["url"] and "://" in performed.published["url"]:
         create_link_artifact(
-            performed.published["url"], link_text="MLflow run", key=f"{name}-mlflow", description="the run in MLflow"
+            performed.published["url"],
+            link_text=f"{label} run",
+            key=f"{name}-{slug(evaluation.tracker.name)}",
+            description=f"the run in {label}",
         )
     if performed.reused:
         logger.info("same inputs and configuration as before: %s", performed.bundle)
     if performed.published["pending"]:
-        logger.warning("logging to MLflow is pending: %s", performed.published["pending"])
+        logger.warning("logging to %s is pending: %s", label, performed.published["pending"])
     common = {"evaluation": evaluation.name, "bundle": str(performed.bundle), "url": performed.published["url"]}
     for event in events_of(evaluation, common, outcome, bundle.since_last):
         emit_event(event.name, event.resource, payload=event.payload)

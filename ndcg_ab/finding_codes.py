@@ -370,13 +370,13 @@ def unknown_code(code: str, known: Iterable[str] = CODES) -> str:
     return f"{code!r}: is no code of a finding; {hint}"
 
 
-def checked_severities(given: Mapping[str, str]) -> dict[str, str]:
-    """code -> severity, as a configuration sets them; ValueError names what cannot be set."""
+def checked_severities(given: Mapping[str, str], added: Iterable[str] = ()) -> dict[str, str]:
+    """code -> severity, as a configuration sets them; ValueError names what cannot be set. added: other codes."""
     for code, severity in given.items():
-        if code not in CODES:
+        if code not in CODES and code not in added:
             raise ValueError(unknown_code(str(code)))
         if severity not in SEVERITIES:
             raise ValueError(f"{code} = {severity!r}: must be one of {', '.join(SEVERITIES)}")
-        if CODES[code].is_fixed and severity != "error":
+        if code in CODES and CODES[code].is_fixed and severity != "error":
             raise ValueError(f"{code} = {severity!r}: is always an error: nothing can be computed in spite of it")
     return dict(given)

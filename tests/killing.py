@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import ndcg_ab.tracking
+import ndcg_ab.trackers
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history import input_cache as known_inputs
@@ -30,7 +30,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources.files.content import digest_of_file
-from ndcg_ab.tracking.base import Published, Tracker
+from ndcg_ab.trackers.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
 from tests.stops import TIMES, stops
 from tests.stores import folder as stores_of_run
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     options = parser.parse_args()
-    ndcg_ab.tracking.tracker = Shelf
+    ndcg_ab.trackers.tracker = Shelf
     bundle_files.write_report = plain_page
     stores_of_run()
     is_wrong = False

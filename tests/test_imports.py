@@ -17,7 +17,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("flows",),
     ("testing",),
     ("api", "runs"),
-    ("tracking",),
+    ("trackers",),
     ("report",),
     ("studies", "history", "warehouse"),
     ("pipeline",),
@@ -31,6 +31,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("made_once", "memory", "other_measures", "full_disks"),
     ("temporary",),
     ("files",),
+    ("extensions",),
     ("errors", "finding_codes", "deadlines", "visible"),
 )
 DEPTH = {package: depth for depth, packages in enumerate(LAYERS) for package in packages}
@@ -38,7 +39,7 @@ CORE_MAY_IMPORT = {"ndcg_core", "numpy", "scipy", "threadpoolctl"}
 DOORS = {  # library -> the packages and modules that may import it
     "typer": ("ndcg_ab.flows.cli",),
     "prefect": ("ndcg_ab.flows.evaluation", "ndcg_ab.flows.schedules", "ndcg_ab.config.secrets.lookup"),
-    "mlflow": ("ndcg_ab.tracking",),
+    "mlflow": ("ndcg_ab.trackers.mlflow",),
     "duckdb": ("ndcg_ab.engines.duckdb",),
     "adbc_driver_manager": ("ndcg_ab.sources.databases.drivers",),
     "matplotlib": ("ndcg_ab.report",),
@@ -253,7 +254,7 @@ FAULTS: list[tuple[Callable[[Sources], Iterator[str]], dict[str, str], str]] = [
         {"ndcg_ab.config.a": "from ndcg_ab.engines import b", "ndcg_ab.engines": "", "ndcg_ab.engines.b": ""},
         "b",
     ),
-    (goes_up, {"ndcg_ab.tracking.a": "from ndcg_ab.flows import b", "ndcg_ab.flows.b": ""}, "ndcg_ab.flows.b"),
+    (goes_up, {"ndcg_ab.trackers.a": "from ndcg_ab.flows import b", "ndcg_ab.flows.b": ""}, "ndcg_ab.flows.b"),
     (goes_up, {"ndcg_ab.errors": "from ndcg_ab.files import b", "ndcg_ab.files": ""}, "ndcg_ab.files"),
     (goes_up, {"ndcg_ab": "", "ndcg_ab.sources.a": "from ndcg_ab import compare"}, "imports ndcg_ab"),
     (goes_up, {"ndcg_core.a": "import ndcg_ab.errors", "ndcg_ab.errors": ""}, "ndcg_ab.errors"),

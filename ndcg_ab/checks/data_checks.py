@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.near_ids import check_documents_alike, check_queries_alike
 from ndcg_ab.checks.ranking_checks import Noticed, check_depths, check_rankings, noticed_of, remarked
@@ -64,6 +65,7 @@ def check(
     if not unmatched:
         found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
     found += left_out(found, metrics)
+    found += run_added_checks(engine, evaluation)
     if any(finding.severity == "error" for finding in found):
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)

@@ -34,7 +34,8 @@ HISTORY = "history.duckdb"
 PATIENCE = 60.0  # seconds to wait for another process that has the history open
 # Keys that change no result.
 # Fields of a configuration that change no result: how it is operated, and what the page alone shows.
-OPERATIONAL = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
+OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
+OPERATIONAL |= {"documents"}
 # Fields in whose place the content of what they name counts.
 NAMES_OF_INPUTS = ("judgments", "more_judgments", "cheap_judgments", "queries", "intended", "scores")
 

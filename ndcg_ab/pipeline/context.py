@@ -58,6 +58,7 @@ class Stage:
     applies: whether it is to be done, as far as is known by now.
     outside: whether it talks to the outside world: then Prefect tries it again when it fails, and gives it up after a
     time.  most_retries: how often at the most, whatever the configuration says; None: as often as that.
+    task: what Prefect calls all of its parts; None: each by its own name.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Stage:
     applies: Callable[[Context], bool] = lambda context: True
     outside: bool = False
     most_retries: int | None = None
+    task: str | None = None
 
     def shown(self, part: str) -> str:
         """``pull bm25``: the name of this stage with a part of it."""

@@ -169,14 +169,16 @@ def more_judgments(context: Context) -> list[str]:
 
 
 PULL_JUDGMENTS = Stage("pull judgments", pull_judgments, first_judgments, has_rankings, outside=True)
-PULL_MORE = Stage("pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True)
+PULL_MORE = Stage(
+    "pull judgments {name}", pull_judgments, more_judgments, has_rankings, outside=True, task="pull more judgments"
+)
 PULL_CHEAP = Stage(
     "pull cheap judgments",
     pull_cheap,
     applies=lambda context: context.evaluation.cheap_judgments is not None,
     outside=True,
 )
-PULL_SCORES = Stage("pull scores {name}", pull_scores, named_scores, outside=True)
+PULL_SCORES = Stage("pull scores {name}", pull_scores, named_scores, outside=True, task="pull scores")
 PULL_QUERIES = Stage("pull queries", pull_named_queries, outside=True)
 PULL_RANKING = Stage(
     "pull {name}",
@@ -184,6 +186,7 @@ PULL_RANKING = Stage(
     lambda context: [system.name for system in context.evaluation.systems],
     has_rankings,
     outside=True,
+    task="pull ranking",
 )
 JUDGE = Stage(
     "judge what the systems return",
@@ -217,7 +220,14 @@ TEST_DIFFERENCES = Stage("test the differences", test_differences, applies=is_ne
 KEEP = Stage("write results and history", keep, applies=lambda context: context.store.keeps and is_new(context))
 DRAW_PAGE = Stage("draw the page", draw_page, applies=lambda context: context.store.keeps)
 # A tracker's client has tried again by itself, and the next run delivers what is pending: one more attempt.
-PUBLISH = Stage("publish to MLflow", publish, applies=lambda context: context.store.keeps, outside=True, most_retries=1)
+PUBLISH = Stage(
+    "publish to {name}",
+    publish,
+    parts=lambda context: (context.store.tracker_label,),
+    applies=lambda context: context.store.keeps,
+    outside=True,
+    most_retries=1,
+)
 
 STAGES = (
     PULL_JUDGMENTS,

@@ -183,6 +183,11 @@ class Store(ABC):
         """
         raise NotImplementedError
 
+    @property
+    def tracker_label(self) -> str:
+        """The tracker's name in messages."""
+        raise NotImplementedError
+
 
 class MemoryStore(Store):
     """Objects in memory: of `compare`, the Python API and the studies.

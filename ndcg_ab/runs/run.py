@@ -16,13 +16,15 @@ from ndcg_ab.pipeline import Context, Say, run_stages
 from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.pipeline.stages import AFTERWARDS, UNTIL_KEPT
 from ndcg_ab.runs.folder import RunFolder
+from ndcg_ab.trackers import refuse_unknown_tracker
 
 
 @dataclass(frozen=True)
 class Performed:
     """What a run came to: its bundle, whether that is an earlier one with the same content, and the tracker's word.
 
-    published: url, trend_url and dashboard, delivered (earlier bundles that were pending), or pending: why not.
+    published: tracker (its name), url, trend_url and dashboard, delivered (earlier bundles that were pending), or
+    pending: why not.
     """
 
     bundle: Path
@@ -48,6 +50,7 @@ def perform(
     when_begun: told the context before the first stage.  when_kept: told it as soon as the bundle is safe,
     before anything else can fail.
     """
+    refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
     evaluation = at_moment(evaluation, moment)
     with bundles.working(evaluation, moment) as folder:
@@ -74,4 +77,5 @@ def finish(context: Context, call: Call = call_directly) -> Performed:
         context.published["is_full"] = is_full(error)
         pending = redacted(reason)
     bundles.retain(context.evaluation)
-    return Performed(context.bundle, context.reused, {**context.published, "pending": pending})
+    published = {**context.published, "pending": pending, "tracker": context.store.tracker_label}
+    return Performed(context.bundle, context.reused, published)

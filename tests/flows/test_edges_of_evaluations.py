@@ -41,7 +41,8 @@ def test_a_page_that_cannot_be_small_enough_ends(limit: int, monkeypatch: pytest
 
 
 def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    from ndcg_ab.tracking import base
+    from ndcg_ab.trackers import base
+    from tests.small_evaluation import small
 
     folders = [tmp_path / name for name in ("1", "2", "3")]
     asked = []
@@ -59,12 +60,12 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
                 raise RefusedError("its key is too long")
             return base.Published("r", "u", "t", "http://here", True)
 
-    monkeypatch.setattr("ndcg_ab.tracking.tracker", Other)
+    monkeypatch.setattr("ndcg_ab.trackers.tracker", Other)
     monkeypatch.setattr(base, "unpublished", lambda evaluation: folders)
-    found = RunFolder.publish(None, None, folders[2], Budget(10.0))  # type: ignore[arg-type]
+    found = RunFolder.publish(None, small(tmp_path), folders[2], Budget(10.0))  # type: ignore[arg-type]
     assert asked == folders
     assert found["delivered"] == 1
-    assert "MLflow does not take it: its key is too long" in capsys.readouterr().err
+    assert "the tracker does not take it: its key is too long" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -86,12 +87,13 @@ def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab.tracking import tracker
+    from ndcg_ab.trackers import tracker_of
     from tests.small_evaluation import small, unlogged
 
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     night = unlogged(small(tmp_path / "one", mlflow={}))
     shutil.move(tmp_path / "one", tmp_path / "two")
-    published = tracker().publish(tmp_path / "two" / "out" / "small" / night.bundle.name)
+    moved = tmp_path / "two" / "out" / "small" / night.bundle.name
+    published = tracker_of(None, moved).publish(moved)
     assert published.uri == f"sqlite:///{tmp_path / 'two' / 'out' / 'mlflow.db'}"
     assert not (tmp_path / "one").exists()

@@ -25,8 +25,8 @@ from ndcg_ab.pipeline import STAGES, Stage, stages
 from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
-from ndcg_ab.tracking import base as tracking
-from ndcg_ab.tracking import mlflow
+from ndcg_ab.trackers import base as tracking
+from ndcg_ab.trackers.mlflow import tracker as mlflow
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
 
 configure_mappers()  # once for all forks, as is what MLflow and pyarrow import late

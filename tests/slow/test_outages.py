@@ -24,8 +24,8 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import run as runs_run
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.run import Performed
-from ndcg_ab.tracking import base
-from ndcg_ab.tracking import tracker as tracker_of_ours
+from ndcg_ab.trackers import base
+from ndcg_ab.trackers import tracker as tracker_of_ours
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
@@ -159,7 +159,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypa
         assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
         assert bundles.unpublished(evaluation) == [night.bundle]
         with pytest.raises(TrackingError, match="was given up after 2 s"):
-            tracker_of_ours().publish(night.bundle, evaluation)
+            tracker_of_ours(evaluation).publish(night.bundle, evaluation)
 
 
 def test_attempts_and_pending_nights_share_the_time_for_publishing(
@@ -336,7 +336,7 @@ def test_an_experiment_that_is_deleted_is_said(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     import sqlite3
 
-    from ndcg_ab.tracking import tracker
+    from ndcg_ab.trackers import tracker_of
 
     evaluation = small(with_store(tmp_path))
     night = perform(evaluation)
@@ -348,12 +348,12 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert "readonly database" in second.published["pending"]
     assert "\n" not in second.published["pending"]
     with pytest.raises(TrackingError, match="readonly database"):
-        tracker().publish(second.bundle)
+        tracker_of(None, second.bundle).publish(second.bundle)
     (tmp_path / "words.db").write_text("no database\n" * 1000)
     tracking = evaluation.mlflow.model_copy(update={"tracking_uri": f"sqlite:///{tmp_path / 'words.db'}"})
     elsewhere = evaluation.model_copy(update={"mlflow": tracking})
     with pytest.raises(TrackingError, match=r"words\.db: "):
-        tracker().publish(night.bundle, elsewhere)
+        tracker_of(elsewhere, night.bundle).publish(night.bundle, elsewhere)
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
         database.execute("drop trigger t")
         database.commit()
@@ -363,7 +363,7 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_bundles_of_two_places_with_one_key_are_two(tmp_path: Path) -> None:
     """Two output directories, one tracker, nights of the same name and moment."""
-    from ndcg_ab.tracking import tracker
+    from ndcg_ab.trackers import tracker_of
 
     first = small(with_store(tmp_path / "a"))
     second = small(tmp_path / "b", mlflow={"tracking_uri": f"sqlite:///{tmp_path / 'a' / 'mlflow.db'}"})
@@ -371,8 +371,8 @@ def test_bundles_of_two_places_with_one_key_are_two(tmp_path: Path) -> None:
     folders = [unlogged(evaluation).bundle for evaluation in (first, second)]
     content = json.loads((folders[1] / "bundle.json").read_text()) | {"key": bundles.read_bundle(folders[0]).key}
     (folders[1] / "bundle.json").write_text(json.dumps(content))
-    assert [tracker().publish(folder).new for folder in folders] == [True, True]
-    assert [tracker().publish(folder).new for folder in folders] == [False, False]
+    assert [tracker_of(None, folder).publish(folder).new for folder in folders] == [True, True]
+    assert [tracker_of(None, folder).publish(folder).new for folder in folders] == [False, False]
     assert len(runs(first)) == 6
 
 

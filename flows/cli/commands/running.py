@@ -73,6 +73,7 @@ def check(
         from ndcg_ab.report.terminal.tables import print_findings
         from ndcg_ab.scoring.scoring import opened
         from ndcg_ab.studies.checking import check_files, is_configuration
+        from ndcg_ab.trackers import refuse_unknown_tracker
 
         systems = dict(map(parse_system, system or ()))
         room = Room(None, memory_limit, spill)
@@ -95,6 +96,7 @@ def check(
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
             refuse_unrunnable(evaluation)
+            refuse_unknown_tracker(evaluation)
         with opened(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
@@ -129,7 +131,7 @@ def run(
     spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to MLflow."""
+    """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to the tracker."""
     with user_errors():
         needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.loading.file import read_config
@@ -138,9 +140,11 @@ def run(
         evaluation = with_room(read_config(config, settings or ()), Room(None, memory_limit, spill))
         moment = moment_of(at)
         with Progress(quiet) as say:
-            say("starting Prefect and MLflow")
             from ndcg_ab.config.environment import prepare
+            from ndcg_ab.trackers import label_of, refuse_unknown_tracker
 
+            refuse_unknown_tracker(evaluation)
+            say(f"starting Prefect and {label_of(evaluation)}")
             prepare(evaluation)
             from ...evaluation import run_evaluation
 
@@ -164,7 +168,7 @@ def run(
         elif finished.unobserved:
             complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending and not finished.is_full:
-            complain(f"MLflow could not be reached, logging is pending: {finished.pending}")
+            complain(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
             changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
             command = f"{program()} publish {shlex.quote(str(config))}{changes}"
             complain(f"the results are safe; the next run delivers them, or: {command}")
@@ -239,26 +243,26 @@ def publish(
     settings: Settings = None,
     quiet: Quiet = False,
 ) -> None:
-    """Log a finished evaluation to MLflow, or all of a configuration that are pending; nothing is logged twice."""
+    """Log a finished evaluation to its tracker, or all of a configuration that are pending; nothing is logged twice."""
     with user_errors():
-        needs("ndcg-ab publish", "mlflow")
         from ndcg_ab.errors import TrackingError
         from ndcg_ab.full_disks import is_full
 
         with Progress(quiet) as say:
-            say("starting MLflow")
+            say("starting the tracker")
             folders, current = pending_of(bundle, settings or ())
-            from ndcg_ab.tracking import tracker
+            from ndcg_ab.trackers import tracker_of
 
             lines = []
+            chosen = tracker_of(current, bundle)
             try:
                 for folder in folders:
                     say(f"publishing {folder.name}")
-                    published = tracker().publish(folder, current)
+                    published = chosen.publish(folder, current)
                     lines.append(("logged: " if published.new else "already there: ") + published.url)
             except TrackingError as error:
                 left = len(folders) - len(lines)
-                reason = "" if is_full(error) else "MLflow could not be reached, "
+                reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
                 complain(f"{reason}logging of {left} evaluations is still pending: {error}")
                 raise typer.Exit(PENDING) from None
         if not quiet:
@@ -278,9 +282,9 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
 
     evaluation = read_config(path, settings)
     prepare(evaluation)
-    from ndcg_ab.tracking import tracker
+    from ndcg_ab.trackers import tracker
 
-    return unpublished(evaluation, tracker().address(evaluation)), evaluation
+    return unpublished(evaluation, tracker(evaluation).address(evaluation)), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -48,8 +48,11 @@ def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evalua
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
     from ndcg_ab.config.environment import prepare
     from ndcg_ab.config.loading.file import read_config
+    from ndcg_ab.trackers import refuse_unknown_tracker
 
     evaluations = [read_config(config, settings) for config in configs]
+    for evaluation in evaluations:
+        refuse_unknown_tracker(evaluation)
     names = [evaluation.name for evaluation in evaluations]
     for config, name in zip(configs, names, strict=True):
         if names.count(name) > 1:

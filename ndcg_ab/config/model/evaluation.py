@@ -1,19 +1,20 @@
 """The configuration of an evaluation: one model for the file, the flow's parameter and the form in Prefect's UI.
 
-Paths in a configuration file are relative to that file.
+Paths in a file are relative to it.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationError, field_validator, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
 from ndcg_ab.config.loading.hints import closest
 from ndcg_ab.config.model.by_metric import margins, read_metric
 from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.operation import (
+    ChosenTracker,
     EngineChoice,
     GivenPath,
     Model,
@@ -21,6 +22,7 @@ from ndcg_ab.config.model.operation import (
     Resources,
     Retention,
     Schedule,
+    TrackerChoice,
     Tracking,
     matching,
 )
@@ -98,6 +100,7 @@ class Evaluation(Model):
     )
     slices: Slices = Slices()
     statistics: Statistics = Statistics()
+    checks: list[str] = Field(default_factory=list, description="Checks of installed packages that are run, by name.")
     findings: dict[str, Literal["error", "warning", "note", "ignore"]] = Field(
         default_factory=dict, description="CODE: SEVERITY of what the data check notices: error, warning, note, ignore."
     )
@@ -105,6 +108,7 @@ class Evaluation(Model):
     output: GivenPath = Field(
         Path("ndcg-ab-results"), description="Directory for results, relative to the configuration."
     )
+    tracker: ChosenTracker = TrackerChoice()
     mlflow: Tracking = Tracking()
     prefect: Prefect = Prefect()
     schedule: Schedule | None = None
@@ -154,8 +158,8 @@ class Evaluation(Model):
 
     @field_validator("findings", mode="before")
     @classmethod
-    def _known_codes(cls, value: Any) -> Any:
-        return checked_severities(value) if isinstance(value, dict) else value
+    def _known_codes(cls, value: Any, about: ValidationInfo) -> Any:
+        return checked_severities(value, about.data.get("checks", ())) if isinstance(value, dict) else value
 
     @field_validator("gate", mode="before", json_schema_input_type=Gate | bool | None)
     @classmethod

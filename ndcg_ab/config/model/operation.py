@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from ndcg_ab.config.model import cron
 from ndcg_ab.config.model.references import SecretText
@@ -112,6 +112,32 @@ class Tracking(Model):
         if value is not None and not (value.isprintable() and 0 < len(value.strip()) == len(value) <= LONGEST):
             raise ValueError(f"must be 1 to {LONGEST} printable characters, without a space at either end")
         return value
+
+
+class TrackerChoice(Model):
+    """Which tracker keeps the results for dashboards: a name alone, or `{NAME: {OPTION: VALUE}}`."""
+
+    name: str = Field("mlflow", min_length=1, description="mlflow, json_lines, or what an installed package adds.")
+    options: dict[str, Any] = Field(default_factory=dict, description="What the tracker of that name wants to know.")
+
+
+def read_tracker(value: Any) -> Any:
+    """`NAME` or `{NAME: {OPTION: VALUE}}` as the fields of TrackerChoice; anything else as it is."""
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, dict) and not {"name", "options"} & set(value):
+        if len(value) != 1:
+            raise ValueError("must be a name, or one name with its options: {NAME: {OPTION: VALUE}}")
+        [(name, options)] = value.items()
+        return {"name": name, "options": {} if options is None else options}
+    return value
+
+
+ChosenTracker = Annotated[
+    TrackerChoice,
+    BeforeValidator(read_tracker, json_schema_input_type=str | dict[str, dict[str, Any] | None]),
+    Field(description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds."),
+]
 
 
 class Prefect(Model):

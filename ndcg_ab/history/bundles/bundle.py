@@ -132,7 +132,7 @@ class Bundle:
 
 @dataclasses.dataclass(frozen=True)
 class Finished:
-    """A finished run: its bundle, where MLflow has it, or why logging is pending.
+    """A finished run: its bundle, where the tracker (of this name) has it, or why logging is pending.
 
     reused: an earlier evaluation with the same inputs and configuration stands for it.  inputs: as in its bundle.
     is_full: logging is pending, or the page is not drawn, since a disk takes no more.
@@ -153,6 +153,7 @@ class Finished:
     inputs: tuple[dict[str, Any], ...] = ()
     since_last: SinceLast | None = None
     is_full: bool = False
+    tracker: str = "MLflow"
 
 
 @contextlib.contextmanager

@@ -245,7 +245,8 @@ def print_run(console: Console, finished: "Finished", *, details: bool = False, 
         console.print(f"also logged: {finished.delivered} earlier evaluations that were pending", highlight=False)
     places: list[tuple[str, object]] = [("files", finished.bundle), ("report", finished.bundle / "report.html")]
     if finished.url:
-        places.append(("MLflow run", finished.url))
+        places.append((f"{finished.tracker} run", finished.url))
+    if finished.trend_url:
         places.append(("over time", finished.trend_url))
     if finished.dashboard:
         places.append(("open with", finished.dashboard))

@@ -13,7 +13,8 @@ from ndcg_ab.history.database import NAMES_OF_INPUTS, configuration_key, content
 from tests.small_evaluation import small
 
 # Said here a second time: a field that is put among them by mistake is noticed.
-OPERATIONAL = {"output", "directory", "mlflow", "prefect", "resources", "engine", "schedule", "retention", "documents"}
+OPERATIONAL = {"output", "directory", "tracker", "mlflow", "prefect", "resources", "engine", "schedule", "retention"}
+OPERATIONAL |= {"documents"}
 OPTIONS = {
     "queries": "queries.tsv",
     "slices": {"by": ["language"]},

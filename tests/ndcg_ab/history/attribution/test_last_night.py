@@ -16,7 +16,7 @@ from ndcg_ab.flows.events import events_of
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.sections.since_last import print_since, since_items
-from ndcg_ab.tracking.mlflow_values import parent_tags, parent_values, system_values
+from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged

@@ -19,7 +19,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.sections.since_last import behind_parts, since_items, since_told
 from ndcg_ab.report.terminal.timeline import mixed_text
-from ndcg_ab.tracking.mlflow_values import system_values
+from ndcg_ab.trackers.mlflow.values import system_values
 from tests.laboratory import core_scores, results
 from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
 

@@ -26,10 +26,10 @@ from ndcg_ab.report.comment.markdown import comparison_table
 from ndcg_ab.report.words.decision_summary import run_name
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
-from ndcg_ab.tracking.base import Published, Tracker
-from ndcg_ab.tracking.mlflow_names import folder_name, metric_name, model_name
-from ndcg_ab.tracking.mlflow_store import make_store
-from ndcg_ab.tracking.mlflow_values import (
+from ndcg_ab.trackers.base import Published, Tracker
+from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
+from ndcg_ab.trackers.mlflow.store import make_store
+from ndcg_ab.trackers.mlflow.values import (
     common_tags,
     milliseconds,
     parent_status,
@@ -40,7 +40,7 @@ from ndcg_ab.tracking.mlflow_values import (
     system_tags,
     system_values,
 )
-from ndcg_ab.tracking.mlflow_views import view_id, views
+from ndcg_ab.trackers.mlflow.views import view_id, views
 
 prepare()
 
@@ -54,7 +54,7 @@ COMPLETE = "published"  # tag of a parent run whose children and files are all t
 
 
 class MlflowTracker(Tracker):
-    """MLflow: a server, or an embedded store beside the results."""
+    """MLflow: a server, or an embedded store beside the results; its settings are those of `mlflow`."""
 
     def log(self, bundle: Bundle) -> Published:
         return log_once(bundle)

@@ -5,6 +5,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import ClassVar
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Tracking
@@ -59,8 +60,22 @@ def place_of(bundle: Bundle) -> Tracking:
 
 
 class Tracker(ABC):
-    """A place that keeps results for dashboards.  Another one is a module with such a class, and a line
-    in `tracking`."""
+    """A place that keeps results for dashboards.
+
+    Another one is a subclass and an entry: a line of `TRACKERS` in `trackers.registry`, or of another package an entry
+    point of the group ``ndcg_ab.trackers``.  label: its name in messages, which the registry sets.  options: the keys
+    that `tracker: {NAME: {…}}` may give it.
+    """
+
+    label: str = "the tracker"
+    options: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """For an evaluation as it is configured; InputError for an option that it does not know."""
+        for name in evaluation.tracker.options:
+            if name not in self.options:
+                known = ", ".join(self.options) or "none"
+                raise InputError(f"tracker.{evaluation.tracker.name}.{name}: is no option of {self.label} ({known})")
 
     @abstractmethod
     def log(self, bundle: Bundle) -> Published:
@@ -126,5 +141,5 @@ class Tracker(ABC):
                 except InputError:  # said already, where it was read; it must not keep the others back
                     continue
                 except RefusedError as error:
-                    print(visible(f"ndcg-ab: {folder}: MLflow does not take it: {error}"), file=sys.stderr)
+                    print(visible(f"ndcg-ab: {folder}: {self.label} does not take it: {error}"), file=sys.stderr)
         return self.publish(bundle, evaluation, budget), new

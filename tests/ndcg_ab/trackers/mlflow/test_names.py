@@ -7,7 +7,7 @@ from mlflow.utils.validation import _validate_tag_name
 from pydantic import ValidationError
 
 from ndcg_ab.config.model.operation import Tracking
-from ndcg_ab.tracking.mlflow_names import TAKEN, key, metric_name, model_name, tag_names
+from ndcg_ab.trackers.mlflow.names import TAKEN, key, metric_name, model_name, tag_names
 
 pytestmark = pytest.mark.slow  # importing mlflow takes seconds
 

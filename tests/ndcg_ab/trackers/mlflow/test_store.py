@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.tracking import mlflow_store
-from ndcg_ab.tracking.mlflow_store import is_whole, make_store
+from ndcg_ab.trackers.mlflow import store as mlflow_store
+from ndcg_ab.trackers.mlflow.store import is_whole, make_store
 from tests.stores import empty_mlflow
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.tracking.base import place_of
+from ndcg_ab.trackers.base import place_of
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"

@@ -11,7 +11,7 @@ from ndcg_ab.report.words.text import plain, rows_of
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import PRIMARY, signed
-from ndcg_ab.tracking.mlflow_names import judged_name, key, metric_name, tag_names
+from ndcg_ab.trackers.mlflow.names import judged_name, key, metric_name, tag_names
 from ndcg_core.measures.external_metric import metric_named
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.over_time.attribution import CAUSES

@@ -14,8 +14,8 @@ from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
 from ndcg_ab.history.bundles.reused import add_reused
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.outcome import GateResult
-from ndcg_ab.tracking import mlflow_values as values
-from ndcg_ab.tracking.mlflow_views import EVERY, LATEST, TREND, view_id, views
+from ndcg_ab.trackers.mlflow import values
+from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, views
 from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
 from tests.places import ROOT
 

@@ -7,20 +7,22 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab import tracking
+from ndcg_ab import trackers as tracking
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import TrackerChoice
 from ndcg_ab.history.bundles.bundle import Bundle, unpublished
 from ndcg_ab.history.bundles.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
-from ndcg_ab.tracking import Published, Tracker
+from ndcg_ab.trackers import Published, Tracker
 from tests.small_evaluation import plain_page, small, unlogged
 
 
 class Trackers(Tracker):
     """Any number of trackers, by their addresses, each with the keys of the bundles that it has."""
 
-    def __init__(self) -> None:
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(evaluation)
         self.held: dict[str, list[str]] = {}
 
     def address(self, evaluation: Evaluation) -> str:
@@ -36,8 +38,9 @@ class Trackers(Tracker):
 
 @pytest.fixture
 def trackers(monkeypatch: pytest.MonkeyPatch) -> Trackers:
-    made = Trackers()
-    monkeypatch.setattr(tracking, "tracker", lambda: made)
+    made = Trackers(Evaluation.model_construct(tracker=TrackerChoice()))
+    monkeypatch.setattr(tracking, "tracker", lambda evaluation: made)
+    monkeypatch.setattr(tracking, "tracker_of", lambda evaluation, folder: made)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return made

@@ -1,0 +1,31 @@
+"""What other packages add to ndcg-ab, by Python entry points: trackers, checks.
+
+A package names its addition in its own pyproject.toml, and it is loaded when a configuration asks for it:
+
+    [project.entry-points."ndcg_ab.trackers"]
+    our_dashboard = "our_package.dashboard:Dashboard"
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from ndcg_ab.errors import InputError, words_of
+
+TRACKERS, CHECKS = "ndcg_ab.trackers", "ndcg_ab.checks"  # groups of entry points
+
+
+def extensions(group: str) -> dict[str, EntryPoint]:
+    """Name -> entry point of what installed packages add to a group."""
+    return {found.name: found for found in entry_points(group=group)}
+
+
+def load_extension(found: EntryPoint) -> Any:
+    """What an entry point names. InputError, with the package's name, where it cannot be imported."""
+    try:
+        return found.load()
+    except Exception as error:  # the module of somebody else may raise whatever it likes
+        package = found.dist.name if found.dist else "a package"
+        raise InputError(
+            f"{found.group}: {found.name}: {found.value} of {package} cannot be loaded:"
+            f" {type(error).__name__}: {words_of(error)}; mend or uninstall {package}"
+        ) from None

@@ -1,0 +1,1 @@
+"""Bundles in MLflow: what a run, its tags, metrics, files and views are there."""

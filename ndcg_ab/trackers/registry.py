@@ -1,0 +1,89 @@
+"""The trackers by name: ours, and those that other packages add by entry points."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.operation import TrackerChoice
+from ndcg_ab.errors import InputError, needs, shown
+from ndcg_ab.extensions import TRACKERS as GROUP
+from ndcg_ab.extensions import extensions, load_extension
+from ndcg_ab.history.bundles.bundle import read_bundle
+from ndcg_ab.trackers.base import Tracker
+
+
+def mlflow() -> type[Tracker]:
+    needs("ndcg-ab publish", "mlflow")
+    from ndcg_ab.trackers.mlflow.tracker import MlflowTracker
+
+    return MlflowTracker
+
+
+def json_lines() -> type[Tracker]:
+    from ndcg_ab.trackers.json_lines import JsonLinesTracker
+
+    return JsonLinesTracker
+
+
+class Kind(NamedTuple):
+    """A tracker of ours. label: its name in messages. load: imports its class, when it is asked for."""
+
+    label: str
+    load: Callable[[], type[Tracker]]
+
+
+TRACKERS = {"mlflow": Kind("MLflow", mlflow), "json_lines": Kind("JSON Lines", json_lines)}
+"""Name in a configuration -> tracker."""
+
+
+def label_of(evaluation: Evaluation) -> str:
+    """The tracker's name in messages, without importing it."""
+    name = evaluation.tracker.name
+    return TRACKERS[name].label if name in TRACKERS else name
+
+
+def tracker(evaluation: Evaluation) -> Tracker:
+    """The tracker that an evaluation's results go to; InputError for an unknown name or wrong options."""
+    name = evaluation.tracker.name
+    found = (TRACKERS[name].load() if name in TRACKERS else added_tracker(name))(evaluation)
+    found.label = label_of(evaluation)
+    return found
+
+
+def tracker_of(evaluation: Evaluation | None, folder: Path) -> Tracker:
+    """The tracker of an evaluation as it is configured, or else that of the bundle in a folder.
+
+    A bundle may come from somebody else: what it says of a tracker other than MLflow is not followed, since that may
+    write where it likes.  Raises InputError for such a bundle.
+    """
+    if evaluation is not None:
+        return tracker(evaluation)
+    found = read_bundle(folder).evaluation
+    if found.tracker != TrackerChoice():
+        raise InputError(
+            f"{folder}: goes to {label_of(found)}, which a bundle alone does not decide: publish by the configuration:"
+            " ndcg-ab publish CONFIG"
+        )
+    return tracker(found)
+
+
+def refuse_unknown_tracker(evaluation: Evaluation) -> None:
+    """Raises InputError where `tracker` would, before anything is read; imports what is not ours alone."""
+    if evaluation.tracker.name not in TRACKERS or evaluation.tracker.options:
+        tracker(evaluation)
+
+
+def added_tracker(name: str) -> type[Tracker]:
+    """A tracker of an installed package."""
+    added = extensions(GROUP)
+    if name not in added:
+        known = ", ".join(sorted({*TRACKERS, *added}))
+        raise InputError(
+            f"tracker = {shown(name)}: there is none of this name; take one of {known}, or install the package that"
+            " adds it"
+        )
+    found = load_extension(added[name])
+    if not (isinstance(found, type) and issubclass(found, Tracker)):
+        raise InputError(f"tracker = {name!r}: {added[name].value} is no subclass of ndcg_ab.trackers.Tracker")
+    return found
