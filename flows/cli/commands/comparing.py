@@ -1,6 +1,5 @@
 """The commands over files alone: compare, explain, sensitivity."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -107,7 +106,7 @@ def compare(
     queries: QueriesFile = None,
     documents: DocumentsFile = None,
     intended: IntendedFile = None,
-    slice_by: SliceAttributes = None,
+    slice: SliceAttributes = None,  # noqa: A002
     smallest_slice: SmallestSlice = None,
     unweighted: Annotated[bool, of_statistics("--unweighted", help="Ignore the queries' weights.")] = False,
     cluster: ClusterColumn = None,
@@ -134,33 +133,18 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """Compare systems from files: no configuration, nothing written but what you ask for."""
+    options = dict(locals())
     with user_errors():
         spare_imports()
         if report:
             needs("ndcg-ab compare --report", *PAGE)
-        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.options.resource_options import Room
+        from ndcg_ab.config.options.from_options import evaluation_of
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extremes, query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import opened
 
         refuse_nothing_given(judgments, system, scores)
-        files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns, scores)
-        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha, "interval": interval}
-        statistics |= {"resampling": resampling, "bounds": bounds}
-        statistics |= {"exploratory": exploratory, "all_pairs": all_pairs, "preview": preview}
-        statistics["weighted"] = False if unweighted else None
-        statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}
-        statistics["clustered"] = False if unclustered else None
-        required = require or [] if gate or require else None
-        plan = Plan(secondary, guardrail, smallest_effect, queries, slice_by, smallest_slice, required, documents)
-        plan = dataclasses.replace(
-            plan, findings=finding, strict=strict, cheap_judgments=cheap_judgments or None, intended=intended
-        )
-        plan = dataclasses.replace(
-            plan, more_judgments=more_judgments, judgments_precedence=judgments_precedence, combine=combine
-        )
-        evaluation = evaluation_of(files, baseline, metric, statistics, Room(threads, memory_limit, spill), plan)
+        evaluation = evaluation_of(options)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -224,15 +208,15 @@ def explain(
     columns: RankingsColumns = None,
 ) -> None:
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
+    options = dict(locals())
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+        from ndcg_ab.config.options.from_options import evaluation_of
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
-        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
-        evaluation = evaluation_of(files, None, metric, {}, plan=Plan(combine=combine))
+        evaluation = evaluation_of(options)
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         show(print_explained, explained, query)
@@ -264,12 +248,12 @@ def sensitivity(
     quiet: Quiet = False,
 ) -> None:
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
+    options = dict(locals())
     with user_errors():
         spare_imports()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
-        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.options.resource_options import Room
+        from ndcg_ab.config.options.from_options import evaluation_of
         from ndcg_ab.scoring.scoring import opened
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
@@ -282,15 +266,11 @@ def sensitivity(
         )
         from ndcg_core.measures.metric import MetricError
 
-        files = Files(judgments, system, judgments_format, format, judgments_columns, columns)
         try:
             tried = grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
         except MetricError as error:
             raise InputError(f"--{error}") from None
-        metrics = [each.name for each in tried]
-        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
-        room = Room(threads, memory_limit, spill)
-        evaluation = evaluation_of(files, baseline, metrics, statistics, room, Plan(combine=combine), least_systems=2)
+        evaluation = evaluation_of(options | {"metric": [each.name for each in tried]}, least_systems=2)
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)

@@ -1,7 +1,7 @@
 """The command that says what is to be judged next: judge-next."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,10 +37,13 @@ from .running import moment_of
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
-    from ndcg_ab.config.options.from_options import Files
     from ndcg_ab.config.options.resource_options import Room
 
 MOST = 50
+OF_FILES = (
+    *("judgments", "system", "baseline", "queries", "documents", "seed"),
+    *("judgments_format", "format", "judgments_columns", "columns"),
+)
 
 
 def judge_next(
@@ -82,24 +85,22 @@ def judge_next(
     quiet: Quiet = False,
 ) -> None:
     """Name the unjudged documents whose grades would settle the comparison soonest."""
+    options = dict(locals())
     with user_errors():
         spare_imports()
         if sheet:
             needs("ndcg-ab judge-next --sheet", *PAGE)
         if count < 1:
             raise InputError(f"-n {count}: must be at least 1")
-        from ndcg_ab.config.options.from_options import Files
         from ndcg_ab.config.options.option_parsing import parse_metrics
         from ndcg_ab.config.options.resource_options import Room
 
-        room = Room(threads, memory_limit, spill)
-        files = Files(judgments, system or (), judgments_format, format, judgments_columns, columns)
         chosen = parse_metrics("--metric", [metric])[0] if metric else None
         if config:
-            refuse_files(files, baseline, queries, documents, seed)
-            evaluation = of_config(config, settings, at, room)
+            refuse_files(options)
+            evaluation = of_config(config, settings, at, Room(threads, memory_limit, spill))
         else:
-            evaluation = of_files(files, baseline, chosen, seed, room, queries, documents, (at, settings))
+            evaluation = of_files(options | {"metric": [chosen] if chosen else None})
         inputs = [*inputs_of(evaluation), *([config] if config else [])]
         paths = {"--csv": text_file("--csv", csv, inputs), "--jsonl": text_file("--jsonl", jsonl, inputs)}
         paths["--sheet"] = sheet_path(sheet, inputs) if sheet else None
@@ -136,24 +137,11 @@ def judge_next(
             show_lines(sentences(found))
 
 
-def refuse_files(
-    files: "Files", baseline: str | None, queries: str | None, documents: str | None, seed: int | None
-) -> None:
+def refuse_files(options: Mapping[str, object]) -> None:
     """Options of files beside a configuration, which says the same."""
-    options = {
-        "--judgments": files.judgments,
-        "--system": files.systems,
-        "--baseline": baseline,
-        "--queries": queries,
-        "--documents": documents,
-        "--seed": seed,
-        "--judgments-format": files.judgments_format,
-        "--format": files.format,
-        "--judgments-columns": files.judgments_columns,
-        "--columns": files.columns,
-    }
-    for option, value in options.items():
-        if value not in (None, ()):
+    for name in OF_FILES:
+        if options[name] not in (None, []):
+            option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 
 
@@ -168,26 +156,16 @@ def of_config(config: Path, settings: list[str] | None, at: str | None, room: "R
     return at_moment(evaluation, moment_of(at) or datetime.now(UTC))
 
 
-def of_files(
-    files: "Files",
-    baseline: str | None,
-    metric: str | None,
-    seed: int | None,
-    room: "Room",
-    queries: str | None,
-    documents: str | None,
-    of_configurations: tuple[str | None, list[str] | None],
-) -> "Evaluation":
-    from ndcg_ab.config.options.from_options import Plan, evaluation_of
+def of_files(options: Mapping[str, object]) -> "Evaluation":
+    from ndcg_ab.config.options.from_options import evaluation_of
 
-    for option, value in zip(("--at", "--set"), of_configurations, strict=True):
+    for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
             raise InputError(f"{option}: goes with a configuration, and files were given")
-    for option, given in (("--judgments", files.judgments), ("--system", files.systems)):
-        if not given:
-            raise InputError(f"{option}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
-    plan = Plan(queries=queries, documents=documents)
-    return evaluation_of(files, baseline, [metric] if metric else None, {"seed": seed}, room, plan, least_systems=2)
+    for name in ("judgments", "system"):
+        if not options[name]:
+            raise InputError(f"--{name}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
+    return evaluation_of(options, least_systems=2)
 
 
 def sheet_path(path: Path, inputs: list[Path]) -> Path:

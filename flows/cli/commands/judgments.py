@@ -1,6 +1,6 @@
 """The command about judgments: judgments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -31,6 +31,10 @@ from ..outputs import inputs_of, json_file
 from ..spared import spare_imports
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
+OF_SYSTEMS = (
+    *("baseline", "metric", "queries", "smallest_effect", "alpha", "seed", "resamples"),
+    *("cluster", "cluster_prefix", "format", "columns"),
+)
 
 
 def judgments(
@@ -68,32 +72,22 @@ def judgments(
     quiet: Quiet = False,
 ) -> None:
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
+    options = dict(locals())
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
-        from ndcg_ab.config.options.resource_options import Room
+        from ndcg_ab.config.options.from_options import evaluation_of
         from ndcg_ab.studies.judgments import compare_judgments
 
-        of_systems: dict[str, object] = {"--baseline": baseline, "--metric": metric, "--queries": queries}
-        of_systems |= {"--smallest-effect": smallest_effect, "--alpha": alpha, "--seed": seed, "--resamples": resamples}
-        of_systems |= {"--cluster": cluster, "--cluster-prefix": cluster_prefix}
-        refuse_without_systems(system, of_systems | {"--format": format, "--columns": columns})
-        statistics = {"seed": seed, "resamples": resamples, "alpha": alpha}
-        statistics |= {"cluster": cluster, "cluster_prefix": cluster_prefix}
-        plan = Plan(smallest_effect=smallest_effect, queries=queries)
-        formats, names = (
-            of_each("--judgments-format", judgments_format),
-            of_each("--judgments-columns", judgments_columns),
-        )
-        files = [
-            Files(file, system or [NO_SYSTEM], formats[place], format, names[place], columns)
-            for place, file in enumerate((first, second))
-        ]
+        refuse_without_systems(options)
+        formats = of_each("--judgments-format", judgments_format)
+        names = of_each("--judgments-columns", judgments_columns)
+        options |= {"system": system or [NO_SYSTEM]}
         evaluations = [
             evaluation_of(
-                each, baseline, metric, statistics, Room(threads, memory_limit, spill), plan, 2 if system else 1
+                options | {"judgments": file, "judgments_format": file_format, "judgments_columns": columns_of_file},
+                least_systems=2 if system else 1,
             )
-            for each in files
+            for file, file_format, columns_of_file in zip((first, second), formats, names, strict=True)
         ]
         json_path = json_file(json, [path for each in evaluations for path in inputs_of(each)])
         with Progress(quiet) as say:
@@ -105,9 +99,10 @@ def judgments(
             show(print_judgments, compared)
 
 
-def refuse_without_systems(systems: list[str] | None, options: dict[str, object]) -> None:
-    for option, value in options.items():
-        if value not in (None, []) and not systems:
+def refuse_without_systems(options: Mapping[str, object]) -> None:
+    for name in OF_SYSTEMS:
+        if options[name] not in (None, []) and not options["system"]:
+            option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: is about systems, and none is given: add --system NAME=FILE, twice or more")
 
 

@@ -1,9 +1,8 @@
 """What the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` mean: an evaluation without a file."""
 
-import dataclasses
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
     as_given,
     as_list,
+    negate,
     parse_alpha,
     parse_columns,
     parse_gate,
@@ -24,50 +24,14 @@ from ndcg_ab.config.options.option_parsing import (
     parse_smallest_effect,
     parse_systems,
 )
-from ndcg_ab.config.options.resource_options import USUAL, Room
 from ndcg_ab.errors import InputError
-
-
-@dataclasses.dataclass(frozen=True)
-class Files:
-    """The options that name judgments and rankings, or scores, as they were given."""
-
-    judgments: str | None
-    systems: Sequence[str]
-    judgments_format: str | None = None
-    format: str | None = None
-    judgments_columns: str | None = None
-    columns: str | None = None
-    scores: Sequence[str] | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """The options that say what is compared beside the primary metrics, as they were given."""
-
-    secondary_metrics: Sequence[str] | None = None
-    guardrails: Sequence[str] | None = None
-    smallest_effect: Sequence[str] | None = None
-    queries: str | None = None
-    slices: Sequence[str] | None = None
-    smallest_slice: int | None = None
-    gate: Sequence[str] | None = None
-    documents: str | None = None
-    findings: Sequence[str] | None = None
-    strict: bool = False
-    cheap_judgments: str | None = None
-    more_judgments: Sequence[str] | None = None
-    judgments_precedence: str | None = None
-    combine: str | None = None
-    intended: str | None = None
 
 
 class Option(NamedTuple):
     """One option of the command, one argument of the Python API and one key of an evaluation.
 
-    given: the argument, and what `evaluation_of` calls the option's value. key: dotted; `[]` stands for every entry of
-        a list. read: the key's value from the option's name and the text given. near: other keys that problems with it
-        name.
+    given: the argument. key: dotted; `[]` stands for every entry of a list. read: the key's value from the option's
+        name and the text given. near: other keys that problems with it name.
     """
 
     name: str
@@ -75,6 +39,11 @@ class Option(NamedTuple):
     key: str
     read: Callable[[str, Any], Any] = as_given
     near: tuple[str, ...] = ()
+
+    @property
+    def parameter(self) -> str:
+        """What the functions of commands call it: ``more_judgments`` for ``--more-judgments``."""
+        return self.name.removeprefix("--").replace("-", "_")
 
 
 OPTIONS = (  # a list before what is put into its entries
@@ -106,9 +75,9 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--interval", "interval", "statistics.interval"),
     Option("--resampling", "resampling", "statistics.resampling"),
     Option("--exploratory", "exploratory", "statistics.exploratory"),
-    Option("--unweighted", "weighted", "statistics.weighted"),
+    Option("--unweighted", "weighted", "statistics.weighted", negate),
     Option("--cluster-prefix", "cluster_prefix", "statistics.cluster_prefix"),
-    Option("--unclustered", "clustered", "statistics.clustered"),
+    Option("--unclustered", "clustered", "statistics.clustered", negate),
     Option("--all-pairs", "all_pairs", "statistics.all_pairs"),
     Option("--preview", "preview", "statistics.preview"),
     Option("--bounds", "bounds", "statistics.bounds"),
@@ -118,42 +87,35 @@ OPTIONS = (  # a list before what is put into its entries
     Option("--memory-limit", "memory_limit", "resources.memory_limit"),
     Option("--spill", "spill", "resources.spill"),
 )
+EMPTY = ("queries", "documents", "intended", "cheap_judgments")  # with "" not given: `--queries "$QUERIES"`
 
 
-def evaluation_of(
-    files: Files,
-    baseline: str | None,
-    metrics: Sequence[str] | None,
-    statistics: dict[str, Any],
-    room: Room = USUAL,
-    plan: Plan = Plan(),
-    least_systems: int = 1,
-) -> Evaluation:
+def evaluation_of(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """The evaluation that the options describe; InputError names the option.
 
-    statistics: the values of options under `statistics`, None where one was not given.
+    options: the values of a command's parameters, by `Option.parameter`; None and "" are not given, others are ignored.
     """
-    if files.scores:
-        refuse_with_scores(files)
-    elif len(files.systems) < least_systems:
-        count = f"given {len(files.systems)} times; at least {least_systems} systems are needed"
-        raise InputError(f"--system: {count}; add --system NAME=FILE")
-    given = {**vars(files), **vars(plan), **vars(room), **statistics}
-    given |= {"baseline": baseline, "metrics": metrics, "queries": plan.queries or None}
-    given |= {"documents": plan.documents or None, "intended": plan.intended or None}
+    given = {name: None if name in EMPTY and value == "" else value for name, value in options.items()}
+    if given.get("scores"):
+        refuse_with_scores(given)
+    elif (count := len(given.get("system") or ())) < least_systems:
+        problem = f"given {count} times; at least {least_systems} systems are needed"
+        raise InputError(f"--system: {problem}; add --system NAME=FILE")
+    if given.get("gate"):
+        given["require"] = given.get("require") or []
     if cluster := given.get("cluster"):
         if given.get("cluster_prefix") is not None:
             raise InputError("--cluster, --cluster-prefix: both name the clusters; take one of the two out")
-        if not plan.queries:
+        if not given.get("queries"):
             raise InputError("--cluster: names a column of the queries; give their file too, with --queries FILE")
-        given["queries"] = {"file": plan.queries, "columns": {"cluster": cluster}}
+        given["queries"] = {"file": given["queries"], "columns": {"cluster": cluster}}
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
-        value = given.get(option.given)
-        if value is not None and (value not in ([], ()) or option.given == "gate"):
+        value = given.get(option.parameter)
+        if value is not None and (value not in ([], ()) or (option.given == "gate" and given.get("gate"))):
             put(content, key_of(option, content), option.read(option.name, value))
-    if plan.cheap_judgments and "judgments" in content:
-        content["cheap_judgments"] = content["judgments"] | {"file": plan.cheap_judgments}
+    if given.get("cheap_judgments") and "judgments" in content:
+        content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
     return checked(content, by_option)
 
 
@@ -162,9 +124,9 @@ def key_of(option: Option, content: Mapping[str, Any]) -> str:
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
 
-def refuse_with_scores(files: Files) -> None:
-    for option, value in (("--judgments", files.judgments), ("--system", files.systems)):
-        if value:
+def refuse_with_scores(given: Mapping[str, Any]) -> None:
+    for option in ("--judgments", "--system"):
+        if given.get(option.removeprefix("--")):
             raise InputError(f"{option}: goes with rankings, and --scores hold none: take one of the two out")
 
 

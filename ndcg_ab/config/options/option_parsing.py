@@ -165,3 +165,8 @@ def as_given(_option: str, value: Any) -> Any:
 
 def as_list(_option: str, values: Sequence[str]) -> list[str]:
     return list(values)
+
+
+def negate(_option: str, value: bool) -> bool | None:
+    """False for a flag such as ``--unweighted``; None, which is not given, without it."""
+    return False if value else None

@@ -20,9 +20,6 @@ class Room:
     spill: str | None = None
 
 
-USUAL = Room()
-
-
 def resources_of(room: Room, otherwise: Resources | None = None) -> Resources:
     """What the options say; otherwise: of what they do not say.  InputError names the option."""
     given = {name: value for name, value in vars(room).items() if value is not None}

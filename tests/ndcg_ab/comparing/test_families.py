@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ndcg_ab.comparing.families import guarded_columns
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+from ndcg_ab.config.options.from_options import evaluation_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -368,9 +368,10 @@ def test_the_tables_name_families_and_details(folder: Path) -> None:
 
 def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     named = [f"{name}={folder / name}.run" for name in ("old", "new", "other", "last")]
-    plan = Plan(["rr"], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 7)
-    files = Files(str(folder / "qrels"), named)
-    evaluation = evaluation_of(files, None, ["ndcg@3"], {"all_pairs": True, "interval": "bca"}, plan=plan)
+    options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": ["ndcg@3"]}
+    options |= {"secondary": ["rr"], "guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
+    options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 7}
+    evaluation = evaluation_of(options | {"all_pairs": True, "interval": "bca"})
     with DuckDBEngine() as engine:
         outcome = evaluate(evaluation, engine)[0]
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome

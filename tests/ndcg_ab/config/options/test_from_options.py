@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
-from ndcg_ab.config.options.from_options import OPTIONS, Files, Option, Plan, by_option, evaluation_of
+from ndcg_ab.config.options.from_options import OPTIONS, Option, by_option, evaluation_of
 from ndcg_ab.config.options.resource_options import Room, with_room
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -17,19 +17,17 @@ from ndcg_ab.flows.cli.app import app
 OF_THE_COMMAND = {"--json", "--per-query", "--report", "--markdown", "--gate", "--details", "--explain", "--quiet"}
 WITH_ANOTHER = {"--cluster"}  # a column of what --queries names
 COMPARE = typer.main.get_command(app).commands["compare"]  # type: ignore[attr-defined]
-FILES = Files("qrels", ["old=old.run", "new=new.run"])
+FILES = {"judgments": "qrels", "system": ["old=old.run", "new=new.run"]}
 
 
-NO_PLAN = Plan()
-
-
-def evaluated(files: Files = FILES, plan: Plan = NO_PLAN, **statistics: Any) -> Any:
-    return evaluation_of(files, None, None, statistics, plan=plan)
+def evaluated(**options: Any) -> Any:
+    return evaluation_of(FILES | options)
 
 
 def test_every_option_has_a_row() -> None:
     options = {option for parameter in COMPARE.params for option in parameter.opts if option.startswith("--")}
     assert {option.name for option in OPTIONS} == options - OF_THE_COMMAND - WITH_ANOTHER
+    assert {option.parameter for option in OPTIONS} <= {str(parameter.name) for parameter in COMPARE.params}
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
@@ -39,14 +37,33 @@ def test_its_key_is_one_of_an_evaluation(option: Option) -> None:
 
 
 def test_what_is_not_given_is_the_model_s() -> None:
-    assert evaluated() == evaluated(plan=Plan([], [], [], "", [], None), alpha=None, weighted=None)
+    empty = {name: [] for name in ("secondary", "guardrail", "smallest_effect", "slice", "finding", "more_judgments")}
+    places = dict.fromkeys(("queries", "documents", "intended", "cheap_judgments"), "")
+    flags = dict.fromkeys(("unweighted", "unclustered", "gate", "strict", "all_pairs", "preview"), False)
+    assert evaluated() == evaluated(**empty, **places, **flags, alpha=None, require=None)
     assert (evaluated().metrics, evaluated().statistics.alpha) == (["ndcg@10"], 0.05)
 
 
 def test_values_get_to_their_keys() -> None:
-    files = Files("j.csv", ["old=a=b.run", "new=c.run"], "csv", "jsonl", "grade=rating", "doc_id=url,score=s")
-    plan = Plan(["rr"], ["recall@5=0.02"], ["ndcg@10=0.01"], "q.csv", ["language"], 7, documents="d.csv")
-    found = evaluated(files, plan, seed=0, all_pairs=True, weighted=False)
+    found = evaluated(
+        judgments="j.csv",
+        system=["old=a=b.run", "new=c.run"],
+        judgments_format="csv",
+        format="jsonl",
+        judgments_columns="grade=rating",
+        columns="doc_id=url,score=s",
+        secondary=["rr"],
+        guardrail=["recall@5=0.02"],
+        smallest_effect=["ndcg@10=0.01"],
+        queries="q.csv",
+        slice=["language"],
+        smallest_slice=7,
+        documents="d.csv",
+        seed=0,
+        all_pairs=True,
+        unweighted=True,
+        unclustered=True,
+    )
     assert (str(found.judgments.file), found.judgments.format) == ("j.csv", "csv")
     assert found.judgments.columns == {"grade": "rating"}
     assert [(system.name, system.file, system.format) for system in found.systems] == [
@@ -58,7 +75,17 @@ def test_values_get_to_their_keys() -> None:
     assert found.documents is not None and str(found.documents.file) == "d.csv"
     assert (found.slices.by, found.slices.smallest) == (["language"], 7)
     assert found.statistics.smallest_effect == {"ndcg@10": 0.01}
-    assert (found.statistics.seed, found.statistics.all_pairs, found.statistics.weighted) == (0, True, False)
+    assert (found.statistics.seed, found.statistics.all_pairs) == (0, True)
+    assert (found.statistics.weighted, found.statistics.clustered) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "judged"),
+    [({}, False), ({"gate": True}, None), ({"require": ["judged=0.8"]}, 0.8), ({"gate": True, "require": []}, None)],
+)
+def test_a_gate_is_there_where_either_option_asks_for_it(options: dict[str, Any], judged: Any) -> None:
+    gate = evaluated(**options).gate
+    assert (gate is None, gate and gate.judged) == (judged is False, None if judged is False else judged)
 
 
 @pytest.mark.parametrize(
@@ -79,16 +106,16 @@ def test_a_problem_names_the_option(problem: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plan", "said"),
+    ("options", "said"),
     [
-        (Plan(guardrails=["rr=0.1", "rr=0.2"]), "--guardrail: a metric is named twice"),
-        (Plan(smallest_effect=["0.1", "rr=0.2"]), "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
-        (Plan(smallest_effect=["-1"]), "--smallest-effect '-1': '-1' must be a number above 0"),
+        ({"guardrail": ["rr=0.1", "rr=0.2"]}, "--guardrail: a metric is named twice"),
+        ({"smallest_effect": ["0.1", "rr=0.2"]}, "--smallest-effect '0.1': must be METRIC=DIFFERENCE"),
+        ({"smallest_effect": ["-1"]}, "--smallest-effect '-1': '-1' must be a number above 0"),
     ],
 )
-def test_what_cannot_be_read_is_refused(plan: Plan, said: str) -> None:
+def test_what_cannot_be_read_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        evaluated(plan=plan)
+        evaluated(**options)
 
 
 def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_path: Path) -> None:

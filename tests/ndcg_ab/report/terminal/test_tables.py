@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.config.options.from_options import Files, Plan, evaluation_of
+from ndcg_ab.config.options.from_options import evaluation_of
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.terminal import tables
@@ -56,9 +56,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     values = ["en"] * 30 + ["de"] * 20 + [LONG] * 10
     lines = [f"{query},{1 + place % 7},{values[place]}\n" for place, query in enumerate(QUERIES)]
     (folder / "queries.csv").write_text("query_id,weight,language\n" + "".join(lines))
-    files = Files(str(folder / "qrels"), [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)])
-    plan = Plan([], ["recall@2=0.15"], ["0.02"], str(folder / "queries.csv"), ["language"], 15)
-    evaluation = evaluation_of(files, None, [METRIC, "rr"], {"all_pairs": True, "resamples": 500}, plan=plan)
+    named = [f"{name}={folder}/{place}.run" for place, name in enumerate(NAMES)]
+    options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": [METRIC, "rr"]}
+    options |= {"guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
+    options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 15}
+    evaluation = evaluation_of(options | {"all_pairs": True, "resamples": 500})
     with DuckDBEngine() as engine:
         return evaluate(evaluation, engine)[0]
 
