@@ -16,7 +16,7 @@ from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING,
 from tests.stores import with_store
 
 WHOLE = ["bundle.json", "evaluation.duckdb", "published.json", "query_scores.parquet", "report.html"]
-KEPT = [STEPS[0], STEPS[-1], *IN_KEEPING, *IN_PUBLISHING]  # a kill in any other step leaves what one in the first does
+KEPT = [STEPS[0], STEPS[-1], *IN_KEEPING, *IN_PUBLISHING]  # kills in the other steps: make soak
 UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
 
 
