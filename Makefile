@@ -58,8 +58,9 @@ lint: .venv/ready
 audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
 
-# What repeats for confidence, for hours: `make test` holds a small case of each.
+# What repeats for confidence, for hours: `make test` holds a small case of each. First the tests marked soak.
 soak: .venv/ready fuzz completions kills
+	$(PYTEST) -m soak
 	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
 	$(BIN)/python -m tests.full_disks
 	$(BIN)/python -m tests.leaving

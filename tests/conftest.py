@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import stores
+from tests import skips, stores
 from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end."""
     here = Path(__file__).parent
     for item in items:
-        if here / "slow" in item.path.parents:
+        if here / "slow" in item.path.parents or item.get_closest_marker("soak"):
             item.add_marker("slow")
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, here / "slow" not in item.path.parents))
 
@@ -70,3 +70,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
         return (yield)
     finally:
         controller.resume()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """After all that others say, so that nobody takes what is missing here for tested."""
+    yield
+    if lines := skips.say_skipped(terminalreporter.getreports("skipped")):
+        terminalreporter.write_sep("=", "NOT TESTED HERE", yellow=True)
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -11,19 +11,23 @@ import pytest
 from ndcg_ab.history.bundles import locks
 from ndcg_ab.history.bundles.reused import REUSED
 from tests.places import ROOT
-from tests.slow.killed_runs import BEFORE_PUBLISHING, PLACES
+from tests.repeated import mostly_soaked
+from tests.slow.killed_runs import BEFORE_PUBLISHING, IN_KEEPING, IN_PUBLISHING, PLACES, STEPS
 from tests.stores import with_store
 
 WHOLE = ["bundle.json", "evaluation.duckdb", "published.json", "query_scores.parquet", "report.html"]
+KEPT = [STEPS[0], STEPS[-1], *IN_KEEPING, *IN_PUBLISHING]  # kills in the other steps: make soak
 UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def nights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Place -> what was left there, and what the next night made of it."""
+    asked = {item.callspec.params.get("place") for item in request.session.items if hasattr(item, "callspec")}
+    places = [place for place in PLACES if place in asked]
     folder = tmp_path_factory.mktemp("nights")
     with_store(folder / "first")
-    command = [sys.executable, "-m", "tests.slow.killed_runs", str(folder)]
+    command = [sys.executable, "-m", "tests.slow.killed_runs", str(folder), *places]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -35,7 +39,7 @@ def of_first(tables: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
     return {table: [row for row in rows if row[0] == 1] for table, rows in tables.items()}
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", mostly_soaked(PLACES, KEPT))
 class TestAfterAKill:
     def test_earlier_evaluations_stand(self, nights: dict[str, Any], place: str) -> None:
         assert nights[place]["killed"] == -9

@@ -26,6 +26,7 @@ from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.run import Performed
 from ndcg_ab.trackers import base
 from ndcg_ab.trackers import tracker as tracker_of_ours
+from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
@@ -254,7 +255,7 @@ def parent_tags(tracker: Tracker, evaluation: Evaluation) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("requests", [0, 1, 5, 9, 16, 23, 29])
+@pytest.mark.parametrize("requests", mostly_soaked([0, 1, 5, 9, 16, 23, 29], kept=[1, 16]))
 def test_a_server_that_dies_half_way_has_the_night_once(requests: int, tracker: Tracker, tmp_path: Path) -> None:
     evaluation = logged_to(tracker, tmp_path)
     with tracker.up(requests):

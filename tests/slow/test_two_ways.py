@@ -1,4 +1,4 @@
-"""Broken rankings through the quick way and the careful one: `tests.two_ways` for a minute and more."""
+"""Broken rankings through the quick way and the careful one: a few here, 10,000 by `make fuzz`."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ pytestmark = pytest.mark.slow
 
 
 def test_what_is_kept_of_a_ranking_tells_what_all_of_it_does(tmp_path: Path) -> None:
-    found = [difference(tmp_path, seed) for seed in range(40)]
-    assert sum(is_plain for is_plain, _ in found) > 5
+    found = [difference(tmp_path, seed) for seed in range(10)]
+    assert sum(is_plain for is_plain, _ in found) > 1
     assert [told for _, told in found if told] == []
 
 
 def test_what_is_kept_of_a_ranking_stands_in_its_table(tmp_path: Path) -> None:
-    found = [kept_otherwise(tmp_path, seed) for seed in range(200)]
-    assert sum(is_plain for is_plain, _ in found) > 10
+    found = [kept_otherwise(tmp_path, seed) for seed in range(60)]
+    assert sum(is_plain for is_plain, _ in found) > 3
     assert [told for _, told in found if told] == []

@@ -15,6 +15,7 @@ from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.pipeline.conclude import extremes
 from ndcg_ab.report import bundle_files
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import plain_page, small, unlogged
 
 MOST_OF_INPUT, MOST = 3, 1_000_000  # a bundle: three times its input, or a megabyte, whichever is larger
@@ -143,7 +144,7 @@ SIZES = {"20 queries": None, "100 x 100": (100, 100), "300 x 50": (300, 50), "50
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metrics", [["ndcg@10"], ["ndcg@10", "ap", "rbp"]], ids=" ".join)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", mostly_soaked(SIZES, kept=["20 queries", "300 x 50"]))
 def test_a_bundle_takes_no_more_than_three_times_its_input(size: str, metrics: list[str], tmp_path: Path) -> None:
     """The page and the pictures among it; metrics that look at whole rankings keep more."""
     shape = SIZES[size]

@@ -305,7 +305,7 @@ def test_of_scores_there_are_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shared() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
-def test_ten_thousand_completions_of_cast_2021_lie_between() -> None:
+def test_two_thousand_completions_of_cast_2021_lie_between() -> None:
     """Values recomputed here in numpy: random grades, a sorted ideal."""
     (cast,) = (each for each in collections() if each.name == "cast2021")
     judgments = cast.judgments()
@@ -314,7 +314,7 @@ def test_ten_thousand_completions_of_cast_2021_lie_between() -> None:
         for name in (cast.first, cast.second)
     }
     row = row_of(concluded(judgments, rankings, ("ndcg@10",)), "ndcg@10")
-    metric, made, completions = parse("ndcg@10"), np.random.default_rng(14), 10_000
+    metric, made, completions = parse("ndcg@10"), np.random.default_rng(14), 2_000
     discounts = 1 / np.log2(np.arange(2, 12))
     differences = []
     for query, known in judgments.items():

@@ -21,6 +21,7 @@ from ndcg_ab.warehouse.step import PREFIX
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from tests import warehouses
+from tests.repeated import mostly_soaked
 from tests.warehouse_values import Warehouse
 from tests.warehouses import JUDGMENTS, RANKINGS, WAREHOUSES
 
@@ -152,12 +153,12 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def test_a_value_is_null_exactly_where_the_data_are_refused(warehouse: Warehouse) -> None:
     for at, case in enumerate(CASES.values()):
-        for name in METRICS if warehouse.name in SLOW else OFTEN:
+        for name in OFTEN:
             check(warehouse, at, case, name, refused=name in case.refused)
 
 
-@pytest.mark.parametrize("name", [name for name in WAREHOUSES if name not in SLOW])
 @pytest.mark.slow
+@pytest.mark.parametrize("name", mostly_soaked(WAREHOUSES, kept=["duckdb"]))
 def test_the_same_of_every_metric(name: str, tmp_path: Path) -> None:
     with WAREHOUSES[name](tables_of(CASES), tmp_path) as run:
         for at, case in enumerate(CASES.values()):

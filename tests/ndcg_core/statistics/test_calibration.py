@@ -1,4 +1,7 @@
-"""The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices."""
+"""The simulation of docs/calibration.md, with few repetitions: every row in its range, and faults that it notices.
+
+`make test` takes one measurement and one planted fault, `make soak` all of them.
+"""
 
 import label_curve
 import numpy as np
@@ -18,6 +21,7 @@ from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests import procedures
 from ndcg_core.statistics.verdicts.record import CheapCorrected
+from tests.repeated import mostly_soaked
 
 SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
@@ -32,7 +36,7 @@ def world() -> simulate.World:
     return simulate.world(SEED)
 
 
-@pytest.mark.parametrize("place", range(len(simulate.measurements())))
+@pytest.mark.parametrize("place", mostly_soaked(range(len(simulate.measurements())), kept=[0]))
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges(place: int) -> None:
     for row in simulate.measured(place, SEED, quick=True):
         assert row.holds(errors=3), row
@@ -81,18 +85,21 @@ def test_z_for_t_in_the_interval_is_noticed(world: simulate.World, monkeypatch: 
     assert not faulty.holds()
 
 
+@pytest.mark.soak
 def test_a_family_that_is_not_adjusted_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["family-wise error, max-T"]
 
 
+@pytest.mark.soak
 def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "simultaneous_quantiles", lambda families, **settings: [(1.0, 1.0)] * len(families))
     rows = simulate.family(world, rng(), 50, queries=50, equal=9, better=0)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage, simultaneous intervals"]
 
 
+@pytest.mark.soak
 def test_a_deviation_without_the_weights_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     def unweighted(differences: np.ndarray, weights: np.ndarray) -> estimates.Moments:
         mean = estimates.moments(differences, weights).mean
@@ -103,6 +110,7 @@ def test_a_deviation_without_the_weights_is_noticed(world: simulate.World, monke
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage of the weighted interval"]
 
 
+@pytest.mark.soak
 def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The 95 % interval for equivalence, where two one-sided tests at 5 % ask for the 90 % interval."""
     monkeypatch.setattr(
@@ -112,10 +120,12 @@ def test_a_test_of_half_the_alpha_is_noticed(world: simulate.World, monkeypatch:
     assert [row.what for row in rows if not row.holds()] == ["type-I error at the margin, equivalence"]
 
 
+@pytest.mark.soak
 def test_a_quick_run_of_cheap_judgments_lies_within_the_ranges() -> None:
     assert [row for row in simulate_cheap.rows(SEED, 150, (30, 100)) if not row.holds(errors=3)] == []
 
 
+@pytest.mark.soak
 def test_cheap_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the cheap grades of the many were as good as careful ones: the interval is that of all queries."""
 
@@ -131,6 +141,7 @@ def test_cheap_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch
     assert "coverage, corrected by cheap judgments" in [row.what for row in rows if not row.holds(errors=3)]
 
 
+@pytest.mark.soak
 def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:
     """Conversations of a few turns; of queries alone nothing is asked, and they are far off."""
     rows = simulate_clusters.rows(SEED, 200)
@@ -139,6 +150,7 @@ def test_a_quick_run_of_clusters_lies_within_the_ranges() -> None:
     assert min(alone) > 0.15
 
 
+@pytest.mark.soak
 def test_a_quick_run_of_guardrails_lies_within_the_ranges() -> None:
     """Rare harm at the margin: the guardrail errs as seldom as it says, and Student's t up to three times in four."""
     rows = simulate_guardrails.rows(SEED, 100, quick=True)
@@ -147,6 +159,7 @@ def test_a_quick_run_of_guardrails_lies_within_the_ranges() -> None:
     assert by_t["n = 25, margin 0.01, 1 in 100 loses 1"] > 0.6
 
 
+@pytest.mark.soak
 def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = bounded._chance_not_positive
     monkeypatch.setattr(bounded, "_chance_not_positive", lambda factors: sound(factors[:-1]))
@@ -154,12 +167,14 @@ def test_a_bound_without_the_query_that_is_added_is_noticed(monkeypatch: pytest.
     assert [row.what for row in rows if not row.holds(errors=3)] == ["passes at the margin, guardrail"]
 
 
+@pytest.mark.soak
 def test_slices_that_are_not_adjusted_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(procedures, "raise_down_the_order", lambda p_adjusted, p_value, statistic: tuple(p_value))
     rows = simulate_guardrails.slices(rng(), 60, 300)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["a gate fails, slices together"]
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
 def test_a_quick_run_of_hidden_judgments_lies_within_the_ranges() -> None:
     rows = simulate_labels.rows(SEED, 5, ("ndcg@10",))
@@ -168,6 +183,7 @@ def test_a_quick_run_of_hidden_judgments_lies_within_the_ranges() -> None:
     assert plain["ndcg@10, one system's own hidden, the same queries"] < 0.3
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
 def test_systems_whose_own_documents_are_taken_to_be_alike_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grade_chances, "ALONE_SPREAD", 1e-6)
@@ -176,6 +192,7 @@ def test_systems_whose_own_documents_are_taken_to_be_alike_are_noticed(monkeypat
     assert [row.what for row in rows if not row.holds()] == ["coverage of the likely band"]
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(simulate_labels.folder() is None, reason="CAsT 2021 is not here (NDCG_AB_DATA)")
 def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """Labels until a verdict stands take more seeds than a test has: docs/judging.md."""

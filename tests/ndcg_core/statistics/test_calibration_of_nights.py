@@ -9,6 +9,7 @@ SEED = 7
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
+@pytest.mark.soak
 def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges() -> None:
     rows = [row for place in range(len(nights.measurements())) for row in nights.measured(place, SEED, quick=True)]
     assert [row for row in rows if not row.holds(errors=3)] == []

@@ -15,6 +15,7 @@ from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare
 from ndcg_core.statistics.verdicts.record import Selection
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import around, column
+from tests.repeated import mostly_soaked
 
 
 def candidates(seed: int, queries: int, means: list[float], correlation: float = 0.5) -> list[Column]:
@@ -129,6 +130,9 @@ def test_weights_clusters_and_absent_queries_enter() -> None:
     assert list(selected(columns[::-1]).values()) == pytest.approx(list(plain.values()))
 
 
+TIES, ONE_AHEAD = [0.0] * 6, [0.15] + [0.0] * 5
+
+
 def covered(repetitions: int, means: list[float], queries: int = 50) -> tuple[float, float]:
     """How often the interval holds the winner's true mean, and how often the estimate is above it."""
     held, above = [], []
@@ -140,14 +144,14 @@ def covered(repetitions: int, means: list[float], queries: int = 50) -> tuple[fl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("means", [[0.0] * 6, [0.15] + [0.0] * 5], ids=["ties", "one ahead"])
+@pytest.mark.parametrize("means", mostly_soaked([TIES, ONE_AHEAD], kept=[TIES]))
 def test_the_interval_covers_and_the_estimate_is_as_often_too_large_as_too_small(means: list[float]) -> None:
     held, above = covered(400, means)
     assert 0.93 <= held <= 0.985
     assert 0.44 <= above <= 0.56
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_bounds_that_ignore_the_covariance_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(winner, "ratios", lambda best, paired, of: np.eye(len(of))[best])
     _, above = covered(300, [0.0] * 6)

@@ -142,7 +142,7 @@ def test_it_is_not_looked_at_where_it_would_cost() -> None:
     assert compare_family(many[:2], resamples=99)[0].second_p_adjusted is not None
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_skewed_differences_mislead_flips_and_not_the_bootstrap() -> None:
     wrong = np.zeros(2)
     for seed in range(150):

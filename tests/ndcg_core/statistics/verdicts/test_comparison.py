@@ -381,7 +381,7 @@ def test_type_one_error_is_near_alpha(queries: int, ties: float) -> None:
     assert 0.040 <= np.mean(rejected) <= 0.060
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_family_wise_error_is_near_alpha() -> None:
     rng = np.random.default_rng(21)
     rejected = []
