@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which i
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
+ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 SLOW_UNTRACED = {  # fast tests reach what these slow ones repeat
     *(Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/warehouse")),
     *(Path(__file__).parent / "ndcg_ab" / name for name in ("results", "scoring", "checks", "comparing", "labels")),
@@ -41,6 +43,13 @@ def _nobody_s_servers() -> None:
     """Nor for those of an earlier test of its process, which MLflow and Prefect leave in the environment."""
     for name in (*SERVERS, *WIDTH):
         os.environ.pop(name, None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are slow as a whole are not even imported where no slow test is asked for."""
+    if config.option.markexpr == "not slow" and collection_path.suffix == ".py":
+        return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
