@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import stores
+from tests import examples, stores
 from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
@@ -28,6 +28,7 @@ for name in SERVERS:
     os.environ.pop(name, None)
 
 
+examples.draw_fewer()
 stores.folder()  # before the processes that test are started, so that they know it
 
 

@@ -20,11 +20,9 @@ from ndcg_ab.memory import Memory
 
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
-# Whether a table or a view has a name, in a third of the time that information_schema.tables takes.
-KINDS = (
-    "select kind from (select 'table' as kind, table_name as name, database_name as catalog from duckdb_tables() "
-    "union all select 'view', view_name, database_name from duckdb_views()) where name = $name and catalog <> $kept"
-)
+# The kind of what has a name, in half of the time that information_schema.tables takes.
+KINDS = """select 'table' from duckdb_tables() where table_name = $name and database_name <> $kept union all
+    select 'view' from duckdb_views() where view_name = $name and database_name <> $kept"""
 BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
 SMALL = 1_000_000  # rows that were pulled; of no more, tables are made anew in a moment
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
