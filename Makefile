@@ -8,8 +8,8 @@ WORKERS ?= 3
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak demo demo-night demo-http check test traced oldest lint fuzz completions kills audit docs reference pictures
-.PHONY: benchmark clean
+.PHONY: help soak demo demo-night demo-http check test traced oldest lint fuzz completions kills audit docs reference
+.PHONY: pictures benchmark clean
 
 # What there is to make: the first line of what stands above each target.
 help:
@@ -31,8 +31,9 @@ demo-http: .venv/ready
 	$(BIN)/python configs/demo_http.py
 
 # Before every commit, in less than a minute: linters, types and the fast tests.
+# No fast test waits for servers, and each process collects every test, which takes it ten seconds: two are enough.
 check: lint
-	$(PYTEST) --ignore tests/slow -m "not slow"
+	$(PYTEST) --numprocesses 2 --ignore tests/slow -m "not slow"
 
 # Everything, in a few minutes: the same, and what needs servers, kills, a browser, a wheel or many repetitions.
 # The coverage (branches, too) of all three packages is shown, and must not fall below what it is.
@@ -61,6 +62,7 @@ audit: .venv/ready
 # What repeats for confidence, for hours: `make test` holds a small case of each. First the tests marked soak.
 soak: .venv/ready fuzz completions kills
 	$(PYTEST) -m soak
+	NDCG_AB_EVERY_EXAMPLE=1 $(PYTEST) tests/ndcg_core tests/ndcg_ab tests/sql -m "not slow"
 	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
 	$(BIN)/python -m tests.full_disks
 	$(BIN)/python -m tests.leaving

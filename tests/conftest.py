@@ -2,13 +2,14 @@
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
 
-from tests import skips, stores
+from tests import examples, skips, stores
 from tests.references import Collection, collections
 
 # ranx without a compiler, which takes half a minute for what the tests ask of it.
@@ -18,6 +19,7 @@ gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which i
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
 UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
+ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 SLOW_UNTRACED = {  # fast tests reach what these slow ones repeat
     *(Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/warehouse")),
     *(Path(__file__).parent / "ndcg_ab" / name for name in ("results", "scoring", "checks", "comparing", "labels")),
@@ -26,6 +28,7 @@ for name in SERVERS:
     os.environ.pop(name, None)
 
 
+examples.draw_fewer()
 stores.folder()  # before the processes that test are started, so that they know it
 
 
@@ -41,6 +44,13 @@ def _nobody_s_servers() -> None:
     """Nor for those of an earlier test of its process, which MLflow and Prefect leave in the environment."""
     for name in (*SERVERS, *WIDTH):
         os.environ.pop(name, None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are slow as a whole are not even imported where no slow test is asked for."""
+    if config.option.markexpr == "not slow" and collection_path.suffix == ".py":
+        return True if ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)

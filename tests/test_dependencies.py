@@ -1,6 +1,7 @@
 """The dependencies, audited from what the installed packages say of themselves: no service is asked."""
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -51,8 +52,15 @@ def needed_by(installed: Distribution, extras: tuple[str, ...] = ()) -> Iterator
 
 
 OUR_EXTRAS = set(distribution("ndcg-ab").metadata.get_all("Provides-Extra") or ()) - {"test"}
-NEEDED = closure("ndcg-ab", tuple(sorted(OUR_EXTRAS)))
-OF_OTHERS = sorted(set(NEEDED) - {"ndcg-ab"})
+
+
+@functools.cache
+def needed() -> dict[str, Distribution]:
+    return closure("ndcg-ab", tuple(sorted(OUR_EXTRAS)))
+
+
+def of_others() -> list[str]:
+    return sorted(set(needed()) - {"ndcg-ab"})
 
 
 def licences_of(installed: Distribution) -> list[str]:
@@ -71,7 +79,7 @@ def licences_of(installed: Distribution) -> list[str]:
 
 def test_what_is_installed_may_be_used() -> None:
     """Under a free licence, and not only under one that binds what is built upon it; not given up by its authors."""
-    stated = {name: licences_of(NEEDED[name]) for name in OF_OTHERS}
+    stated = {name: licences_of(needed()[name]) for name in of_others()}
     refused = {
         name: licences
         for name, licences in stated.items()
@@ -79,22 +87,22 @@ def test_what_is_installed_may_be_used() -> None:
     }
     assert not refused
     inactive = "Development Status :: 7 - Inactive"
-    assert [name for name in OF_OTHERS if inactive in (NEEDED[name].metadata.get_all("Classifier") or ())] == []
+    assert [name for name in of_others() if inactive in (needed()[name].metadata.get_all("Classifier") or ())] == []
 
 
 def test_what_is_installed_fits_together() -> None:
     """Every version is one that all who need it take, and is made for this Python."""
-    versions = {name: NEEDED[name].version for name in OF_OTHERS}
+    versions = {name: needed()[name].version for name in of_others()}
     unfit = [
         f"{other} needs {requirement}, and {versions[name]} is installed"
-        for other, needing in NEEDED.items()
+        for other, needing in needed().items()
         for requirement in needed_by(needing)
         if (name := canonicalize_name(requirement.name)) in versions
         and not requirement.specifier.contains(versions[name], prereleases=True)
     ]
     assert unfit == []
     python = ".".join(map(str, sys.version_info[:3]))
-    needs = {name: NEEDED[name].metadata.get("Requires-Python") or "" for name in OF_OTHERS}
+    needs = {name: needed()[name].metadata.get("Requires-Python") or "" for name in of_others()}
     assert {name: need for name, need in needs.items() if not SpecifierSet(need).contains(python)} == {}
 
 
@@ -104,7 +112,7 @@ def test_ci_installs_the_versions_that_are_pinned() -> None:
         for line in (ROOT / "constraints.txt").read_text().splitlines()
         if line and not line.startswith("#")
     )
-    assert {canonicalize_name(name) for name in pinned} >= set(OF_OTHERS)
+    assert {canonicalize_name(name) for name in pinned} >= set(of_others())
     unlike = {
         name: (installed.version, pinned[name])
         for installed in distributions()

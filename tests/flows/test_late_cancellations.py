@@ -3,7 +3,6 @@
 import gc
 
 import pytest
-from prefect._internal.concurrency.cancellation import CancelledError
 
 from ndcg_ab.flows.watch import without_late_cancellations
 
@@ -18,6 +17,8 @@ class Finalised:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_only_prefects_cancellation_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    from prefect._internal.concurrency.cancellation import CancelledError  # Prefect takes seconds
+
     seen = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))

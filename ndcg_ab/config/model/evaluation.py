@@ -1,7 +1,4 @@
-"""The configuration of an evaluation: one model for the file, the flow's parameter and the form in Prefect's UI.
-
-Paths in a file are relative to it.
-"""
+"""The configuration: one model for file, flow parameter and Prefect's form; its paths start from the file."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -8,6 +8,7 @@ from ndcg_core.measures.explain import explain, steps
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, gain, score_query
+from tests.examples import examples
 from tests.laboratory import in_order
 from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
 
@@ -15,7 +16,7 @@ SLOW = [HealthCheck.too_slow]
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
     if metric.negative == "error" and min(judgments.values()) < 0:
@@ -42,7 +43,7 @@ def test_the_sums_give_the_value(metric: Metric, results: list[Result], judgment
         assert found.value == pytest.approx(top / relevant)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), metrics(), scored(), JUDGED)
 def test_steps_begin_and_end_where_they_should(
     first: Metric, last: Metric, results: list[Result], judgments: dict[str, float]

@@ -25,6 +25,7 @@ from ndcg_core.measures.registry import (
     Quotient,
 )
 from ndcg_core.measures.score import Result, discount, gain, order, place_factors, placed_gains, score_query
+from tests.examples import examples
 from tests.laboratory import in_order
 from tests.places import ROOT
 from tests.strategies import DOCUMENTS, GRADES, metrics, scored
@@ -81,7 +82,7 @@ def test_traits_by_hand() -> None:
     assert {name for name, ideal in IDEALS.items() if ideal.pool is Pool.RETURNED} == {"local", "recall"}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
 def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], judgments: dict[str, float]) -> None:
     if metric.negative == "error" and min(judgments.values()) < 0:
@@ -92,7 +93,7 @@ def test_bounded_measures_are_bounded(metric: Metric, results: list[Result], jud
         assert value <= 1 + 1e-12
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(metrics(), scored(), JUDGED)
 def test_additive_measures_are_sums_of_what_each_place_adds(
     metric: Metric, results: list[Result], judgments: dict[str, float]

@@ -8,13 +8,14 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.measures.ties import tie_bounds
+from tests.examples import examples
 from tests.strategies import DOCUMENTS, GRADES, metrics, ranked, scored
 
 SLOW = [HealthCheck.too_slow]
 JUDGED = st.dictionaries(st.sampled_from(DOCUMENTS), GRADES, min_size=1)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=SLOW)
 @given(metrics(), scored() | ranked(), JUDGED)
 def test_every_order_of_ties_lies_within_the_bounds(
     metric: Metric, results: list[Result], judgments: dict[str, float]

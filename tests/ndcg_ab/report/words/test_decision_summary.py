@@ -1,7 +1,9 @@
 """Decisions in a line: names of runs, messages of states."""
 
 import dataclasses
+import functools
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -21,8 +23,9 @@ RANKINGS = {"good": in_order("good", "bad"), "bad": in_order("bad", "good")}
 FAILED = (GateResult("judged", False, "old 20 % on ndcg@2", ("old",)),)
 
 
+@functools.cache
 def outcome(baseline: str, gates: tuple[GateResult, ...] = (), **candidates: str) -> Outcome:
-    """Systems that answer every query with the good document first, or with the bad one."""
+    """Systems that answer every query with the good document first, or with the bad one; each is evaluated once."""
     systems = {"old": baseline, **candidates}
     rankings = {name: dict.fromkeys(WORDS, RANKINGS[kind]) for name, kind in systems.items()}
     return dataclasses.replace(outcome_of(JUDGMENTS, rankings, ["ndcg@2"]), gates=gates)
@@ -44,19 +47,19 @@ def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("found", "name"),
+    ("made", "name"),
     [
-        (outcome("good", new="bad"), "✗ 12 do not ship new"),
-        (outcome("bad", new="good"), "✓ 12 ship if cheap: new"),
-        (outcome("good", new="good"), "= 12 nothing changed: new"),
-        (outcome("good", new="bad", same="good"), "✗ 12 do not ship new; nothing changed: same"),
-        (outcome("good"), "12 nothing is compared"),
-        (outcome("bad", FAILED, new="good"), "✗ gate failed 12: do not ship new"),
+        (lambda: outcome("good", new="bad"), "✗ 12 do not ship new"),
+        (lambda: outcome("bad", new="good"), "✓ 12 ship if cheap: new"),
+        (lambda: outcome("good", new="good"), "= 12 nothing changed: new"),
+        (lambda: outcome("good", new="bad", same="good"), "✗ 12 do not ship new; nothing changed: same"),
+        (lambda: outcome("good"), "12 nothing is compared"),
+        (lambda: outcome("bad", FAILED, new="good"), "✗ gate failed 12: do not ship new"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_run_s_name_says_what_to_do(found: Outcome, name: str) -> None:
-    assert run_name(found, 12) == name
+def test_a_run_s_name_says_what_to_do(made: Callable[[], Outcome], name: str) -> None:
+    assert run_name(made(), 12) == name
 
 
 def test_one_order_wherever_decisions_stand() -> None:

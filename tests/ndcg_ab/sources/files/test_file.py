@@ -23,6 +23,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull, pull_queries
 from ndcg_ab.sources.base import remarks_of
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.files.file import format_of, read_file, read_rows
+from tests.examples import examples
 
 Row = tuple[str | float | None, ...]
 
@@ -285,7 +286,7 @@ def tables(layout: Layout, *, trec: bool) -> st.SearchStrategy[list[Row]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=["judgments", "ranking"])
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
 from ndcg_ab.sources.files.records import table_of
 from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, all_at_once, placed_documents, placed_rows, read_given
+from tests.examples import examples
 from tests.places import ROOT
 
 IDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
@@ -26,7 +27,7 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("layout", [JUDGMENT, RANKING], ids=lambda layout: layout.kind)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=DICTIONARIES)
 def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
     fast = all_at_once(data, layout)
@@ -36,7 +37,7 @@ def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], 
     assert rows_of(fast.cast(layout.schema)) == rows_of(careful)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=DICTIONARIES.filter(lambda data: any(data.values())), size=st.integers(1, 3))
 def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: int) -> None:
     """In batches of any size; the number of a row is that of the whole table."""

@@ -16,6 +16,7 @@ from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
 from ndcg_core.measures.unjudged.many_completions import OF_MANY
 from ndcg_core.measures.unjudged.places import Bounds, Judged, Places
+from tests.examples import examples
 
 METRICS = (
     "ndcg@3",
@@ -104,7 +105,7 @@ def small_queries(draw: st.DrawFn) -> tuple[Query, tuple[float, ...]]:
     return (known, ranking(), ranking()), grades
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(case=small_queries(), name=st.sampled_from(METRICS))
 def test_bounds_hold_every_completion_and_are_reached(case: tuple[Query, tuple[float, ...]], name: str) -> None:
     query, grades = case

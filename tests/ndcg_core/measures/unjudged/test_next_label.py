@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
 from ndcg_core.measures.unjudged.places import Judged, Places, no_places
+from tests.examples import examples
 from tests.ndcg_core.measures.unjudged.test_bounds import (
     JUDGED_APART,
     METRICS,
@@ -19,7 +20,7 @@ from tests.ndcg_core.measures.unjudged.test_bounds import (
 
 
 @given(st.sampled_from((*METRICS, *JUDGED_APART)), small_queries())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_grade_moves_the_difference_as_scoring_with_it_does(
     name: str, case: tuple[Query, tuple[float, ...]]
 ) -> None:

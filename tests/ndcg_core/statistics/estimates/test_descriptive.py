@@ -20,6 +20,7 @@ from ndcg_core.statistics.estimates.descriptive import (
     wilcoxon,
 )
 from ndcg_core.statistics.estimates.mean_difference import chances, moments, t_interval, t_test
+from tests.examples import examples
 from tests.references import cases
 from tests.repeated import mostly_soaked
 
@@ -107,7 +108,7 @@ def test_wilcoxon_counts_the_patterns_of_signs(differences: list[int]) -> None:
     assert wilcoxon(differences) == np.mean(reached)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=50, unique=True), st.lists(st.booleans(), min_size=50))
 def test_exact_wilcoxon_without_ties_equals_scipy(magnitudes: list[int], signs: list[bool]) -> None:
     differences = [size if sign else -size for size, sign in zip(magnitudes, signs, strict=False)]
@@ -115,7 +116,7 @@ def test_exact_wilcoxon_without_ties_equals_scipy(magnitudes: list[int], signs: 
     assert wilcoxon(differences) == pytest.approx(expected, rel=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(whole, min_size=51, max_size=300).filter(lambda values: sum(map(bool, values)) > 50))
 def test_wilcoxon_of_many_equals_scipy(differences: list[int]) -> None:
     expected = scipy.stats.wilcoxon(differences, zero_method="pratt", correction=False, method="asymptotic").pvalue

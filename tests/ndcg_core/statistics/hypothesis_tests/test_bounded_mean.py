@@ -11,6 +11,7 @@ from scipy import stats
 
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import lower_bound, not_worse_p_value, queries_to_rule_out
+from tests.examples import examples
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 50, 400, 5000])
@@ -45,7 +46,7 @@ def test_it_is_the_chance_that_draws_have(n: int, weighted: bool) -> None:
     assert lower_bound(values, 0.05, 1.0, given_shares) == pytest.approx(float(np.quantile(means, 0.05)), abs=0.01)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([-1.0, -0.5, -0.01, 0.0, 0.0, 0.1, 0.37, 1.0]), min_size=1, max_size=40),
     st.sampled_from([0.001, 0.05, 0.3]),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.hypothesis_tests import flips
 from ndcg_core.statistics.hypothesis_tests import sign_flip as signflip
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
+from tests.examples import examples
 from tests.references import cases
 
 Exact = list[list[Fraction]]  # (queries x comparisons), like the table given to sign_flip
@@ -175,7 +176,7 @@ def test_an_empty_table_has_a_p_value_of_1_for_each_column(shape: tuple[int, int
 # ---- against exact arithmetic
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(small_tables)
 def test_enumeration_equals_brute_force_over_fractions(table: list[list[tuple[int, int]]]) -> None:
     exact = [[Fraction(candidate - baseline, 20) for baseline, candidate in row] for row in table]

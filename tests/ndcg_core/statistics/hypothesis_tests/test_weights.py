@@ -13,6 +13,7 @@ from scipy import stats
 
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle
+from tests.examples import examples
 from tests.ndcg_core.statistics.columns import compare, family
 
 
@@ -33,7 +34,7 @@ def test_a_weighted_comparison_by_hand() -> None:
     assert compare([0.2], weights=[3], baseline_values=[0.4]).baseline_mean == 0.4
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(1, 9)), min_size=2, max_size=9), st.integers(0, 9))
 def test_the_weighted_test_by_all_patterns_of_signs(rows: list[tuple[int, int]], seed: int) -> None:
     parts = np.array([difference * weight for difference, weight in rows])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
+from tests.examples import examples
 from tests.ndcg_core.statistics.columns import around, column, compare, guard
 
 # ---- section 6: the first verdict that matches
@@ -193,7 +194,7 @@ def read_back(record: Comparison) -> Comparison:
     return Comparison(**content | {"notes": tuple(content["notes"]), "descriptive": described, "clusters": clusters})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([0.0, 0.0, 0.1, -0.1, 0.2, 0.3]), max_size=30),
     st.sampled_from([None, 0.01, 0.1, 0.5]),
