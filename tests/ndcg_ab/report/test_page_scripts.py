@@ -1,0 +1,79 @@
+"""What the page's script says of numbers, without a browser: by hand, for three queries."""
+
+import json
+from typing import Any
+
+import pytest
+from py_mini_racer import MiniRacer
+
+from tests.places import ROOT
+
+TEMPLATES = ROOT / "ndcg_ab" / "report" / "page" / "templates"
+QUERIES = ["tea", "milk", "bread", "rice"]
+OLD, NEW = [0.5, 0.25, 1.0, 0.5], [0.75, 0.25, 0.375, None]  # differences: a win of .25, a tie, a loss of .625
+DATA: dict[str, Any] = {
+    "metrics": ["ndcg@10"],
+    "systems": ["old", "new"],
+    "baseline": 0,
+    "values": [[OLD, NEW]],
+    "queries": {"id": QUERIES, "text": ["", "", "", ""]},
+    "comparisons": [],
+    "limits": {"full": 2000, "groups": 1000, "cells": 40},
+    "nights": [
+        {"metric": "ndcg@10", "ordinal": ordinal, "system": system, "mean": mean, "regressed": ordinal == 2}
+        for ordinal, system, mean in [(2, "old", 0.5), (3, "old", 0.5625), (3, "new", 0.25)]
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def script() -> MiniRacer:
+    found = MiniRacer()
+    for name in ("core.js", "queries.js", "figures.js"):
+        found.eval((TEMPLATES / name).read_text(encoding="utf-8"))
+    found.eval(f"data = {json.dumps(DATA)}")
+    return found
+
+
+def called(script: MiniRacer, text: str) -> Any:
+    return json.loads(str(script.eval(f"JSON.stringify({text})")))
+
+
+def test_the_largest_loss_and_the_largest_win(script: MiniRacer) -> None:
+    caption = called(script, "figures.differences(names()).caption")
+    assert caption.startswith("new against old on 3 queries: 1 win, 1 tie, 1 loss.")
+    assert "Largest loss -0.6250 (bread), largest win +0.2500 (tea)." in caption
+    script.eval("data.baseline = 1, state.candidate = 0")
+    caption = called(script, "figures.differences(names()).caption")
+    script.eval("data.baseline = 0, state.candidate = 1")
+    assert "Largest loss -0.2500 (tea), largest win +0.6250 (bread)." in caption
+
+
+def test_bars_stand_in_the_order_of_their_differences(script: MiniRacer) -> None:
+    rows = called(script, "figures.differences(names()).parts[0].rows")
+    assert [(row["query"], row["difference"], row["outcome"]) for row in rows] == [
+        ("bread", -0.625, "loss"),
+        ("milk", 0.0, "tie"),
+        ("tea", 0.25, "win"),
+    ]
+    assert [(row["from"], row["to"]) for row in rows] == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_mark_has_the_values_of_both_systems(script: MiniRacer) -> None:
+    rows = called(script, "figures.values(names()).parts[0].rows")
+    assert {(row["query"], row["baseline"], row["candidate"]) for row in rows} == {
+        ("tea", 0.5, 0.75),
+        ("milk", 0.25, 0.25),
+        ("bread", 1.0, 0.375),
+    }
+
+
+def test_the_last_night_and_those_that_regressed(script: MiniRacer) -> None:
+    caption = called(script, "figures.nights(names()).caption")
+    assert caption.startswith("Last: old 0.5625, new 0.2500.")
+    assert "(old in evaluation 2)" in caption
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.03125, "+0.0312"), (0.09375, "+0.0938"), (-0.5, "-0.5000")])
+def test_numbers_are_written_as_python_writes_them(value: float, text: str, script: MiniRacer) -> None:
+    assert called(script, f"signed({value})") == text == f"{value:+.4f}"
