@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -299,7 +300,16 @@ def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: 
         subprocess.run(["psql", "-h", str(folder), "-U", "postgres", "-c", table], check=True, capture_output=True)
         judgments = {"database": f"postgresql://postgres@/postgres?host={folder}", "query": slowly}
         prefect = {"retries": 2, "retry_seconds": 0.5}
-        restart = threading.Timer(1.0, servers.restart_postgresql, (folder, "fast"))
+        asked = "query like '%pg_sleep%' and state = 'active' and pid <> pg_backend_pid()"
+        running = f"select count(*) from pg_stat_activity where {asked}"
+        count = ["psql", "-h", str(folder), "-U", "postgres", "-Atc", running]
+
+        def restart_once_it_runs() -> None:
+            while subprocess.run(count, check=True, capture_output=True, text=True).stdout.strip() == "0":
+                time.sleep(0.05)
+            servers.restart_postgresql(folder, "fast")
+
+        restart = threading.Thread(target=restart_once_it_runs, daemon=True)
 
         def say(step: str) -> None:
             if step == "pull judgments":

@@ -135,7 +135,7 @@ def read_tracker(value: Any) -> Any:
 
 ChosenTracker = Annotated[
     TrackerChoice,
-    BeforeValidator(read_tracker, json_schema_input_type=str | dict[str, dict[str, Any] | None]),
+    BeforeValidator(read_tracker, json_schema_input_type=str | dict[str, Any]),
     Field(description="Where results go for dashboards: mlflow, json_lines, or what an installed package adds."),
 ]
 
