@@ -7,9 +7,14 @@ from hypothesis import settings
 EVERY = "NDCG_AB_EVERY_EXAMPLE"  # in the environment: `make soak` sets it
 
 
+def every_example() -> bool:
+    """Whether everything is tried."""
+    return bool(os.environ.get(EVERY))
+
+
 def examples(count: int) -> int:
     """A count for `settings(max_examples=…)`."""
-    return count if os.environ.get(EVERY) else -(-count // 4)
+    return count if every_example() else -(-count // 4)
 
 
 def draw_fewer() -> None:

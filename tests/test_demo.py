@@ -32,6 +32,7 @@ def engine() -> Any:
     return made
 
 
+@pytest.mark.slow
 def test_the_corpus_is_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks and `print` replaced, as `ndcg-ab run` and Prefect do; no docstrings, another folder and locale."""
     environment = {**os.environ, "PYTHONOPTIMIZE": "2", "LC_ALL": "C", "PYTHONPATH": str(tmp_path)}

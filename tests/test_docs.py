@@ -81,6 +81,7 @@ def test_output_in_the_readme_is_what_is_printed(place: Path, monkeypatch: pytes
         assert CliRunner().invoke(app, shlex.split(command)[1:]).stdout == output
 
 
+@pytest.mark.slow
 def test_pictures_are_current() -> None:
     """`make pictures` has been run since the answer looks as it does; the corpus is that of one version of Python."""
     if sys.version_info[:2] != (3, 11):

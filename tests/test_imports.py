@@ -4,6 +4,7 @@ The rules are functions over {module name: source}; every one of them is shown a
 """
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -73,10 +74,16 @@ def sources() -> dict[str, str]:
 # ---- what a module imports
 
 
+@functools.cache
+def import_statements(text: str) -> list[ast.stmt]:
+    """Every import of a module, at the top and inside of functions."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imported(name: str, text: str, known: Sources) -> Iterator[str]:
     """The full names of what a module imports: of modules where they are known, else of names in them."""
     is_package = any(other.startswith(f"{name}.") for other in known)
-    for node in ast.walk(ast.parse(text)):
+    for node in import_statements(text):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -28,6 +28,8 @@ from ndcg_ab.runs.run import Performed, perform
 from tests.places import ROOT
 from tests.small_evaluation import calling, no_tracker, plain_page
 
+pytestmark = pytest.mark.slow
+
 GRADES = {"a": 2, "b": 1, "c": 0, "d": 1}
 QUERIES = {f"q{at:02d}": {"text": "red shoe", "kind": "long" if at % 2 else "short"} for at in range(20)}
 OLD = {query: {"c": 3.0, "b": 2.0, "a": 1.0, "z": 0.5} for query in QUERIES}

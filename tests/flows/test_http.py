@@ -21,6 +21,8 @@ from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small
 
+pytestmark = pytest.mark.slow
+
 KEY = "s3cret-of-the-engine"
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from ndcg_ab.flows.watch import without_late_cancellations
 
+pytestmark = pytest.mark.slow
+
 
 class Finalised:
     def __init__(self, error: BaseException) -> None:

@@ -56,6 +56,7 @@ def test_a_cron_that_never_comes_is_told_in_one_sentence(command: str, cron: str
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["serve", "deploy"])
 def test_a_server_is_needed(command: str, tmp_path: Path) -> None:
     found = invoke(command, config(tmp_path))
@@ -263,6 +264,7 @@ def test_what_somebody_paused_is_not_made_active(
     assert [schedule.active for schedule in made.schedules or ()] == [active is not False]
 
 
+@pytest.mark.slow
 def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
     """What the configuration takes, Prefect takes: whatever Prefect refuses is said before it is deployed."""
     import random

@@ -86,6 +86,7 @@ def test_values() -> None:
         values(metric, Answered({"q1": {"a": 0.7}}, ranking))
 
 
+@pytest.mark.slow
 def test_an_evaluation_has_them_beside_ours() -> None:
     """Of q1, q2 and q4, as ours: nothing in q3 is relevant, and an unanswered query counts."""
     outcome = outcome_of(JUDGMENTS, RANKINGS, ["ndcg@10", "SetP", "-NumRet"])

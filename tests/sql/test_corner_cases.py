@@ -29,6 +29,8 @@ from tests.laboratory import (
     sql_scores,
 )
 
+pytestmark = pytest.mark.slow
+
 IDEALS = ("global", "local", "recall", "max")
 SECOND, THIRD = 1 / math.log2(3), 1 / 2  # discounts log2 of the ranks 2 and 3
 JUDGED = {"q": {"a": 3, "b": 0, "c": 2, "d": 1}}

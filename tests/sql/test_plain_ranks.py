@@ -40,6 +40,7 @@ def test_ranks_that_rise_by_one_are_plain_wherever_they_begin(lowest: int) -> No
     assert not told(ranks)
 
 
+@pytest.mark.slow
 def test_millions_of_ranks_are_plain_and_one_that_is_off_is_seen() -> None:
     ranks = np.arange(1, MANY + 1)
     assert told(ranks)

@@ -411,6 +411,7 @@ def test_turnbull(preset: str, ideal: float) -> None:
     assert both(ZOOLANDER, returned, name_of(preset, 2)) == pytest.approx((value, value), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_turnbull_local_and_recall_ask_only_for_the_order() -> None:
     returned = [Result("Stiller photo", 2.0), Result("helicopter", 1.0)]
     for preset in ("turnbull-local", "turnbull-recall"):

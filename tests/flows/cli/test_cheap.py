@@ -22,6 +22,8 @@ from ndcg_core.statistics.estimates.prediction_powered import correct
 from ndcg_core.statistics.verdicts.comparison import Column
 from tests.small_evaluation import calling, no_tracker, plain_page
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 CAREFUL, EVERY = 40, 400
 IDS = [f"{number // 4:03d}_{number % 4}" for number in range(EVERY)]

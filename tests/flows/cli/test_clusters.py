@@ -12,6 +12,8 @@ import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 TURNS = [f"{conversation}_{turn}" for conversation in range(101, 113) for turn in range(1, 6)]
 

@@ -123,6 +123,7 @@ def test_the_json_keeps_its_contract(files: Path) -> None:
     assert ("unanswered_query", 15) in {(row["code"], row["count"]) for row in found["findings"]}
 
 
+@pytest.mark.slow
 def test_the_baseline_can_be_named_and_systems_can_be_alone(files: Path) -> None:
     (row,) = outcome(files, "--baseline", "new")["comparisons"]
     assert (row["baseline"], row["candidate"], row["verdict"]) == ("new", "old", "regressed")

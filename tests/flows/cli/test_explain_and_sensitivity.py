@@ -12,6 +12,8 @@ from ndcg_core.measures.notation import parse
 from tests.laboratory import plant
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 DATA = ROOT / "tests" / "data"
 FILES = ["--judgments", f"{DATA}/judgments.qrels", "--system", f"new={DATA}/new.run"]
 BOTH = [*FILES, "--system", f"old={DATA}/old.run"]

@@ -164,6 +164,7 @@ def test_formulas_are_texts_that_a_spreadsheet_computes() -> None:
     assert formulas(texts) == ["=1+1", "+cmd", "-x", "@a", "-", "=1+1"]
 
 
+@pytest.mark.slow
 def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> None:
     for source, target in ((QRELS, "q"), (RUN, "a"), (NEW, "b")):
         (tmp_path / target).write_text(Path(source).read_text().replace("bread", "=bread()"))

@@ -10,6 +10,8 @@ from typer.testing import CliRunner, Result
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eexe\u2066\u200b\ufeff\x1b[8m"
 WORD = f"q{ESCAPES}[link=http://evil.example]x[/link][bold]"

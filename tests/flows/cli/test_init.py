@@ -11,6 +11,8 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.flows.cli.console import program
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 DATA = ROOT / "tests" / "data"
 
 

@@ -13,6 +13,8 @@ import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 DATA = ROOT / "tests" / "data"
 SYSTEMS = ["--system", f"old={DATA}/old.run", "--system", f"new={DATA}/new.run"]
 FILES = ["--judgments", f"{DATA}/judgments.qrels", *SYSTEMS]

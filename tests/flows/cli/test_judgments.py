@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 QUERIES = [f"q{number:02d}" for number in range(40)]
 

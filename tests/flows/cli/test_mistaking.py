@@ -7,6 +7,8 @@ import pytest
 from ndcg_ab.config.secrets import plain_secrets, redaction
 from tests.mistaking import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _forgets_secrets() -> Iterator[None]:

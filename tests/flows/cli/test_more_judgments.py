@@ -19,6 +19,8 @@ from ndcg_ab.pipeline.run import announced
 from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 QUERIES = 30
 COLUMNS = "query_id,doc_id,grade,judge,source"

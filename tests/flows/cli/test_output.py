@@ -15,6 +15,8 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.console import program
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 DATA = ROOT / "tests" / "data"
 COMPARE = ["compare", "--judgments", str(DATA / "judgments.qrels"), "--metric", "ndcg@5"]

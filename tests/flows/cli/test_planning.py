@@ -223,6 +223,7 @@ def test_a_query_without_a_weight_is_refused(scores: Path) -> None:
     assert "--weights: 38 queries have a value and no weight (such as 'q002')" in found.stderr
 
 
+@pytest.mark.slow
 def test_a_weighted_comparison_gives_the_same_numbers(tmp_path: Path) -> None:
     data = ROOT / "tests" / "data"
     queries = ["--queries", f"{data}/queries.tsv"]
@@ -335,6 +336,7 @@ def test_an_effect_out_of_reach_is_said_so() -> None:
     assert plan["needed"] == [{"effect": 1e-7, "queries": None}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("differences", "words", "facts"),
     [

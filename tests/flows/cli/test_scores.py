@@ -20,6 +20,8 @@ from ndcg_ab.runs.run import perform
 from tests.places import ROOT, shared
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, unlogged
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 DATA = ROOT / "tests" / "data"
 RANKED = ["--judgments", str(DATA / "judgments.qrels"), "--system", f"old={DATA / 'old.run'}"]

@@ -244,6 +244,7 @@ def test_hints_at_what_would_do() -> None:
     assert refused("compare", lazy, "").endswith("collect() it first")
 
 
+@pytest.mark.slow
 def test_a_candidate_that_is_not_there() -> None:
     result = ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=QUERIES)
     for arguments, sentence in (
@@ -257,6 +258,7 @@ def test_a_candidate_that_is_not_there() -> None:
         ndcg_ab.compare(J, {"old": R}).comparison()
 
 
+@pytest.mark.slow
 def test_weights_are_not_forgotten() -> None:
     """A plan from a weighted comparison without its weights would be for another one."""
     weighted = ndcg_ab.compare(JUDGMENTS, SYSTEMS, queries=QUERIES)

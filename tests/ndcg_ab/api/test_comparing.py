@@ -32,6 +32,8 @@ from tests.ndcg_ab.api.frames import (
 )
 from tests.places import DATA, ROOT
 
+pytestmark = pytest.mark.slow
+
 ASKED = {"metrics": ["ndcg@5", "rr"], "seed": 7, "slices": ["language"], "smallest_slice": 6, "all_pairs": True}
 OPTIONS_ASKED = ["--metric", "ndcg@5", "--metric", "rr", "--seed", "7", "--slice", "language", "--all-pairs"]
 OPTIONS_ASKED += ["--smallest-slice", "6"]

@@ -11,6 +11,8 @@ import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from tests.places import DATA
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = {f"q{number}": {"a": 1, "b": 0} for number in range(20)}
 MODEL = {query: {"a": 0, "b": 1} for query in PEOPLE}
 SYSTEMS = {

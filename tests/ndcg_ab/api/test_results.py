@@ -20,6 +20,8 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.codec import columns
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<script>alert('&')</script>"
 FILES = ["--judgments", JUDGMENTS, *(f"--system={name}={path}" for name, path in SYSTEMS.items())]
 

@@ -120,6 +120,7 @@ def test_no_fault_is_silent(case: str, found: dict[str, dict[str, Finding]]) -> 
     assert not found.get("old", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ALONE[len(ERRORS) :])
 def test_no_fault_beside_another_system_is_silent(case: str, tmp_path: Path) -> None:
     ranking, code = FAULTS[case]
@@ -191,6 +192,7 @@ def by_document(row: Row) -> tuple[str, str]:
     return row[1], row[0]
 
 
+@pytest.mark.slow
 def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
     (tmp_path / "a.run").write_text(text(rows(1)))
     head = "query_id,doc_id,score\n"
@@ -204,6 +206,7 @@ def test_a_file_in_another_format_is_a_copy(tmp_path: Path) -> None:
     assert not ndcg_ab.compare(GRADES, systems, resamples=100, threads=1).findings
 
 
+@pytest.mark.slow
 def test_distances_without_ranks() -> None:
     best_last = {query: dict(reversed(documents.items())) for query, documents in dictionary(rows(1)).items()}
     found = ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
@@ -213,6 +216,7 @@ def test_distances_without_ranks() -> None:
     assert not ndcg_ab.compare(GRADES, {"new": best_last}, preview=True, threads=1).findings
 
 
+@pytest.mark.slow
 def test_grades_that_are_no_integers(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(JUDGMENTS.replace("q2 0 doc11 1", "q2 0 doc11 1.5"))
     (tmp_path / "old.run").write_text(text(rows(0)))
@@ -226,6 +230,7 @@ def test_grades_that_are_no_integers(tmp_path: Path) -> None:
     assert finding.examples == (f"{tmp_path}/qrels, line 14: query 'q2', document 'doc11'",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["a rank left out", "distances for scores", "few results", "one score for all"])
 def test_rankings_are_checked_without_judgments(case: str, tmp_path: Path) -> None:
     ranking, code = FAULTS[case]

@@ -17,6 +17,8 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
 from tests.laboratory import in_order, outcome_of
 
+pytestmark = pytest.mark.slow
+
 
 def findings(rankings: dict, code: str, metric: str = "ndcg@2", judgments: dict | None = None) -> list:
     judgments = judgments or {"q1": {"a": 3, "b": 1}, "q2": {"a": 1}}

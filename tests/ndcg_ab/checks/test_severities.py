@@ -18,6 +18,8 @@ from ndcg_ab.sources.base import Remark, with_remarks
 from tests.laboratory import in_order, outcome_of, pulled_ranking
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 JUDGMENTS = {"q1": {"a": 1}, "q2": {"a": 1}}
 SYSTEMS = {"old": {"q1": {"a": 2.0}, "q2": {"a": 2.0}}, "new": {"q1": {"b": 2.0, "a": 1.0}}}

@@ -79,6 +79,7 @@ def test_the_judgments_may_be_the_longer_ones() -> None:
         ndcg_ab.compare(respelt("doc:{}".format, JUDGMENTS), {"old": RANKING, "new": RANKING}, threads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["prefix", "spaces"])
 def test_in_files(case: str, tmp_path: Path) -> None:
     spelling, words = SPELLINGS[case]
@@ -108,6 +109,7 @@ def test_by_a_function(tmp_path: Path) -> None:
     assert "letters are compared without case" in found.stderr
 
 
+@pytest.mark.slow
 def test_whole_numbers_in_a_frame_are_their_digits() -> None:
     rows = [(query, place) for query in QUERIES for place in range(1, 9)]
     numbers = {"query_id": [query for query, _ in rows], "doc_id": [place for _, place in rows]}
@@ -124,6 +126,7 @@ def test_ids_of_another_collection() -> None:
     assert message.endswith("its document ids and those of the judgments must be the same [unmatched_document]")
 
 
+@pytest.mark.slow
 def test_a_few_unjudged_results_are_a_warning() -> None:
     few = {"001": {"x": 1.0, "y": 0.5}}
     (finding,) = [
@@ -154,6 +157,7 @@ def test_few_judged_is_no_other_spelling() -> None:
     assert codes == {"few_judged"}
 
 
+@pytest.mark.slow
 def test_one_ranking_under_two_names_is_a_warning() -> None:
     again = {query: dict(documents) for query, documents in RANKING.items()}
     (finding,) = ndcg_ab.compare(JUDGMENTS, {"old": RANKING, "new": again}, threads=1).findings

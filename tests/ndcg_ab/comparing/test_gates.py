@@ -267,6 +267,7 @@ NIGHTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NIGHTS)
 def test_a_gate_through_the_pipeline(name: str) -> None:
     new, given, passed, words = NIGHTS[name]

@@ -21,6 +21,8 @@ from ndcg_ab.scoring.scoring import opened
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "data"
 MEANT = ["butter", "eggs", "fish", "honey", "pasta", "salad", "tofu"]
 FILES = {"old": str(DATA / "old.run"), "new": str(DATA / "new.run")}

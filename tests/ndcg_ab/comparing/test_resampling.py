@@ -10,6 +10,8 @@ import ndcg_ab
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 DATA = ROOT / "tests" / "data"
 
 

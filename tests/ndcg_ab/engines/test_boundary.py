@@ -24,6 +24,8 @@ from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+pytestmark = pytest.mark.slow
+
 SPARK = {"spark": {"master": "local[2]"}}  # what is asked then, is asked of the stand-in
 METRICS = ["ndcg@10", "ndcg(ties=average)@3", "ndcg(unjudged=condense)@5", "ndcg(ideal=recall)@5", "rr"]
 

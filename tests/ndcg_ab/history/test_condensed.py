@@ -18,6 +18,8 @@ from ndcg_ab.report import bundle_files
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import plain_page, small, unlogged
 
+pytestmark = pytest.mark.slow
+
 MOST_OF_INPUT, MOST = 3, 1_000_000  # a bundle: three times its input, or a megabyte, whichever is larger
 
 

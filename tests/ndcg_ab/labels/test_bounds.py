@@ -40,6 +40,8 @@ from tests.laboratory import (
 from tests.places import shared
 from tests.references import collections
 
+pytestmark = pytest.mark.slow
+
 Rankings = dict[str, Ranking]
 
 JUDGMENTS: Judgments = {"a": {"d1": 2.0, "d2": 0.0}, "b": {"d1": 1.0}, "c": {"d3": 0.0}, "none": {"d1": 0.0}}

@@ -18,6 +18,8 @@ from ndcg_ab.sources import Queries
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, in_order, pulled_judgments, pulled_ranking
 
+pytestmark = pytest.mark.slow
+
 SHARE = 0.7  # of what new shows first is relevant, judged or not
 METRICS = ("ndcg@1",)
 NONE = "ndcg(unjudged=condense)@1"

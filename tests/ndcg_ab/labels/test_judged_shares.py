@@ -85,6 +85,7 @@ def test_its_difference_is_theirs_alone(outcome: Outcome) -> None:
     assert labels_of(outcome, "precision@1").full_queries == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("right", "wrong"), [("of_candidate.system_id is null", "true"), ("of_baseline.system_id is null", "true")]
 )
@@ -93,6 +94,7 @@ def test_both_sides_must_be_judged(monkeypatch: pytest.MonkeyPatch, right: str, 
     assert labels_of(outcome_of(*made(SHOWN), ["ndcg@2"])).full_queries == 5
 
 
+@pytest.mark.slow
 def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> None:
     one = labels_of(outcome_of(*made({name: SHOWN[name] for name in ("both", "old")}), ["ndcg@2"]))
     assert (one.full_queries, one.full_low, one.full_high) == (1, None, None)
@@ -101,6 +103,7 @@ def test_with_one_query_there_is_no_interval_and_without_any_no_difference() -> 
     assert (none.full_queries, none.full_difference, none.full_low) == (0, None, None)
 
 
+@pytest.mark.slow
 def test_weights_and_clusters_hold_there_too() -> None:
     judgments, rankings = made(SHOWN | {"more": ("ba", "ab"), "unsure": ("xa", "ab")})
     queries = {
@@ -245,6 +248,7 @@ def test_scores_of_another_tool_have_no_labels() -> None:
     assert [row.labels for row in ndcg_ab.compare(scores=scores).comparisons] == [None]
 
 
+@pytest.mark.slow
 def test_slices_and_pairs_have_none() -> None:
     judgments, rankings = made(SHOWN)
     plain = scored(rankings)

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.results.outcome import Outcome
 
+pytestmark = pytest.mark.slow
+
 RUNNER = CliRunner()
 QUERIES = 40
 

@@ -17,6 +17,8 @@ from ndcg_ab.results.outcome import LeftOut, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.small_evaluation import unlogged
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"q{number:02}" for number in range(30)]
 Judged = list[tuple[str, str, float, str | None]]
 

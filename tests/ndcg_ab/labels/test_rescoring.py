@@ -33,6 +33,7 @@ def evaluation_in(folder: Path, judged: list[tuple[str, str, int]]) -> Evaluatio
     return Evaluation.model_validate(content | {"directory": folder})
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_touched(tmp_path: Path) -> None:
     judged = [(query, doc, int(doc == "a")) for query in QUERIES for doc in "ab"]
     evaluation = evaluation_in(tmp_path, judged)

@@ -1,6 +1,9 @@
 """In memory and kept in a folder an evaluation comes to the same, byte by byte: every kind of input, every option.
 
-The stages are the same; what one store forgets, or hands on differently, is seen here.
+The stages are the same; what one store forgets, or hands on differently, is seen here.  And to the same as when the
+answers were kept in tests/golden, where other tests have held them against other tools' values: a fault anywhere on
+the way from an input to a decision changes one of them.  What was meant to change is kept anew, and read in the
+difference, with `python -m tests.golden.make_answers`.
 """
 
 import csv
@@ -21,6 +24,7 @@ from ndcg_ab.report.page.data import about_files
 from ndcg_ab.runs.run import perform
 from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.sources import registry
+from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 QUERIES = [f"q{number:02}" for number in range(12)]
@@ -54,8 +58,11 @@ def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_inputs(tmp_path_factory.mktemp("inputs"))
+
+
+def write_inputs(found: Path) -> Path:
     """The same rankings and judgments in every format."""
-    found = tmp_path_factory.mktemp("inputs")
     for name in ORDERS:
         rows = rows_of(name)
         text = "".join(f"{r['query_id']} Q0 {r['doc_id']} {r['rank']} {r['score']} {name}\n" for r in rows)
@@ -64,6 +71,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     papq.write_table(pa.Table.from_pylist(rows_of("third")), found / "third.parquet")
     (found / "third.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows_of("third")))
     grades = [(query, doc, grade) for query in QUERIES for doc, grade in (("a", 2), ("b", 1), ("c", 0), ("z", 1))]
+    graded = [(query, doc, (grade + at) % 4 - 1) for at, (query, doc, grade) in enumerate(grades) if at % 7]
+    (found / "graded.qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in graded))
     (found / "j.qrels").write_text("".join(f"{query} 0 {doc} {grade}\n" for query, doc, grade in grades[:-4]))
     named = [
         {
@@ -166,6 +175,18 @@ CASES: dict[str, dict[str, Any]] = {
         ],
     },
     "scores of another tool": {"judgments": None, "systems": [], "scores": ["scores.csv"], "metrics": ["ctr"]},
+    "every measure and choice": {
+        "judgments": "graded.qrels",
+        "metrics": ["ndcg@3"],
+        "secondary_metrics": [
+            *("dcg@3", "cg@3", "accuracy@2", "precision@3", "recall@3", "rr", "judged@3", "ap", "rbp", "err@3"),
+            *("rprec", "bpref", "infap", "ndcg(gain=exponential, ideal=local)@2", "ndcg(ideal=recall)@2"),
+            *("ndcg(ideal=max, max_grade=3)@3", "ndcg(discount=jarvelin_kekalainen)", "ndcg(discount=reciprocal)@3"),
+            *("ndcg(gain={1: 1, 2: 5}, ideal_cut=none)@2", "dcg(gain=binary, relevant_from=2, discount=none)@3"),
+            *("ndcg(ties=average)@2", "ndcg(ties=doc_id_asc)@2", "ndcg(ties=given)@2", "rr(unjudged=condense)"),
+            *("ndcg(unjudged=condense, negative=unjudged)", "rr(no_relevant=one)", "rr(no_relevant=exclude)"),
+        ],
+    },
     "limited memory": {"resources": {"memory_limit": "2GB", "threads": 1}, "metrics": ["ndcg@3", "recall"]},
 }
 
@@ -197,9 +218,18 @@ def test_both_stores_come_to_the_same(case: str, folder: Path, tmp_path: Path) -
         inputs = about_files(evaluation, store.inputs())["inputs"]
     kept = read_bundle(perform(evaluation, calling(**KEPT)).bundle)
     assert kept.outcome.to_json() == in_memory.to_json()
+    assert list(differences(to_answer(in_memory, folder), read_answers()[case])) == []
     assert all(getattr(in_memory, name) for name in SHOWN.get(case, ())), "else the case shows nothing"
     told = ("name", "kind", "version", "rows", "digest")
     assert [[row[key] for key in told] for row in kept.inputs] == [[row[key] for key in told] for row in inputs]
+
+
+def test_a_changed_answer_is_seen() -> None:
+    kept = {"a": [1.0, {"b": "x"}], "c": None}
+    assert list(differences({"a": [1.0 + 1e-12, {"b": "x"}], "c": None}, kept)) == []
+    changed = {"a": [1.0 + 1e-8, {"b": "y"}], "d": None}
+    assert [where for where, *_ in differences(changed, kept)] == ["/a/0", "/a/1/b", "/c", "/d"]
+    assert [where for where, *_ in differences({"a": [1.0], "c": None}, kept)] == ["/a"]
 
 
 def test_every_kind_of_source_is_among_the_cases(folder: Path, tmp_path: Path) -> None:

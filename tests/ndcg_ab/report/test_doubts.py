@@ -17,6 +17,8 @@ from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
 from tests.ndcg_ab.report.terminal.test_screen import printed
 
+pytestmark = pytest.mark.slow
+
 QUERIES = [f"q{number:02d}" for number in range(12)]
 JUDGMENTS = {query: {"a": 2, "b": 1} for query in QUERIES}
 DOUBT = "in doubt, since its ranks disagree with the scores: "

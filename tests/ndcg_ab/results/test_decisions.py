@@ -190,6 +190,7 @@ def test_one_decision_for_each_candidate_in_the_order_of_the_systems() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("systems", "concerned"),
     [(("new1",), {"new1"}), (("old",), {"new", "new1"}), (("new", "old"), {"new", "new1"}), ((), {"new", "new1"})],

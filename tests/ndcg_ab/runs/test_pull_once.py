@@ -12,6 +12,8 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+pytestmark = pytest.mark.slow
+
 FILES = {"judgments": "judgments.qrels", "queries": "queries.tsv", "ranking": "new.run"}
 CHANGES: dict[str, Any] = {"queries": {"file": "queries.tsv"}, "slices": {"by": ["language"], "smallest": 6}}
 

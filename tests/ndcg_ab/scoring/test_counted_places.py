@@ -20,6 +20,8 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
 
+pytestmark = pytest.mark.slow
+
 RULES = ("", "ties=doc_id_asc", "ties=average", "ties=given", "score_precision=float32", "unjudged=condense")
 MEASURES = ("ndcg", "ndcg@5", "ap", "err@7", "bpref", "infap", "rprec", "rr", "precision@9", "rbp", "dcg", "recall@4")
 COUNT, DOCUMENTS = 6, 60

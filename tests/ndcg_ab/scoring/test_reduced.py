@@ -25,6 +25,8 @@ from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from ndcg_ab.sources.base import ReducedPull
 
+pytestmark = pytest.mark.slow
+
 METRICS = ["ndcg@3", "ndcg(ties=average)@5", "ndcg(ties=given)@2", "ndcg(score_precision=float32)@3", "precision@4"]
 QUERIES, DEPTH = 40, 30
 

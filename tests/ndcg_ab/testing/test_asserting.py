@@ -9,6 +9,8 @@ from ndcg_ab import CompareResult, InputError, compare
 from ndcg_ab.testing import assert_not_worse
 from tests.places import DATA
 
+pytestmark = pytest.mark.slow
+
 JUDGMENTS = DATA / "judgments.qrels"
 OLD, NEW = DATA / "old.run", DATA / "new.run"
 QUERIES = DATA / "queries.tsv"

@@ -16,6 +16,8 @@ from ndcg_ab.testing import assert_not_worse
 from ndcg_ab.testing.baselines import Place, RankingBaseline, depth_of
 from tests.places import DATA, ROOT
 
+pytestmark = pytest.mark.slow
+
 pytest_plugins = ["pytester"]
 
 JUDGMENTS = DATA / "judgments.qrels"

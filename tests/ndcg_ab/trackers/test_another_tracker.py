@@ -17,6 +17,8 @@ from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import Published, Tracker
 from tests.small_evaluation import plain_page, small, unlogged
 
+pytestmark = pytest.mark.slow
+
 
 class Trackers(Tracker):
     """Any number of trackers, by their addresses, each with the keys of the bundles that it has."""

@@ -26,6 +26,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     evaluation = small(tmp_path, tracker={"json_lines": {"folder": "../tracked"}})
     before = set(sys.modules)
@@ -54,6 +55,7 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     assert rows == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     evaluation = small(tmp_path, tracker={"json_lines": {"folder": str(tmp_path / "file")}})
@@ -78,6 +80,7 @@ def test_a_choice_that_is_refused_before_anything_is_read(given: Any, sentence: 
     assert str(found.value).startswith(sentence)
 
 
+@pytest.mark.slow
 def test_a_bundle_alone_does_not_choose_where_files_are_written(tmp_path: Path) -> None:
     night = perform(small(tmp_path, tracker="json_lines"))
     with pytest.raises(InputError, match="publish by the configuration"):

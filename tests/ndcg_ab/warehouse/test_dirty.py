@@ -25,6 +25,8 @@ from tests.repeated import mostly_soaked
 from tests.warehouse_values import Warehouse
 from tests.warehouses import JUDGMENTS, RANKINGS, WAREHOUSES
 
+pytestmark = pytest.mark.slow
+
 INFINITE, NAN = float("inf"), float("nan")
 EXPONENTIAL, SINGLE = "ndcg(gain=exponential)@10", "ndcg(score_precision=float32)@10"
 TABLE, STRICT, ENDLESS = "ndcg(gain={1:1, 2:3})@10", "ndcg(negative=error)@10", "ndcg(ideal=max, gain=exponential)@3"

@@ -19,6 +19,8 @@ from tests.strategies import CUTOFFS, numbered
 from tests.warehouse_values import ODD, WRONG, Warehouse, all_tables, assert_equal, expected, given
 from tests.warehouses import WAREHOUSES
 
+pytestmark = pytest.mark.slow
+
 TABLE = "gain={0.3:0.5, 0.7:2, 1:1, 2:8, 3:3.5}"
 METRICS = [
     *("ndcg@10", "ndcg", "ndcg@3", "ndcg@25", "ndcg(gain=exponential)@5", f"ndcg({TABLE})@5", "ndcg(gain=binary)@5"),

@@ -61,6 +61,7 @@ def test_worked_examples(judgments: dict, returned: list, metric: str, value: fl
         assert computed == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
+@pytest.mark.slow
 def test_accuracy_cannot_tell_what_ndcg_can() -> None:
     judgments = {"q": {"bad1": 0, "bad2": 0, "bad3": 0, "bad4": 0, "part": 1, "g1": 3, "g2": 3, "g3": 3, "g4": 3}}
     terrible = in_order("bad1", "bad2", "bad3", "bad4", "part")
@@ -129,6 +130,7 @@ def test_other_measures(metric: str, value: float) -> None:
         assert computed == pytest.approx(value, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("relevant", "value"), [("a", 1.0), ("b", 0.5), ("c", 1 / 3)])
 def test_reciprocal_rank_is_that_of_the_first_relevant(relevant: str, value: float) -> None:
     judgments = {"q": {"a": 0, "b": 0, "c": 0, "d": 2} | {relevant: 1}}

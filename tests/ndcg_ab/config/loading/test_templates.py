@@ -170,6 +170,7 @@ def test_stems(name: str, stem: str) -> None:
     assert stem_of(Path("x") / name) == stem
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_read(tmp_path: Path) -> None:
     """The date of `at`, not of today; each turn of one deployed evaluation has its own."""
     given = small(

@@ -105,6 +105,7 @@ def test_compare_refuses_it(text: str) -> None:
     assert options[0] in found.stderr.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_compare_asks_about_half_of_it() -> None:
     found = RUNNER.invoke(app, command("--guardrail", "recall@5=.5", "--json", "-", "--resamples", "100", "--quiet"))
     (finding,) = [each for each in json.loads(found.stdout)["findings"] if each["code"] == "large_difference"]
@@ -147,6 +148,7 @@ def test_the_python_api_refuses_it() -> None:
         ndcg_ab.compare(JUDGMENTS, {"old": OLD, "new": NEW}, smallest_effect=1)
 
 
+@pytest.mark.slow
 def test_the_test_helper_refuses_it_and_warns() -> None:
     with pytest.raises(InputError, match=r"ndcg@5 = 2: must be below 1, .*; did you mean 0\.02\?"):
         assert_not_worse(JUDGMENTS, OLD, NEW, metrics="ndcg@5", margin=2)

@@ -208,6 +208,7 @@ def test_findings_are_grouped_over_systems(outcome: Outcome, name: str) -> None:
     assert [f"{'!' if line.severity == 'warning' else 'i'} {line.text}" for line in finding_lines(asked)] == expected
 
 
+@pytest.mark.slow
 def test_hardly_judged_stands_above_the_decision() -> None:
     """One of twelve results is judged: 8 %."""
     unknown = [f"x{number}" for number in range(11)]

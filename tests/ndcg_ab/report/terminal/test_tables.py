@@ -94,6 +94,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_number_and_every_verdict_is_whole(outcome: Outcome, width: int) -> None:
     text = printed(outcome, width)

@@ -46,6 +46,7 @@ def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> Non
     assert decided(decisions) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "name"),
     [

@@ -75,6 +75,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[int]) -> None:
     paths = sorted(packed.iterdir())
     assert len(paths) == 11
@@ -89,6 +90,7 @@ def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[i
         assert reduce(path, "trec", {}, Wanted(10, frozenset(), {})) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", READ)
 @pytest.mark.parametrize("packing", ["gzip", "zstd"])
 def test_at_every_place(place: str, packing: str, tmp_path: Path, count: list[int]) -> None:
@@ -159,6 +161,7 @@ def test_who_means_it_raises_the_ratio(tmp_path: Path, monkeypatch: pytest.Monke
 # ---- tables
 
 
+@pytest.mark.slow
 def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
     bombing.table_of_rows(tmp_path / "rows.parquet", 4 * bombing.MEGA)
     bombing.table_of_pages(tmp_path / "pages.parquet", 30 * bombing.MEGA)
@@ -234,6 +237,7 @@ def test_an_answer_that_is_a_bomb(kind: str, status: int, count: list[int]) -> N
     assert sum(count) < 2 * GRACE
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_larger_unpacked_than_it_may_be() -> None:
     content = b"[" + b"".join(b'"%9d",' % number for number in range(1_800_000))
     said = asked(Said(gzip.compress(content, 1), headers={"content-encoding": "gzip"}))

@@ -26,6 +26,8 @@ from ndcg_ab.sources.tables.on_disk import Keep, Spilled
 from ndcg_ab.sources.tables.top_places import Wanted
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
+pytestmark = pytest.mark.slow
+
 ROWS = [(f"q{at % 7}", f"d{at * 7919 % 1009}é", 1 + at % 13 / 8, at // 7 + 1) for at in range(300)]
 
 

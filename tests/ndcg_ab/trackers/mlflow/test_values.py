@@ -19,6 +19,8 @@ from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, views
 from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
 from tests.places import ROOT
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
 OF_NEW = (GateResult("judged", False, "new 20 % on ndcg@2", ("new",)),)
 PASSED = (GateResult("judged", True, "at least 50 %"),)
