@@ -45,8 +45,8 @@ from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
 from ndcg_ab.full_disks import full_place
-from ndcg_ab.history.bundles.at_work import abandon
 from ndcg_ab.history.bundles.bundle import Bundle, Finished, read_bundle
+from ndcg_ab.history.bundles.working_folders import abandon
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.run import Call, announced, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH

@@ -26,7 +26,7 @@ from ndcg_ab.config.loading.variables import filled
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.engines import duckdb
 from ndcg_ab.errors import InputError, in_short, on_one_line, shortened, shown
-from ndcg_ab.flows.cli import ending
+from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.databases import drivers
@@ -51,7 +51,7 @@ def raised(act: Callable[[], Any]) -> str:
 
 def told(error: BaseException) -> str:
     with contextlib.redirect_stderr(StringIO()) as said:
-        ending.told(error)
+        exit_codes.told(error)
     return said.getvalue()
 
 
@@ -118,7 +118,7 @@ QUICK: dict[str, Way] = {
     "in short": lambda text: in_short(ValueError(text)),
     "in short, of a KeyError": lambda text: in_short(KeyError(text)),
     "on one line": lambda text: on_one_line(text, 300),
-    "of another error": lambda text: ending.first_line(RuntimeError(text)),
+    "of another error": lambda text: exit_codes.first_line(RuntimeError(text)),
     "the end, of an error": lambda text: told(InputError(text)),
     "the end, of a path": lambda text: told(FileNotFoundError(2, "there is none", text)),
     "an excerpt": http_answers.excerpt,

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from ndcg_ab.history.bundles.reused import REUSED
+from ndcg_ab.history.bundles.rerun_log import REUSED
 from tests.places import ROOT
 from tests.slow.broken_servers import configuration
 from tests.small_evaluation import changed_run, small

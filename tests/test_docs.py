@@ -21,7 +21,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.plain_secrets import plain_secrets
 from ndcg_ab.config.secrets.secret_shapes import secrets_in
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.studies.beginning import write_example
+from ndcg_ab.studies.first_configuration import write_example
 from tests.places import ROOT
 
 PAGES = [

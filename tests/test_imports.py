@@ -29,7 +29,7 @@ LAYERS = (  # imports go down only; packages of one line do not know each other
     ("results",),
     ("sources",),
     ("config", "engines"),
-    ("made_once", "memory", "other_measures", "full_disks"),
+    ("disk_cache", "memory", "other_measures", "full_disks"),
     ("temporary",),
     ("files",),
     ("extensions",),

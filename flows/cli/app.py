@@ -12,7 +12,7 @@ import typer
 from ndcg_ab import __version__
 
 from .commands import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
-from .ending import Program
+from .exit_codes import Program
 from .mistakes import Command
 from .spared import spare_searches
 from .streams import prepare_streams

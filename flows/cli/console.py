@@ -15,7 +15,7 @@ import typer
 from ndcg_ab.errors import shown
 from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
-from .ending import GATE_FAILED, PASSING, complain, told
+from .exit_codes import GATE_FAILED, PASSING, complain, told
 from .memory_check import refuse_little_room
 from .streams import unguarded
 

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from ndcg_ab.errors import shortened, shown
 from ndcg_ab.files import unusable
 
-from .ending import complain
+from .exit_codes import complain
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.engines.elsewhere import Cluster
+from ndcg_ab.engines.remote_table import Cluster
 
 __all__ = ["Cluster", "Engine", "open_engine"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 
 import pyarrow as pa
 
-from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines.remote_table import Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines.remote_table import Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile, needed
 
 LARGE = ("pulled_judgment", "pulled_ranking")

@@ -30,7 +30,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from ndcg_ab.deadlines import Apart, OverdueError, within
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
-from ndcg_ab.engines.elsewhere import Cluster, Elsewhere
+from ndcg_ab.engines.remote_table import Cluster, Elsewhere
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 from ndcg_ab.temporary import folder_of_process

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
-from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines.remote_table import Elsewhere
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_places import RESULT, Answer, long_answers
+from ndcg_ab.scoring.garbage_collection import many_objects
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_ab.scoring.other_tools import of_ours
 from ndcg_ab.scoring.tables_by_system import coded
-from ndcg_ab.scoring.without_collection import many_objects
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
 

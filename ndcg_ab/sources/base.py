@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.engines.elsewhere import Elsewhere
+from ndcg_ab.engines.remote_table import Elsewhere
 from ndcg_ab.sources.tables.digests import content_of
 from ndcg_ab.sources.tables.on_disk import Keep, distinct, null_count
 from ndcg_ab.sources.tables.schema import Layout

@@ -13,7 +13,7 @@ from ndcg_ab.config.model.connections import ADDRESS, plain_address
 from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.model.sources import SparkSource
 from ndcg_ab.config.secrets.lookup import revealed
-from ndcg_ab.engines.elsewhere import Cluster, Column, Elsewhere
+from ndcg_ab.engines.remote_table import Cluster, Column, Elsewhere
 from ndcg_ab.errors import InputError, needs
 from ndcg_ab.files import resolved
 from ndcg_ab.sources.base import Source, staying

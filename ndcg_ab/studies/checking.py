@@ -14,7 +14,7 @@ from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.files.guessing import Guess, guess
-from ndcg_ab.studies.beginning import beginning_of
+from ndcg_ab.studies.first_configuration import beginning_of
 
 CONFIGURATIONS = (".yaml", ".yml")
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from ndcg_ab.warehouse import expressions
+from ndcg_ab.warehouse.cascade_measures import WALKS, marks
 from ndcg_ab.warehouse.dialects import Dialect
 from ndcg_ab.warehouse.expressions import literal, worth
 from ndcg_ab.warehouse.step import Step, indented, select
-from ndcg_ab.warehouse.walks import WALKS, marks
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 

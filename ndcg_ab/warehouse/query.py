@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse import expressions, names
+from ndcg_ab.warehouse.cascade_measures import WALKS, walked
 from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
 from ndcg_ab.warehouse.documents import judged, query_dcg, ranked, sifted
-from ndcg_ab.warehouse.given import given
 from ndcg_ab.warehouse.header import header
 from ndcg_ab.warehouse.ideals import best_order, highest
+from ndcg_ab.warehouse.input_tables import given
 from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
 from ndcg_ab.warehouse.step import Step, chain, prefix_beside
-from ndcg_ab.warehouse.walks import WALKS, walked
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number, unknown
 

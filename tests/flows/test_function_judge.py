@@ -17,9 +17,9 @@ import ndcg_ab
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.disk_cache import cache_folder
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.history.bundles.bundle import read_bundle
-from ndcg_ab.made_once import cache_folder
 from ndcg_ab.pipeline import Stage
 from ndcg_ab.report.comment.markdown import finding_items
 from ndcg_ab.report.words.escaping import escaped

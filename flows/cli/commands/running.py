@@ -20,7 +20,7 @@ from ..console import (
     user_errors,
     write_or_print,
 )
-from ..ending import PENDING, complain
+from ..exit_codes import PENDING, complain
 from ..options import (
     At,
     ConfigFile,

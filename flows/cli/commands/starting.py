@@ -48,7 +48,14 @@ def init(
         from ndcg_ab.files import write_text
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
-        from ndcg_ab.studies.beginning import SCHEMA_FILE, WEIGHTED, beginning_of, configuration, name_for, read
+        from ndcg_ab.studies.first_configuration import (
+            SCHEMA_FILE,
+            WEIGHTED,
+            beginning_of,
+            configuration,
+            name_for,
+            read,
+        )
 
         systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
         for named, _ in systems:
@@ -87,7 +94,7 @@ def example(
 ) -> None:
     """Write small files to try every command with: judgments, two rankings, queries, titles of documents."""
     with user_errors():
-        from ndcg_ab.studies.beginning import write_example
+        from ndcg_ab.studies.first_configuration import write_example
 
         written = write_example(folder)
         if not quiet:

@@ -26,12 +26,12 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles.at_work import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.bundles.published import is_published
-from ndcg_ab.history.bundles.reused import read_reused
+from ndcg_ab.history.bundles.rerun_log import read_reused
 from ndcg_ab.history.bundles.storage_errors import is_full, saying_where
+from ndcg_ab.history.bundles.working_folders import AT_WORK, KEEPING, clear, remove_empty
 from ndcg_ab.results.codec import SCHEMA, decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible

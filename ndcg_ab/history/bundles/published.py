@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.files import write_text
-from ndcg_ab.history.bundles.reused import read_reused
+from ndcg_ab.history.bundles.rerun_log import read_reused
 
 PUBLISHED = "published.json"
 

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ndcg_ab.comparing.since_last import SinceLast
+from ndcg_ab.disk_cache import made_once
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.made_once import made_once
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
-from ndcg_ab.report.page.band import first_screen
 from ndcg_ab.report.page.block import NOTHING, fitting_block, packed_text
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.data import KINDS, PageData, facts
 from ndcg_ab.report.page.figures import vegalite_version
 from ndcg_ab.report.page.judges import words_of_judges
+from ndcg_ab.report.page.summary_banner import first_screen
 from ndcg_ab.report.sections.changes import share
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.report.sections.repeated_tests import nights_lines

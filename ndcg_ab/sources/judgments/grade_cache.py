@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ndcg_ab.made_once import cache_folder
+from ndcg_ab.disk_cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

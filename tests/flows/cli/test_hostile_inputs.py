@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.cli.ending import LONGEST, in_brief
+from ndcg_ab.flows.cli.exit_codes import LONGEST, in_brief
 from ndcg_ab.visible import formulas
 from tests.loopback import Said, serving
 from tests.places import DATA, ROOT

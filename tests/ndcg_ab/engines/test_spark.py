@@ -372,7 +372,7 @@ HOLDER = """
 import sys
 import tempfile
 import time
-from ndcg_ab.engines.elsewhere import Cluster
+from ndcg_ab.engines.remote_table import Cluster
 from ndcg_ab.engines.spark import SparkEngine
 
 with SparkEngine(Cluster(master="local[1]")):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.engines.elsewhere import Cluster
+from ndcg_ab.engines.remote_table import Cluster
 from tests.places import ROOT
 from tests.servers import free_port
 from tests.spark_cluster import CONF, missing, standalone
@@ -75,7 +75,7 @@ def test_a_cluster_of_another_kind_is_not_asked() -> None:
 
 ASK = """
 import json, sys
-from ndcg_ab.engines.elsewhere import Cluster
+from ndcg_ab.engines.remote_table import Cluster
 from ndcg_ab.engines.spark import session_of
 from ndcg_ab.errors import InputError
 

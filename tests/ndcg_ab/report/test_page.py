@@ -26,12 +26,12 @@ from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.answer import mark
 from ndcg_ab.report.page import render as page
-from ndcg_ab.report.page.band import band, row_of
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.charts.style import PAGE, Words
 from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
+from ndcg_ab.report.page.summary_banner import band, row_of
 from ndcg_ab.report.words.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed

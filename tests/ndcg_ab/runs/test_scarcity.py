@@ -11,10 +11,10 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.flows.cli.ending import UNUSABLE, told
+from ndcg_ab.flows.cli.exit_codes import UNUSABLE, told
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles import locks, reused
+from ndcg_ab.history.bundles import locks, rerun_log
 from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
@@ -132,7 +132,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     assert "there is no room (No space left on device)" in performed.published["pending"]
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
     with monkeypatch.context() as planted, pytest.raises(InputError, match="No space left"):
-        planted.setattr(reused, "write_text", failing(FULL))
+        planted.setattr(rerun_log, "write_text", failing(FULL))
         unlogged(evaluation)
     assert unlogged(evaluation).reused
     assert read_timeline(evaluation, None, None).evaluations[0].ordinal == 1

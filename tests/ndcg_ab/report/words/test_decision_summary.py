@@ -10,7 +10,7 @@ import pytest
 from ndcg_ab.report.answer import ordered_decisions
 from ndcg_ab.report.comment.comment import comment, decision_rows
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table, note
-from ndcg_ab.report.page.band import band, cards
+from ndcg_ab.report.page.summary_banner import band, cards
 from ndcg_ab.report.words.decision_summary import decided, run_name, told
 from ndcg_ab.report.words.text import rows_of
 from ndcg_ab.results.decisions import Choice, Decision

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.made_once import cache_folder, made_once
+from ndcg_ab.disk_cache import cache_folder, made_once
 
 
 class Maker:

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.errors import InputError, ParityError, SqlError
-from ndcg_ab.flows.cli import ending, memory_check
+from ndcg_ab.flows.cli import exit_codes, memory_check
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import stages
 from tests.places import DATA
@@ -64,16 +64,16 @@ def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: 
     (path,) = tmp_path.glob("ndcg-ab-error-*.txt")
     assert str(path) in found.stderr
     assert "in run_stages" in path.read_text(encoding="utf-8")
-    monkeypatch.setenv(ending.DEBUG, "1")
+    monkeypatch.setenv(exit_codes.DEBUG, "1")
     assert "in run_stages" in CliRunner().invoke(app, [*COMPARE, "--quiet"]).stderr
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_duckdb_s_memory_is_the_machine_s() -> None:
     error = SqlError("sql/1_check/110_x.sql: OutOfMemoryException")
-    assert not ending.is_memory_error(error)
+    assert not exit_codes.is_memory_error(error)
     error.__cause__ = duckdb.OutOfMemoryException("1 MB")
-    assert ending.is_memory_error(error)
+    assert exit_codes.is_memory_error(error)
 
 
 def sentences(said: str) -> list[str]:
