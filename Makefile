@@ -1,14 +1,14 @@
 # Every target sets up what it needs: a virtual environment in .venv with the pinned packages.
 PYTHON ?= python3
 BIN := .venv/bin
-# How many processes test at the same time: one more than two cores, since some tests wait for servers. Every file of
-# tests is run by one of them, which makes its fixtures once.
-WORKERS ?= 3
+# How many processes test at the same time. Each collects every test, which takes it ten seconds; every file of tests is
+# run by one of them, which makes its fixtures once.
+WORKERS ?= 2
 # Compiled modules are kept, whatever the environment says: the tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help soak demo demo-night demo-http check test traced oldest lint fuzz completions kills audit docs reference
+.PHONY: help soak demo demo-night demo-http check test tested coverage oldest lint fuzz completions kills audit docs reference
 .PHONY: pictures benchmark clean
 
 # What there is to make: the first line of what stands above each target.
@@ -31,16 +31,18 @@ demo-http: .venv/ready
 	$(BIN)/python configs/demo_http.py
 
 # Before every commit, in less than a minute: linters, types and the fast tests.
-# No fast test waits for servers, and each process collects every test, which takes it ten seconds: two are enough.
 check: lint
-	$(PYTEST) --numprocesses 2 --ignore tests/slow -m "not slow"
+	$(PYTEST) --ignore tests/slow -m "not slow"
 
 # Everything, in a few minutes: the same, and what needs servers, kills, a browser, a wheel or many repetitions.
-# The coverage (branches, too) of all three packages is shown, and must not fall below what it is.
 test: .venv/ready
-	$(MAKE) --no-print-directory --jobs 2 lint traced
+	$(MAKE) --no-print-directory --jobs 2 lint tested
 
-traced: .venv/ready
+tested: .venv/ready
+	$(PYTEST)
+
+# The same tests again: the coverage (branches, too) of all three packages is shown, and must not fall below COVERED.
+coverage: .venv/ready
 	$(PYTEST) --cov --cov-report term --cov-fail-under $(COVERED)
 COVERED := 94
 
@@ -48,11 +50,15 @@ COVERED := 94
 oldest: .oldest/ready
 	.oldest/bin/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore tests/slow -m "not slow"
 
-lint: .venv/ready
+lint: .venv/ready .venv/linted_sql
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Only where the SQL or its rules have changed: it takes longer than all other linters.
+.venv/linted_sql: .venv/ready pyproject.toml $(wildcard sql/*/*.sql)
 	$(BIN)/sqlfluff lint --disable-progress-bar --processes 2 sql
+	touch $@
 
 # The dependencies by what their packages say of themselves: licences, versions that fit together, pins. No service is
 # asked; where one can be reached, `pip-audit` knows the published weaknesses as well.
@@ -60,7 +66,7 @@ audit: .venv/ready
 	$(BIN)/pytest tests/test_dependencies.py
 
 # What repeats for confidence, for hours: `make test` holds a small case of each. First the tests marked soak.
-soak: .venv/ready fuzz completions kills
+soak: .venv/ready coverage fuzz completions kills
 	$(PYTEST) -m soak
 	NDCG_AB_EVERY_EXAMPLE=1 $(PYTEST) tests/ndcg_core tests/ndcg_ab tests/sql -m "not slow"
 	$(BIN)/python -m tests.killing --kills 0 --seconds 0 --stops $(KILLS)
@@ -119,7 +125,8 @@ benchmark: .venv/ready
 	$(BIN)/python benchmarks/simulate_label_bias.py
 
 # The test extra is part of the environment: both commands share one set-up. uv installs it in seconds where pip takes
-# minutes; pip does it where uv cannot, as with an index that only pip is told of.
+# minutes; pip does it where uv cannot, as with an index that only pip is told of. The linters take a minute
+# the first time, and seconds from then on: what they keep is made with the environment.
 WANTED := --editable ".[test]"
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'ndcg-ab needs Python 3.11 or newer; say which with: make $(MAKECMDGOALS) PYTHON=python3.12')"
@@ -128,6 +135,7 @@ WANTED := --editable ".[test]"
 	$(BIN)/uv pip install --quiet --constraint constraints.txt $(WANTED) || \
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt $(WANTED)
 	touch .venv/ready
+	$(MAKE) --no-print-directory lint >/dev/null 2>&1 || true
 
 .oldest/ready: .venv/ready
 	$(PYTHON) -m venv .oldest

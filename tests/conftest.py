@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test
 
 from tests import examples, skips, stores
 from tests.references import Collection, collections
@@ -18,12 +17,7 @@ gc.set_threshold(50_000, *gc.get_threshold()[1:])  # as in the commands, which i
 # Nothing in the tests may reach for a server or a store of the developer's own.
 SERVERS = ("MLFLOW_TRACKING_URI", "PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist sets them
-UNTRACED = {Path(__file__).parent / name for name in ("slow", "sql")}
 ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
-SLOW_UNTRACED = {  # fast tests reach what these slow ones repeat
-    *(Path(__file__).parent / name for name in ("ndcg_core", "ndcg_ab/api", "ndcg_ab/warehouse")),
-    *(Path(__file__).parent / "ndcg_ab" / name for name in ("results", "scoring", "checks", "comparing", "labels")),
-}
 for name in SERVERS:
     os.environ.pop(name, None)
 
@@ -61,25 +55,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if here / "slow" in item.path.parents or item.get_closest_marker("soak"):
             item.add_marker("slow")
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, here / "slow" not in item.path.parents))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
-    """Tests of servers, browsers, values and drawn examples are not traced for coverage, nor are their fixtures.
-
-    Neither are slow ones that repeat what fast ones run. It would take a fifth more of their time: but for a few lines,
-    what they run, others run, too.
-    """
-    controller = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-    is_drawn = is_hypothesis_test(getattr(item, "obj", None))
-    untraced = UNTRACED | (SLOW_UNTRACED if item.get_closest_marker("slow") else set())
-    if controller is None or not (is_drawn or untraced & {*item.path.parents}):
-        return (yield)
-    controller.pause()
-    try:
-        return (yield)
-    finally:
-        controller.resume()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
