@@ -42,17 +42,17 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import remembered_address, without_password
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted
-from ndcg_ab.deadlines import Apart, OverdueError, within
+from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
 from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.bundles.bundle import Bundle, Finished, read_bundle
-from ndcg_ab.history.bundles.working_folders import abandon
+from ndcg_ab.history.bundles.working_folders import abandon_working_folders
 from ndcg_ab.pipeline import Context, Stage
 from ndcg_ab.pipeline.run import Call, announced, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table
 from ndcg_ab.report.sections.since_last import since_items
-from ndcg_ab.report.words.decision_summary import choices, decided, told
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, decisions_line, reasons_line
 from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.runs.run import Performed, finish, perform
 
@@ -186,7 +186,9 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
     found = {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
-    return Completed(message=f"{'nothing changed since then: ' if performed.reused else ''}{told(outcome)}", data=found)
+    return Completed(
+        message=f"{'nothing changed since then: ' if performed.reused else ''}{reasons_line(outcome)}", data=found
+    )
 
 
 class Bar:
@@ -232,7 +234,7 @@ def slug(text: str) -> str:
 def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name, outcome = get_run_logger(), slug(evaluation.name), bundle.outcome
-    decision = escaped(f"what to do: {decided(choices(outcome))}")
+    decision = escaped(f"what to do: {decisions_line(candidates_by_choice(outcome))}")
     told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
     create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
@@ -275,14 +277,14 @@ def run_evaluation(
         trouble = observed(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (context := watch.context) is not None:
-            performed = Apart(lambda: finish(context)).wait()
+            performed = BackgroundTask(lambda: finish(context)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
-            performed = Apart(lambda: perform(evaluation, announced(say), say=say, force=force, at=at)).wait()
+            performed = BackgroundTask(lambda: perform(evaluation, announced(say), say=say, force=force, at=at)).wait()
     except BaseException as error:
         if not isinstance(error, Exception):
             watch.is_over = True
-            abandon()
+            abandon_working_folders()
             tell_stopped(watch, evaluation)
         raise
     return finished(performed, trouble)
@@ -306,7 +308,7 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
     too_slow = f"prefect.timeout_seconds = {limit or 0:g}: a pull took longer and was given up"
     try:
         with without_late_cancellations():
-            Apart(work).wait(watch.is_overdue)
+            BackgroundTask(work).wait(watch.is_overdue)
     except OverdueError:
         watch.is_over = True
         if watch.limit is not None:
@@ -353,7 +355,7 @@ def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:
 
     if watch.flow_run is not None and watch.performed is None:
         with contextlib.suppress(Exception):
-            within(LAST_WORD, tell)
+            run_with_timeout(LAST_WORD, tell)
 
 
 def silence(api_url: str) -> str | None:
@@ -366,7 +368,7 @@ def silence(api_url: str) -> str | None:
             answer.read()
 
     try:
-        within(PATIENCE, ask)
+        run_with_timeout(PATIENCE, ask)
     except OverdueError:
         return f"{redacted(shown)} does not answer in {PATIENCE:g} s"
     except urllib.error.HTTPError as error:

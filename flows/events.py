@@ -31,10 +31,16 @@ def events_of(
         yield Event("ndcg-ab.gate.failed", resource(evaluation.name), {**common, "gates": failures})
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
-            yield Event("ndcg-ab.verdict.regressed", resource(evaluation.name, row.candidate), common | told(row))
+            yield Event(
+                "ndcg-ab.verdict.regressed", resource(evaluation.name, row.candidate), common | comparison_payload(row)
+            )
     changed = {system.system_id: list(system.changed) for system in since.systems} if since else {}
     for row in since.dropped if since else ():
-        payload = common | told(row) | {"since": since.ordinal if since else None, "changed": changed[row.candidate]}
+        payload = (
+            common
+            | comparison_payload(row)
+            | {"since": since.ordinal if since else None, "changed": changed[row.candidate]}
+        )
         yield Event("ndcg-ab.dropped", resource(evaluation.name, row.candidate), payload)
 
 
@@ -43,6 +49,6 @@ def resource(evaluation: str, system: str | None = None) -> dict[str, str]:
     return {"prefect.resource.id": name, "prefect.resource.name": system or evaluation}
 
 
-def told(row: Comparison) -> dict[str, Any]:
+def comparison_payload(row: Comparison) -> dict[str, Any]:
     found = {"metric": row.metric, "difference": row.difference, "low": row.low, "high": row.high}
     return found | {"p_adjusted": row.p_adjusted, "verdict": row.verdict}

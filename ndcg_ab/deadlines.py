@@ -29,7 +29,7 @@ class Budget:
         return self._end - time.monotonic()
 
 
-class Apart(Generic[T]):
+class BackgroundTask(Generic[T]):
     """Work in a thread of its own, in a copy of the caller's context; the end of the process does not wait for it."""
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -63,10 +63,10 @@ class Apart(Generic[T]):
         return self._found[0]
 
 
-def within(seconds: float, work: Callable[[], T]) -> T:
+def run_with_timeout(seconds: float, work: Callable[[], T]) -> T:
     """What the work returns, or OverdueError after so many seconds, whatever it is doing then."""
     end = time.monotonic() + seconds
-    return Apart(work).wait(lambda: time.monotonic() > end)
+    return BackgroundTask(work).wait(lambda: time.monotonic() > end)
 
 
 def is_anything_left() -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ndcg_ab.files import replacing
 
 
-def made_once(about: list[str], make: Callable[[], str]) -> str:
+def cached_text(about: list[str], make: Callable[[], str]) -> str:
     """What `make` makes, or what it made in an earlier process.
 
     about: everything that it depends on.  Where nothing can be kept, it is made every time.

@@ -111,7 +111,7 @@ def shortened(text: str, most: int = SHOWN) -> str:
     return found if len(found) <= most and len(text) <= most + 2 * _reach() else f"{found[:most]}…"
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """The value as it stands in a message: without secrets, on one line, and not longer than `SHOWN`."""
     if isinstance(value, bytes | bytearray):
         # a character is up to four bytes: what is longer than `beginning` looks at stays longer

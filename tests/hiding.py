@@ -25,7 +25,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.variables import filled
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.engines import duckdb
-from ndcg_ab.errors import InputError, in_short, on_one_line, shortened, shown
+from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shortened
 from ndcg_ab.flows.cli import exit_codes
 from ndcg_ab.report.terminal import grid
 from ndcg_ab.sources import RANKING
@@ -51,7 +51,7 @@ def raised(act: Callable[[], Any]) -> str:
 
 def told(error: BaseException) -> str:
     with contextlib.redirect_stderr(StringIO()) as said:
-        exit_codes.told(error)
+        exit_codes.exit_code_for(error)
     return said.getvalue()
 
 
@@ -105,14 +105,14 @@ def in_a_configuration(text: str, key: str) -> str:
 
 
 QUICK: dict[str, Way] = {
-    "a text": shown,
-    "bytes": lambda text: shown(text.encode()),
-    "bytes that are no text": lambda text: shown(b"\xff" + text.encode()),
-    "a list": lambda text: shown([text, 1]),
-    "a mapping": lambda text: shown({"key": text, text: 1}),
-    "a text with signs that are not printed": lambda text: shown(f"\x07{text}"),
+    "a text": format_value,
+    "bytes": lambda text: format_value(text.encode()),
+    "bytes that are no text": lambda text: format_value(b"\xff" + text.encode()),
+    "a list": lambda text: format_value([text, 1]),
+    "a mapping": lambda text: format_value({"key": text, text: 1}),
+    "a text with signs that are not printed": lambda text: format_value(f"\x07{text}"),
     "an error": lambda text: str(InputError(text)),
-    "an error with a value": lambda text: str(InputError(f"x: {shown(text)}: {in_short(ValueError(text))}")),
+    "an error with a value": lambda text: str(InputError(f"x: {format_value(text)}: {in_short(ValueError(text))}")),
     "in ten letters": lambda text: shortened(text, 10),
     "in 70 letters": lambda text: shortened(text, 70),
     "in short": lambda text: in_short(ValueError(text)),

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import format_value
 from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
-from .exit_codes import GATE_FAILED, PASSING, complain, told
+from .exit_codes import GATE_FAILED, PASSING, complain, exit_code_for
 from .memory_check import refuse_little_room
 from .streams import unguarded
 
@@ -36,7 +36,7 @@ def user_errors() -> Iterator[None]:
     except PASSING:
         raise
     except Exception as error:
-        raise typer.Exit(told(error)) from None
+        raise typer.Exit(exit_code_for(error)) from None
 
 
 def end_where_a_gate_failed(outcome: "Outcome") -> None:
@@ -117,7 +117,8 @@ def warn_of_formulas(where: str, texts: Iterable[object]) -> None:
     if found := formulas(dict.fromkeys(texts)):
         what = "text begins" if len(found) == 1 else "texts begin"
         whisper(
-            f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {shown(found[0])} does: a spreadsheet takes"
+            f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {format_value(found[0])} does: a"
+            " spreadsheet takes"
             " that for a formula; import the columns as text"
         )
 

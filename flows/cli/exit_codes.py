@@ -41,7 +41,7 @@ class Program(TyperGroup):
         except PASSING:
             raise
         except (Exception, KeyboardInterrupt) as error:
-            raise typer.Exit(told(error)) from None
+            raise typer.Exit(exit_code_for(error)) from None
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **settings: Any) -> Any:
         if args is not None:  # inside somebody else's process
@@ -51,18 +51,18 @@ class Program(TyperGroup):
         try:
             return super().main(args, *more, **settings)
         except SystemExit as ending:
-            leave(ending.code if isinstance(ending.code, int) else 0)
+            leave_program(ending.code if isinstance(ending.code, int) else 0)
         except OSError as error:  # standard error takes nothing, not even how the command is used
-            leave(told(error))
+            leave_program(exit_code_for(error))
 
 
-def leave(code: int) -> NoReturn:
+def leave_program(code: int) -> NoReturn:
     """Ends the process; one that is stopped, or left work behind that may never end, at once."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError as error:
-            code = code or told(error)
+            code = code or exit_code_for(error)
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # else Python tries again, and complains
     remove_folder_of_process()
     if Stopped.number is not None or is_anything_left():
@@ -77,11 +77,11 @@ def complain(text: str) -> None:
     Here alone a message is cut, when no secret is in it any more.
     """
     with contextlib.suppress(OSError):
-        for line in in_brief(visible(redacted(text)).splitlines()):
+        for line in fitting_lines(visible(redacted(text)).splitlines()):
             print(f"ndcg-ab: {line}", file=sys.stderr, flush=True)
 
 
-def in_brief(lines: Sequence[str]) -> list[str]:
+def fitting_lines(lines: Sequence[str]) -> list[str]:
     """As many of the lines as fit into LONGEST characters, and how many there are beside them."""
     found: list[str] = []
     room = LONGEST
@@ -94,7 +94,7 @@ def in_brief(lines: Sequence[str]) -> list[str]:
     return found
 
 
-def told(error: BaseException) -> int:
+def exit_code_for(error: BaseException) -> int:
     """Says in a sentence what went wrong; the exit code."""
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number
@@ -115,12 +115,12 @@ def told(error: BaseException) -> int:
         return BROKEN
     complain(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
-        f" ({trace(error)})"
+        f" ({keep_traceback(error)})"
     )
     return BROKEN
 
 
-def trace(error: BaseException) -> str:
+def keep_traceback(error: BaseException) -> str:
     """Where the traceback stands: in a file, or here where the user wants it so."""
     text = redacted("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from ndcg_ab.errors import shortened, shown
+from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.files import unusable
 
 from .exit_codes import complain
@@ -26,7 +26,7 @@ class Command(TyperCommand):
         args = list(args)
         for given in args:
             if problem := unusable(given):
-                complain(f"{shown(given[-MOST_OF_PATH:])}: {problem}")
+                complain(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
                 raise typer.Exit(2)
         if said := slip(str(self.name), options, args):
             complain(said)

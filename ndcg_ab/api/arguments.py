@@ -10,9 +10,8 @@ from ndcg_ab.api.data import place_of
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import Given
 from ndcg_ab.config.options.from_options import evaluation_from
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.in_memory import is_table, kind_of, unboxed
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
@@ -81,7 +80,7 @@ def table_of_ids(ids: Any) -> pa.Table:
     """Ids of queries in memory as a table."""
     for query_id in ids:
         if not isinstance(query_id, str):
-            raise InputError(f"intended: {shown(query_id)}: must be the text of a query id")
+            raise InputError(f"intended: {format_value(query_id)}: must be the text of a query id")
     if not ids:
         raise InputError("intended: is empty: at least one query id is needed")
     return pa.table({"query_id": pa.array(ids, pa.string())})
@@ -145,7 +144,7 @@ def as_key(name: str, value: Any) -> Any:
         return {key: as_key("guardrails", each) if key == "not_worse" else unboxed(each) for key, each in value.items()}
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
         form = f"; write {form_in_python(value)}" if name == "guardrails" else ""
-        raise InputError(f"{name} = {shown(value)}: must be a mapping{form}")
+        raise InputError(f"{name} = {format_value(value)}: must be a mapping{form}")
     return value if name in OPTIONAL else unboxed(value)
 
 
@@ -159,7 +158,7 @@ def listed(name: str, value: Any) -> list[Any]:
     try:
         return list(value)
     except TypeError:
-        raise InputError(f"{name} = {shown(value)}: must be one, or a list of them") from None
+        raise InputError(f"{name} = {format_value(value)}: must be one, or a list of them") from None
 
 
 def named(metric: Any) -> Any:
@@ -187,15 +186,17 @@ def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[
         entries.append(entry)
         givens.append(given)
     if columns and not any("columns" in entry for entry in entries):
-        raise InputError(f"columns = {shown(columns)}: names columns of files and tables, and there is none of them")
+        raise InputError(
+            f"columns = {format_value(columns)}: names columns of files and tables, and there is none of them"
+        )
     if file_format and not any("format" in entry for entry in entries):
-        raise InputError(f"format = {shown(file_format)}: is of files, and no system is given as one")
+        raise InputError(f"format = {format_value(file_format)}: is of files, and no system is given as one")
     return entries, givens
 
 
 def refuse_for_data(name: str, given: Given | None, columns: Any, file_format: Any) -> None:
     """Columns of dictionaries, and formats of what is no file."""
     if given and columns and isinstance(given.data, Mapping):
-        raise InputError(f"{name}_columns = {shown(columns)}: names columns of a table, and {name} has none")
+        raise InputError(f"{name}_columns = {format_value(columns)}: names columns of a table, and {name} has none")
     if given and file_format:
-        raise InputError(f"{name}_format = {shown(file_format)}: is of a file, and {name} is none")
+        raise InputError(f"{name}_format = {format_value(file_format)}: is of a file, and {name} is none")

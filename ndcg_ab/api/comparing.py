@@ -14,13 +14,12 @@ from ndcg_ab.config.loading.templates import at_moment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.config.options.from_options import checked
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import query_scores
 from ndcg_ab.report.page.data import about_files, gather
 from ndcg_ab.scoring.scoring import opened
 from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.metric import Metric
 
 Progress = Callable[[str], object]
@@ -122,7 +121,9 @@ def evaluate(
     elif isinstance(config, Evaluation):
         evaluation = config
     else:
-        raise InputError(f"config: {shown(config)}: must be the path of a YAML file, its content, or an Evaluation")
+        raise InputError(
+            f"config: {format_value(config)}: must be the path of a YAML file, its content, or an Evaluation"
+        )
     return evaluated(at_moment(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
 
 

@@ -13,9 +13,8 @@ from ndcg_ab.api.options import as_arguments
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import at_moment
 from ndcg_ab.config.model.sources import FileFormat
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.scoring.scoring import opened
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies import judge_next as study
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
@@ -93,7 +92,7 @@ def judge_next(
     named = [candidates] if isinstance(candidates, str) else list(arguments["candidates"])
     del arguments["candidates"]
     if not isinstance(most, int) or most < 1:
-        raise InputError(f"count = {shown(most)}: must be a whole number, at least 1")
+        raise InputError(f"count = {format_value(most)}: must be a whole number, at least 1")
     name = chosen.name if isinstance(chosen, Metric) else chosen
     if given_config is None:
         evaluation = evaluation_of(arguments | ({"metrics": [name]} if name else {}))

@@ -11,10 +11,9 @@ from ndcg_ab.api.arguments import as_key
 from ndcg_ab.api.data import Data, place_of, source_of
 from ndcg_ab.api.options import as_arguments
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import read_given, unboxed
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
 from ndcg_ab.studies.query_scores import Scores, scores_of
 from ndcg_core.measures.metric import Metric
@@ -100,7 +99,7 @@ def power(
 
 def checked_number(argument: str, value: Any, *, whole: bool = False) -> Any:
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
-        raise InputError(f"{argument} = {shown(value)}: must be a {'whole ' * whole}number")
+        raise InputError(f"{argument} = {format_value(value)}: must be a {'whole ' * whole}number")
     return unboxed(value)
 
 
@@ -114,7 +113,7 @@ def named_metrics(metrics: Any) -> list[str] | None:
     names: list[Any] | None = as_key("metrics", metrics)
     for name in names or ():
         if not isinstance(name, str):
-            raise InputError(f"metrics = {shown(name)}: must be text like ndcg@10")
+            raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
     return names
 
 

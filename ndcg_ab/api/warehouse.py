@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ndcg_ab.api.options import as_arguments
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.warehouse.names import Tables
 from ndcg_ab.warehouse.query import query_for
 from ndcg_core.measures.metric import Metric
@@ -34,7 +34,7 @@ def sql_query(
     """
     chosen = parse(metric) if isinstance(metric, str) else metric
     if not isinstance(chosen, Metric):
-        raise InputError(f"metric = {shown(metric)}: must be text like ndcg@10, or a Metric")
+        raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
     with as_arguments():
         return query_for(
             chosen, dialect, tables_of(judgments, rankings, systems, judgments_columns, columns), mean=mean

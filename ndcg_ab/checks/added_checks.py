@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, shown, words_of
+from ndcg_ab.errors import InputError, format_value, words_of
 from ndcg_ab.extensions import CHECKS, extensions, load_extension
 from ndcg_ab.results.outcome import Finding
 
@@ -21,13 +21,15 @@ def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     for name in evaluation.checks:
         if name not in added:
             known = f" ({', '.join(sorted(added))} are)" if added else ""
-            raise InputError(f"checks: {shown(name)}: is not installed{known}: install the package that adds it")
+            raise InputError(f"checks: {format_value(name)}: is not installed{known}: install the package that adds it")
         check = load_extension(added[name])
         try:
             given = list(check(engine, evaluation))
         except Exception as error:  # whatever the code of somebody else raises
             raise InputError(f"checks: {name}: fails: {type(error).__name__}: {words_of(error)}") from None
         if wrong := [each for each in given if not isinstance(each, Finding)]:
-            raise InputError(f"checks: {name}: gives {shown(wrong[0])}: must give ndcg_ab.results.outcome.Finding")
+            raise InputError(
+                f"checks: {name}: gives {format_value(wrong[0])}: must give ndcg_ab.results.outcome.Finding"
+            )
         found += [replace(finding, code=name) for finding in given]
     return found

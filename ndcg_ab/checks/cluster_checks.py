@@ -7,7 +7,7 @@ from statistics import median
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import format_value
 from ndcg_ab.results.outcome import Finding
 
 NUMBERED = re.compile(r"(.+)([_\-.:/#])\d+")
@@ -42,8 +42,9 @@ def by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
     start, mark = next(part for part in parts if groups[part] > 1)
     examples = [each for each in query_ids if (found := NUMBERED.fullmatch(each)) and found.groups() == (start, mark)]
     told = f"the ids of {sum(sizes)} of {len(query_ids)} queries come in {len(sizes)} groups"
-    return f"{told} (such as {', '.join(map(shown, examples[:2]))}; --cluster-prefix {mark} makes them clusters)", sum(
-        sizes
+    return (
+        f"{told} (such as {', '.join(map(format_value, examples[:2]))}; --cluster-prefix {mark} makes them clusters)",
+        sum(sizes),
     )
 
 
@@ -58,6 +59,8 @@ def by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
     key = " ".join(text.split()).casefold()
     second = next(query_id for query_id, other in others if " ".join(other.split()).casefold() == key)
     told = f"{len(same)} of {len(texts)} queries have the text of another one"
-    return f"{told} (such as {shown(first)} and {shown(second)}; --cluster COLUMN of the queries names clusters)", len(
-        same
+    return (
+        f"{told} (such as {format_value(first)} and {format_value(second)}; --cluster COLUMN of the queries names"
+        " clusters)",
+        len(same),
     )

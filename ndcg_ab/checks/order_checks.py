@@ -9,7 +9,7 @@ from ndcg_ab.checks.examples import MOST
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.garbage_collection import many_objects
+from ndcg_ab.scoring.garbage_collection import paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
 from ndcg_ab.scoring.tables_by_system import by_system, rows_of
 from ndcg_core.measures.metric import Metric
@@ -45,7 +45,7 @@ class _Judged:
         return weighted_mean(list(values.values()), [self.weights[query] for query in values]) or 0.0
 
 
-@many_objects()
+@paused_garbage_collection()
 def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str, float] | None = None) -> list[Finding]:
     """Findings about places decided by ties, and about ranks that disagree with the scores.
 

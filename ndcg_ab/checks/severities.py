@@ -13,7 +13,7 @@ def by_severity(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def settled(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
+def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
     """The findings as grave as the configuration has them, the gravest first."""
     return by_severity([replace(finding, severity=severity_of(finding, evaluation)) for finding in findings])
 
@@ -29,7 +29,7 @@ def refuse_errors(
     findings: Sequence[Finding], evaluation: Evaluation, origins: Mapping[str, str] | None = None
 ) -> None:
     """InputError that names every finding which is an error in this evaluation; origins: system -> its place."""
-    errors = [finding for finding in settled(findings, evaluation) if finding.severity == "error"]
+    errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
     lines = [worded(finding, (origins or {}).get(finding.system or "")) for finding in errors]

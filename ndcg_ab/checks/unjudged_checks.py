@@ -7,7 +7,7 @@ import pyarrow as pa
 from ndcg_ab.checks.data_checks import check_duplicates, refuse_missing_ranks
 from ndcg_ab.checks.examples import MOST
 from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, noticed_of
-from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding
@@ -44,7 +44,7 @@ def check_rankings_alone(
         found += check_places(engine, metric)
     refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     results = ", ".join(f"{name} {pulled.count} results" for name, pulled in rankings.items())
-    return settled(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
+    return apply_severities(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
 
 
 def standing_in(rankings: Mapping[str, Pulled]) -> Pulled:

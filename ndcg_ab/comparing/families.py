@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ndcg_ab.comparing.sampling import PLAIN, Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
@@ -296,7 +296,7 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
     if not heavy:
         return []
     first, count = heavy[0], len(heavy)
-    where = f"{first.attribute} = {shown(first.slice)}, " if first.attribute else ""
+    where = f"{first.attribute} = {format_value(first.slice)}, " if first.attribute else ""
     message = (
         f"{count} comparison{'s are' * (count > 1) or ' is'} not tested, since one query has all the weight there"
         f" ({'such as ' * (count > 1)}{where}{first.candidate}, {first.metric})"

@@ -9,7 +9,7 @@ from ndcg_ab.comparing.families import Group, column_of, compare_columns, paired
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -29,7 +29,11 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     unknown = [query_id for query_id in given if query_id not in judged]
     name, state = evaluation.intended.shown, "scored" if evaluation.scores else "judged"
     if len(unknown) == len(given):
-        example = f" (the first is {shown(min(judged))}, the first of its own {shown(given[0])})" if judged else ""
+        example = (
+            f" (the first is {format_value(min(judged))}, the first of its own {format_value(given[0])})"
+            if judged
+            else ""
+        )
         raise InputError(
             f"intended: {name} names none of the {queries_text(len(judged), state)}{example}: the query ids of both"
             " must be the same"
@@ -38,9 +42,9 @@ def check_intended(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         return []
     message = (
         f"{len(unknown)} of the {queries_text(len(given), 'intended')} of {name}"
-        f" {'is' if len(unknown) == 1 else 'are'} not {state} (such as {shown(unknown[0])}): left out"
+        f" {'is' if len(unknown) == 1 else 'are'} not {state} (such as {format_value(unknown[0])}): left out"
     )
-    examples = tuple(f"query {shown(query_id)}" for query_id in unknown[:MOST])
+    examples = tuple(f"query {format_value(query_id)}" for query_id in unknown[:MOST])
     return [Finding("intended_unknown", "warning", message, len(unknown), examples=examples)]
 
 

@@ -15,7 +15,7 @@ from ndcg_ab.config.secrets.lookup import (
     revealed_address,
     without_password,
 )
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 
 DEFAULTS = {
     # Neither asks the internet for anything.
@@ -71,7 +71,7 @@ def prepare(evaluation: Evaluation | None = None) -> None:
         url := revealed_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
     ):
         if fault := fault_of_server(url):
-            raise InputError(f"{evaluation.name}: prefect.api_url = {shown(without_password(url))}: {fault}")
+            raise InputError(f"{evaluation.name}: prefect.api_url = {format_value(without_password(url))}: {fault}")
         os.environ["PREFECT_API_URL"] = url
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
         embedded_store(evaluation)
@@ -102,7 +102,7 @@ def tracking_uri(evaluation: Evaluation) -> str:
     remembered_address(named)
     if fault := fault_of_tracker(named):
         where = place if configured else "MLFLOW_TRACKING_URI"
-        raise InputError(f"{where} = {shown(without_password(named))}: {fault}")
+        raise InputError(f"{where} = {format_value(without_password(named))}: {fault}")
     return named
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 
 import pyarrow as pa
 
-from ndcg_ab.engines.remote_table import Elsewhere
+from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
@@ -75,7 +75,7 @@ class Engine(ABC):
         self._take(name, table)
         self._forget(name)
 
-    def put_all(self, name: str, parts: Iterable[pa.Table | Elsewhere]) -> None:
+    def put_all(self, name: str, parts: Iterable[pa.Table | RemoteTable]) -> None:
         """The same of a table in several parts, of which some may stay where they are."""
         self._take_all(name, list(parts))
         self._forget(name)
@@ -229,7 +229,7 @@ class Engine(ABC):
     def _take(self, name: str, table: pa.Table) -> None:
         """Makes an Arrow table readable under its name."""
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         """The same of several parts, one above the other."""
         self._take(name, pa.concat_tables(parts))
 

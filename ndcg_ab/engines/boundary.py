@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.engines.remote_table import Elsewhere
+from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile, needed
 
 LARGE = ("pulled_judgment", "pulled_ranking")
@@ -127,7 +127,7 @@ class BoundaryEngine(Engine):
         if name in self.sent:
             self._other_side()._take(name, table)
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         if name in LARGE:
             self._other_side()._take_all(name, parts)
         else:

@@ -38,7 +38,7 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
-class Elsewhere:
+class RemoteTable:
     """Rows that the engine reads by itself, and that are never here.
 
     table: a name in the catalogue, or the path of Parquet files.  where: a condition on its columns.
@@ -56,7 +56,7 @@ class Elsewhere:
     def is_path(self) -> bool:
         return "/" in self.table
 
-    def named(self, system_id: str) -> "Elsewhere":
+    def named(self, system_id: str) -> "RemoteTable":
         """A ranking as the pipeline wants it: with its system in every row, and the rank that it came with."""
         renamed = {"rank": "rank_given"}
         columns = tuple(dataclasses.replace(each, name=renamed.get(each.name, each.name)) for each in self.columns)
@@ -66,6 +66,6 @@ class Elsewhere:
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Elsewhere":
+    def from_json(cls, text: bytes) -> "RemoteTable":
         content: dict[str, Any] = json.loads(text)
         return cls(**{**content, "columns": tuple(Column(**each) for each in content["columns"])})

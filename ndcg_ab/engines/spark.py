@@ -27,10 +27,10 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from ndcg_ab.deadlines import Apart, OverdueError, within
+from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.dialects import for_spark
-from ndcg_ab.engines.remote_table import Cluster, Elsewhere
+from ndcg_ab.engines.remote_table import Cluster, RemoteTable
 from ndcg_ab.engines.sql_files import SqlFile
 from ndcg_ab.errors import InputError, SqlError, in_short
 from ndcg_ab.temporary import folder_of_process
@@ -97,10 +97,11 @@ class SparkEngine(Engine):
     def _take(self, name: str, table: pa.Table) -> None:
         self._take_all(name, [table])
 
-    def _take_all(self, name: str, parts: Sequence[pa.Table | Elsewhere]) -> None:
+    def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
         with naming(None):
             frames = [
-                rows_of(self.session, part) if isinstance(part, Elsewhere) else self._sent(name, part) for part in parts
+                rows_of(self.session, part) if isinstance(part, RemoteTable) else self._sent(name, part)
+                for part in parts
             ]
             functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
 
@@ -147,7 +148,7 @@ def session_of(cluster: Cluster) -> SparkSession:
     refuse_deaf(cluster)
     wait = Wait(cluster)
     try:
-        return Apart(lambda: begun(cluster)).wait(wait.is_over)
+        return BackgroundTask(lambda: begun(cluster)).wait(wait.is_over)
     except OverdueError:
         said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
         raise InputError(f"{cluster.address}: {said}") from None
@@ -197,7 +198,7 @@ class Wait:
 def seen_at(cluster: Cluster) -> Seen:
     """What a standalone master says of this application; other kinds of clusters are not asked."""
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
-        return within(REACHED, lambda: told_by_master(cluster))
+        return run_with_timeout(REACHED, lambda: told_by_master(cluster))
     return NOTHING_SEEN
 
 
@@ -279,13 +280,13 @@ def refuse_deaf(cluster: Cluster) -> None:
 # ---- rows that stay there
 
 
-def schema_of(cluster: Cluster, place: Elsewhere) -> pa.Schema:
+def schema_of(cluster: Cluster, place: RemoteTable) -> pa.Schema:
     """The columns of a table; InputError where there is none."""
     with saying(place.table + (f", where {place.where}" if place.where else "")):
         return frame_of(session_of(cluster), place).limit(0).toArrow().schema
 
 
-def survey(cluster: Cluster, place: Elsewhere) -> pa.Table:
+def survey(cluster: Cluster, place: RemoteTable) -> pa.Table:
     """A row for each query: one of its documents, how many rows there are, how many break a rule of a column.
 
     Columns: those of the place (the lowest of each), ``rows``, ``wrong_…`` for each of them, ``mixed`` and ``added``,
@@ -305,7 +306,7 @@ def survey(cluster: Cluster, place: Elsewhere) -> pa.Table:
         return found.toArrow()
 
 
-def digest_of(place: Elsewhere, surveyed: pa.Table) -> str:
+def digest_of(place: RemoteTable, surveyed: pa.Table) -> str:
     """SHA-256, 32 hex digits, of what a survey found: the same content, the same digest, in any order of rows."""
     found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
@@ -324,7 +325,7 @@ def wrong(name: str, kind: str) -> Any:
     return column.isNull() | (F.abs(column) >= 2**53)
 
 
-def rows_of(session: SparkSession, place: Elsewhere) -> DataFrame:
+def rows_of(session: SparkSession, place: RemoteTable) -> DataFrame:
     """The rows in the columns that are asked for; a number that cannot be read as one is null."""
     frame = frame_of(session, place)
     columns = [
@@ -338,7 +339,7 @@ def rows_of(session: SparkSession, place: Elsewhere) -> DataFrame:
     return frame.select(*columns)
 
 
-def frame_of(session: SparkSession, place: Elsewhere) -> DataFrame:
+def frame_of(session: SparkSession, place: RemoteTable) -> DataFrame:
     frame = session.read.parquet(place.table) if place.is_path else session.table(place.table)
     return frame.where(place.where) if place.where else frame
 

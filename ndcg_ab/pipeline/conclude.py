@@ -13,7 +13,7 @@ from ndcg_ab.checks.data_checks import check_queries, check_scored
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.score_checks import check_coverage
 from ndcg_ab.checks.secret_checks import check_secrets
-from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
 from ndcg_ab.comparing.changes import changes_of
 from ndcg_ab.comparing.families import check_heavy_queries, check_slices, families
@@ -85,7 +85,7 @@ def conclude(
         metrics=tuple(metrics),
         systems=tuple(systems),
         comparisons=tuple(compared),
-        findings=tuple(settled(noticed, evaluation)),
+        findings=tuple(apply_severities(noticed, evaluation)),
         alpha=statistics.alpha,
         seed=statistics.seed,
         resamples=statistics.resamples,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ndcg_ab.checks.cluster_checks import check_clusters
-from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.intended import check_intended
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -97,7 +97,7 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     findings = [*findings, *about_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     refuse_errors(findings, evaluation)
-    findings = settled(findings, evaluation)
+    findings = apply_severities(findings, evaluation)
     if evaluation.scores:
         systems = ", ".join(system.name for system in evaluation.systems)
         counted = f"{queries_text(len(engine.rows('shown_query')), 'scored')}; systems {systems}"

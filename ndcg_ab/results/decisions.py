@@ -96,9 +96,9 @@ def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence
     primary = [row for row in own if row.family == PRIMARY]
     regressed = [row for row in primary if row.conclusion.is_harm]
     if margins and not (harmful or failures or regressed):
-        return Decision(candidate, Choice.JUDGE_MORE, reason(margins))
+        return Decision(candidate, Choice.JUDGE_MORE, format_reason(margins))
     if margins or failures or regressed:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*told([*margins, *regressed]), *failures]))
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts([*margins, *regressed]), *failures]))
     choice, why = by_primary_metrics(primary)
     return Decision(candidate, choice, why)
 
@@ -117,24 +117,24 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     if not rows:
         return Choice.JUDGE_MORE, "no primary metric is compared"
     if enough and not open_rows:
-        return Choice.SHIP, reason(enough)
+        return Choice.SHIP, format_reason(enough)
     if better:
         undecided = f"; open: {', '.join(row.metric for row in open_rows)}" if open_rows else ""
-        return Choice.SHIP_IF_CHEAP, reason(better) + undecided
+        return Choice.SHIP_IF_CHEAP, format_reason(better) + undecided
     if open_rows:
-        return Choice.JUDGE_MORE, reason(open_rows)
+        return Choice.JUDGE_MORE, format_reason(open_rows)
     if differing:  # and shown to be equal, as nothing else is left
-        return Choice.SHIP_IF_CHEAP, reason(differing)
+        return Choice.SHIP_IF_CHEAP, format_reason(differing)
     unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
     names = " or ".join(row.metric for row in rows)
     return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
 
 
-def reason(rows: Sequence[Comparison]) -> str:
-    return "; ".join(told(rows))
+def format_reason(rows: Sequence[Comparison]) -> str:
+    return "; ".join(reason_parts(rows))
 
 
-def told(rows: Sequence[Comparison]) -> Iterator[str]:
+def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
     """The first few in words, and how many more there are."""
     for row in rows[:NAMED]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None

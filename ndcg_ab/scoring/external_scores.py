@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import READING_SCORES, System
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import SCHEMAS
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.statistics.averages import mean
 
@@ -60,7 +59,9 @@ def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
     for name in [system.name for system in evaluation.systems] + [evaluation.baseline or names[0]]:
         if name not in names:
             key = "baseline" if name == evaluation.baseline else "systems"
-            raise InputError(f"{key} = {shown(name)}: is not in {origins} (there: {listed(names)}){near(name, names)}")
+            raise InputError(
+                f"{key} = {format_value(name)}: is not in {origins} (there: {listed(names)}){near(name, names)}"
+            )
     changes: dict[str, object] = {}
     if not evaluation.systems:
         changes["systems"] = [system_called(name) for name in names]
@@ -82,7 +83,7 @@ def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
         assert isinstance(metric, GivenMetric)
         if metric.source_name not in metrics:
             raise InputError(
-                f"metric {shown(metric.name)}: is not in {origins} (there: {listed(metrics)})"
+                f"metric {format_value(metric.name)}: is not in {origins} (there: {listed(metrics)})"
                 f"{near(metric.source_name, metrics)}"
             )
     return settled
@@ -95,7 +96,7 @@ def system_called(name: str) -> System:
         return System(name=name)
     except ValueError:
         raise InputError(
-            f"system_id = {shown(name)}: must be printable text on one line, of 1 to 100 letters"
+            f"system_id = {format_value(name)}: must be printable text on one line, of 1 to 100 letters"
         ) from None
     finally:
         READING_SCORES.reset(before)
@@ -108,8 +109,8 @@ def together(pulled: Sequence[Pulled]) -> pa.Table:
         key = [row[name] for name in KEY]
         places = [each.origin for each in pulled if key in keys_of(each.table, row["query_id"])]
         raise InputError(
-            f"{' and '.join(places)}: {shown(row['metric'])} of system {shown(row['system_id'])} on query"
-            f" {shown(row['query_id'])} stands in both; a query has one value"
+            f"{' and '.join(places)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
+            f" {format_value(row['query_id'])} stands in both; a query has one value"
         )
     return table
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def many_objects() -> Iterator[None]:
+def paused_garbage_collection() -> Iterator[None]:
     """Stops Python's search for circles of objects meanwhile: there are none, and looking costs more than the work."""
     was_on = gc.isenabled()
     gc.disable()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
-from ndcg_ab.engines.remote_table import Elsewhere
+from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries
@@ -119,7 +119,7 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
 
 
-def named(system_id: str, pulled: Pulled) -> pa.Table | Elsewhere:
+def named(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     """A system's ranking with its name in every row (kept once)."""
     if pulled.elsewhere:
         return pulled.elsewhere.named(system_id)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.scoring.counted_places import RESULT, Answer, long_answers
-from ndcg_ab.scoring.garbage_collection import many_objects
+from ndcg_ab.scoring.garbage_collection import paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_ab.scoring.other_tools import of_ours
 from ndcg_ab.scoring.tables_by_system import coded
@@ -75,7 +75,7 @@ class Recomputed:
                 agree(self.stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
 
 
-@many_objects()
+@paused_garbage_collection()
 def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
 

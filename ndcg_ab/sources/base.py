@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.engines.remote_table import Elsewhere
+from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.sources.tables.digests import content_of
 from ndcg_ab.sources.tables.on_disk import Keep, distinct, null_count
 from ndcg_ab.sources.tables.schema import Layout
@@ -61,7 +61,7 @@ def failed_of(table: Any) -> tuple[str, ...]:
     return tuple(json.loads((table.schema.metadata or {}).get(FAILED, b"[]")))
 
 
-def staying(table: pa.Table, place: Elsewhere) -> pa.Table:
+def staying(table: pa.Table, place: RemoteTable) -> pa.Table:
     """A row for each query of what stays elsewhere, with the place in the metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: place.to_json().encode()})
 
@@ -160,10 +160,10 @@ class Pulled:
         return self
 
     @property
-    def elsewhere(self) -> Elsewhere | None:
+    def elsewhere(self) -> RemoteTable | None:
         """Where the rows stay; None where they are all here."""
         told = (self.table.schema.metadata or {}).get(STAYING)
-        return Elsewhere.from_json(told) if told else None
+        return RemoteTable.from_json(told) if told else None
 
     @property
     def count(self) -> int:

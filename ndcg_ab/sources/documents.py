@@ -17,7 +17,7 @@ import pyarrow.json as pajson
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileSource, Given
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import (
     UNCLEAR,
     convert_options,
@@ -28,11 +28,11 @@ from ndcg_ab.sources.files.file import (
 )
 from ndcg_ab.sources.files.parts import parts_of, spoken_of
 from ndcg_ab.sources.files.records import open_parquet, records
-from ndcg_ab.sources.files.streams import BLOCK, Objects, handed
+from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, defer_errors
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.columns import shaped, typed
 from ndcg_ab.sources.tables.in_memory import arrow_table, placed_rows, unboxed
-from ndcg_ab.sources.tables.schema import DOCUMENT, read_value, shown
+from ndcg_ab.sources.tables.schema import DOCUMENT, read_value
 
 Batches = Iterator[pa.Table]
 Placed = Iterable[tuple[str, Mapping[str, Any]]]  # where a record stands, and the record
@@ -149,7 +149,7 @@ class Documents:
         schema = pa.schema([(names[field.name], field.type) for field in DOCUMENT.fields])
         parse = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
         with (
-            handed(Objects(open_bytes(self.path))) as stream,
+            defer_errors(JsonObjectStream(open_bytes(self.path))) as stream,
             pajson.open_json(stream, pajson.ReadOptions(block_size=BLOCK), parse) as reader,
         ):
             for batch in reader:
@@ -210,8 +210,8 @@ class Documents:
             for name in ("title", "url"):
                 if known[name] != row[name]:
                     raise InputError(
-                        f"{self.origin}: document {shown(row['doc_id'])} has two {name}s:"
-                        f" {shown(known[name])} and {shown(row[name])}"
+                        f"{self.origin}: document {format_value(row['doc_id'])} has two {name}s:"
+                        f" {format_value(known[name])} and {format_value(row[name])}"
                     )
         return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
 
@@ -242,8 +242,10 @@ def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
 def by_key(given: Given, data: Mapping[Any, Any]) -> Placed:
     """``documents['d1']`` maps columns to their values, or is the title alone."""
     for doc_id, about in data.items():
-        where = f"{given.name}[{shown(doc_id)}]"
+        where = f"{given.name}[{format_value(doc_id)}]"
         record = {"title": about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
-            raise InputError(f"{where} = {shown(about)}: must be the document's title, or map title and url to theirs")
+            raise InputError(
+                f"{where} = {format_value(about)}: must be the document's title, or map title and url to theirs"
+            )
         yield where, {str(name): unboxed(value) for name, value in record.items()} | {"doc_id": unboxed(doc_id)}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.external_scores import ScoresSource
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files.file import format_of, read_file, refuse_no_file
@@ -19,7 +19,7 @@ from ndcg_ab.sources.files.hints import in_options
 from ndcg_ab.sources.files.records import open_parquet, records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
-from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, few, read_value, shown
+from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, few, read_value
 from ndcg_core.measures.external_metric import canonical
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
@@ -184,7 +184,8 @@ def repeated(counted: pa.Table) -> list[dict[str, Any]]:
 
 def refuse_twice(where: str, system: str, query: str, metric: str) -> None:
     raise InputError(
-        f"{where}: {shown(metric)} of system {shown(system)} on query {shown(query)} stands twice: a query has"
+        f"{where}: {format_value(metric)} of system {format_value(system)} on query {format_value(query)} stands"
+        " twice: a query has"
         " one value"
     )
 
@@ -192,7 +193,8 @@ def refuse_twice(where: str, system: str, query: str, metric: str) -> None:
 def refuse_large(table: pa.Table, origin: str) -> None:
     for row in table.filter(pc.greater(pc.abs(table["value"]), LARGEST)).slice(0, 1).to_pylist():
         raise InputError(
-            f"{origin}: {shown(row['metric'])} of system {shown(row['system_id'])} on query {shown(row['query_id'])} is"
+            f"{origin}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
+            f" {format_value(row['query_id'])} is"
             f" {row['value']:g}; must be from {-LARGEST:g} to {LARGEST:g}"
         )
 
@@ -258,9 +260,9 @@ def read_json(path: Path) -> Any:
 def by_query(content: Mapping[Any, Any], origin: str) -> Iterator[Row]:
     """The rows of {query: {measure: value}}."""
     for query, measures in content.items():
-        where = f"{origin}, query {shown(str(query))}"
+        where = f"{origin}, query {format_value(str(query))}"
         if not isinstance(measures, Mapping):
-            raise InputError(f"{where} = {shown(measures)}: must map every measure to its value")
+            raise InputError(f"{where} = {format_value(measures)}: must map every measure to its value")
         for measure, value in measures.items():
             number = value.item() if isinstance(value, np.generic) else value
             if isinstance(number, bool):

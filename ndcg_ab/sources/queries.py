@@ -7,7 +7,7 @@ import pyarrow as pa
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import FileSource, JudgeSource, Source
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.registry import pull
 from ndcg_ab.sources.tables.schema import Field, Layout, query_layout
@@ -127,7 +127,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
     for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True):
         if weight is not None and not LIGHTEST <= weight <= HEAVIEST:
             rule = f"must be above 0, from {LIGHTEST:g} to {HEAVIEST:g}"
-            raise InputError(f"{Path(origin)}: query {shown(query_id)}: weight = {weight:g}: {rule}")
+            raise InputError(f"{Path(origin)}: query {format_value(query_id)}: weight = {weight:g}: {rule}")
     known = {
         query_id: weight
         for query_id, weight in zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True)
@@ -138,7 +138,8 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
         others = sum(weight / known[heaviest] for query_id, weight in known.items() if query_id != heaviest)
         if others < LEAST_OTHERS:
             raise InputError(
-                f"{Path(origin)}: query {shown(heaviest)}: weight = {known[heaviest]:g}: all others together weigh"
+                f"{Path(origin)}: query {format_value(heaviest)}: weight = {known[heaviest]:g}: all others together"
+                " weigh"
                 f" {others:.1g} of it, and must weigh {LEAST_OTHERS:g} at least, else one query decides alone"
             )
 
@@ -153,12 +154,12 @@ def distinct(pulled: Pulled) -> pa.Table:
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
                 raise InputError(
-                    f"{pulled.origin}: query {shown(query_id)} has two {words_of(name)}:"
-                    f" {shown(before)} and {shown(now)}"
+                    f"{pulled.origin}: query {format_value(query_id)} has two {words_of(name)}:"
+                    f" {format_value(before)} and {format_value(now)}"
                 )
     return pulled.table.take([row for row, _ in first.values()])
 
 
 def words_of(name: str) -> str:
     """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
-    return f"{name}s" if name in ("text", "weight", "cluster") else f"values of {shown(name)}"
+    return f"{name}s" if name in ("text", "weight", "cluster") else f"values of {format_value(name)}"

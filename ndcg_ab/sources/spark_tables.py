@@ -13,11 +13,11 @@ from ndcg_ab.config.model.connections import ADDRESS, plain_address
 from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.model.sources import SparkSource
 from ndcg_ab.config.secrets.lookup import revealed
-from ndcg_ab.engines.remote_table import Cluster, Column, Elsewhere
-from ndcg_ab.errors import InputError, needs
+from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
+from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.files import resolved
 from ndcg_ab.sources.base import Source, staying
-from ndcg_ab.sources.tables.schema import Layout, check_types, shown
+from ndcg_ab.sources.tables.schema import Layout, check_types
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
 RULES = {
@@ -57,21 +57,21 @@ class ClusterTable(Source):
         layout.refuse_unknown(self.origin, described.columns)
         cluster = cluster_of(described.spark, self.directory)
         table = placed(described.table, self.directory) if "/" in described.table else described.table
-        place = Elsewhere(table, described.where, ())
+        place = RemoteTable(table, described.where, ())
         schema = spark.schema_of(cluster, place)
         chosen = layout.check_columns(self.origin, schema.names, described.columns)
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
-        place = Elsewhere(table, described.where, columns)
+        place = RemoteTable(table, described.where, columns)
         found = spark.survey(cluster, place).sort_by("query_id")
         if found.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
         self.refuse_wrong(found, place)
         rows = int(pc.sum(found["rows"]).as_py())
-        place = Elsewhere(table, described.where, columns, rows, spark.digest_of(place, found))
+        place = RemoteTable(table, described.where, columns, rows, spark.digest_of(place, found))
         return staying(found.select(layout.schema.names).cast(layout.schema), place)
 
-    def refuse_wrong(self, found: pa.Table, place: Elsewhere) -> None:
+    def refuse_wrong(self, found: pa.Table, place: RemoteTable) -> None:
         """Raises InputError for the first column in which a value breaks the rules."""
         for column in place.columns:
             if column.source is None:
@@ -81,7 +81,7 @@ class ClusterTable(Source):
             if not count:
                 continue
             first = found["query_id"].filter(pc.greater(counts, 0))[0].as_py()
-            such = f" (such as in query {shown(first)})" if first else ""
+            such = f" (such as in query {format_value(first)})" if first else ""
             are = "value is" if count == 1 else "values are"
             raise InputError(
                 f"{self.origin}: column {column.source}: {count} {are} missing or against the rule{such}:"

@@ -16,7 +16,7 @@ from ndcg_ab.comparing.families import families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, sampling_of
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.labels.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
 from ndcg_ab.labels.grade_chances import Pool, fitted, pool_of, why_no_model
 from ndcg_ab.labels.imputed_interval import numbered
@@ -157,7 +157,7 @@ def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
     known = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     for name in candidates:
         if name not in known:
-            raise InputError(f"--candidate {shown(name)}: is none of the candidates ({', '.join(known)})")
+            raise InputError(f"--candidate {format_value(name)}: is none of the candidates ({', '.join(known)})")
 
 
 def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:

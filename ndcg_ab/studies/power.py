@@ -13,11 +13,10 @@ import numpy as np
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, by_prefix
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.wording import signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.studies.query_scores import Scores, read_scores
 from ndcg_core.measures.external_metric import GivenMetric, canonical
 from ndcg_core.measures.ranges import value_range
@@ -228,7 +227,7 @@ def plans_of_scores(
     chosen = [among(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
     if base in chosen:
         first = "" if baseline is not None else ", as the first system of the file"
-        raise InputError(f"--candidate {shown(base)}: is the baseline{first}; name another one")
+        raise InputError(f"--candidate {format_value(base)}: is the baseline{first}; name another one")
     names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
     return [
         plan_of_differences(scores, base, candidate, metric, asked, sampling)
@@ -242,7 +241,7 @@ def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
         return name
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise InputError(f"{option} {shown(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}")
+    raise InputError(f"{option} {format_value(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}")
 
 
 # ---- answers
@@ -309,7 +308,9 @@ def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str,
     lacking = [query for query in queries if query not in known]
     if lacking:
         have = "query has" if len(lacking) == 1 else "queries have"
-        raise InputError(f"{option}: {len(lacking):,} {have} a value and no {what} (such as {shown(lacking[0])})")
+        raise InputError(
+            f"{option}: {len(lacking):,} {have} a value and no {what} (such as {format_value(lacking[0])})"
+        )
     return [known[query] for query in queries]
 
 

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_ab.sources.files.file import format_of, read_file, refuse_no_file
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_core.measures.external_metric import canonical
 
 
@@ -58,6 +57,8 @@ def scores_of(table: pa.Table, path: Path) -> Scores:
             problem = f"has metric_hash {metric_hash}, rows before it {hashes[metric]}; one definition is needed"
         if problem:
             where = f"{path}, row {row} (without the header)"
-            raise InputError(f"{where}: {metric} of system {shown(system)} on query {shown(query)} {problem}")
+            raise InputError(
+                f"{where}: {metric} of system {format_value(system)} on query {format_value(query)} {problem}"
+            )
         queries[query] = value
     return Scores(path, values)

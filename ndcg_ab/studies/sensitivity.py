@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndcg_ab.checks.order_checks import check_order
-from ndcg_ab.checks.severities import refuse_errors, settled
+from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.families import compare_apart, paired_columns
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -71,7 +71,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]
     noticed = [*findings, *check_order(engine, few)]
     refuse_errors(noticed, evaluation)
-    told = tuple(settled(noticed, evaluation))
+    told = tuple(apply_severities(noticed, evaluation))
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
 
 

@@ -11,9 +11,8 @@ from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.hints import closest
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
-from ndcg_ab.sources.tables.schema import shown
 from ndcg_ab.visible import visible
 from ndcg_core.measures.external_metric import canonical
 from ndcg_core.measures.metric import Metric
@@ -79,7 +78,7 @@ def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any
         if finding.code == LARGE:
             warnings.warn(finding.message, stacklevel=3)
     if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
-        raise AssertionError(visible("\n".join(["; ".join(failed), *told(result)])))
+        raise AssertionError(visible("\n".join(["; ".join(failed), *failure_text(result)])))
     return result
 
 
@@ -90,7 +89,7 @@ def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     margins = margins_of(options["margin"], metrics)
     gate = options["gate"]
     if gate is not None and not isinstance(gate, Mapping):
-        raise InputError(f"gate = {shown(gate)}: must be a mapping, such as {{'judged': 0.8}}")
+        raise InputError(f"gate = {format_value(gate)}: must be a mapping, such as {{'judged': 0.8}}")
     if margins and gate and "not_worse" in gate:
         raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
     asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins)}
@@ -107,11 +106,13 @@ def margins_of(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float
     for number in given.values():
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
         if not is_number or not 0 < number < math.inf:
-            raise InputError(f"margin = {shown(margin)}: must be a number above 0, or map metrics to such numbers")
+            raise InputError(
+                f"margin = {format_value(margin)}: must be a number above 0, or map metrics to such numbers"
+            )
     return {canonical(name) if isinstance(name, str) else name: number for name, number in given.items()}
 
 
-def told(result: CompareResult) -> Iterator[str]:
+def failure_text(result: CompareResult) -> Iterator[str]:
     """The answer as in the terminal without its gates, and the queries that lost most on what failed first."""
     lines = str(result).splitlines()
     yield from ("", *(line for line in lines if not line.startswith("gate ")))

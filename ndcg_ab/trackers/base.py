@@ -10,7 +10,7 @@ from typing import ClassVar
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.deadlines import Budget, OverdueError, within
+from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
@@ -121,7 +121,7 @@ class Tracker(ABC):
         if (seconds := budget.left()) <= 0:
             raise TrackingError(slow)
         try:
-            return within(seconds, lambda: self.log(bundle))
+            return run_with_timeout(seconds, lambda: self.log(bundle))
         except OverdueError:
             raise TrackingError(slow) from None
 

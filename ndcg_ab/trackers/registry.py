@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
-from ndcg_ab.errors import InputError, needs, shown
+from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.extensions import TRACKERS as GROUP
 from ndcg_ab.extensions import extensions, load_extension
 from ndcg_ab.history.bundles.bundle import read_bundle
@@ -80,7 +80,8 @@ def added_tracker(name: str) -> type[Tracker]:
     if name not in added:
         known = ", ".join(sorted({*TRACKERS, *added}))
         raise InputError(
-            f"tracker = {shown(name)}: there is none of this name; take one of {known}, or install the package that"
+            f"tracker = {format_value(name)}: there is none of this name; take one of {known}, or install the package"
+            " that"
             " adds it"
         )
     found = load_extension(added[name])

@@ -16,7 +16,7 @@ UNLIKELY = -70  # the logarithm of a chance that changes no value within 1e-12: 
 
 
 @dataclass(frozen=True)
-class Walk:
+class CascadeMeasure:
     """How a measure goes down a ranking.
 
     factor: of a gaining place, from columns of walked_doc and judged_query. seen: the columns of graded_doc that are
@@ -56,32 +56,32 @@ def inferred_precision(_: Metric) -> str:
     return f"(1e0 + (walked_doc.pooled_seen - 1e0) * {likely}) / walked_doc.rank"
 
 
-WALKS: Mapping[str, Walk] = {
-    "ap": Walk(precision_there, ("gain",)),
-    "err": Walk(stopping, ("unsatisfied",)),
-    "rprec": Walk(within_relevant),
-    "bpref": Walk(preferred, ("nonrelevant",), ("nonrelevant",)),
-    "infap": Walk(inferred_precision, ("gain", "nonrelevant", "pooled"), ("nonrelevant", "pooled")),
+CASCADE_MEASURES: Mapping[str, CascadeMeasure] = {
+    "ap": CascadeMeasure(precision_there, ("gain",)),
+    "err": CascadeMeasure(stopping, ("unsatisfied",)),
+    "rprec": CascadeMeasure(within_relevant),
+    "bpref": CascadeMeasure(preferred, ("nonrelevant",), ("nonrelevant",)),
+    "infap": CascadeMeasure(inferred_precision, ("gain", "nonrelevant", "pooled"), ("nonrelevant", "pooled")),
 }
 
 
-def marks(metric: Metric, dialect: Dialect) -> list[str]:
+def judged_columns(metric: Metric, dialect: Dialect) -> list[str]:
     """The columns of judged_doc that a walk needs: 1 where a document is judged not relevant; 1."""
     least = "<= 0e0" if metric.relevant_from is None else f"< {literal(metric.relevant_from)}"
     values = {
         "nonrelevant": f"case when judgment.grade >= 0e0 and judgment.grade {least} then 1e0 else 0e0 end",
         "pooled": "1e0",
     }
-    return [f"cast({values[mark]} as {dialect.real}) as {mark}" for mark in WALKS[metric.measure].marks]
+    return [f"cast({values[mark]} as {dialect.real}) as {mark}" for mark in CASCADE_MEASURES[metric.measure].marks]
 
 
-def walked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def cascade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The sums down to each place, and the sum of gain times factor."""
-    walk = WALKS[metric.measure]
+    walk = CASCADE_MEASURES[metric.measure]
     columns = [f"graded_doc.{name}" for name in ("system_id", "query_id", "rank", "gain")]
     rest = ["from graded_doc"]
     if "unsatisfied" in walk.seen:
-        yield from satisfied(metric, dialect)
+        yield from satisfaction_steps(metric, dialect)
         rest = ["from satisfying_doc as graded_doc"]
         columns += ["graded_doc.unsatisfied"]
     for name in walk.seen:
@@ -115,7 +115,7 @@ group by
     )
 
 
-def satisfied(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The logarithm of the chance that a document does not satisfy: 1 - gain / 2^highest grade."""
     source = "graded_doc"
     if metric.max_grade is None:

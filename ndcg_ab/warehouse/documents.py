@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ndcg_ab.warehouse import expressions
-from ndcg_ab.warehouse.cascade_measures import WALKS, marks
+from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, judged_columns
 from ndcg_ab.warehouse.dialects import Dialect
 from ndcg_ab.warehouse.expressions import literal, worth
 from ndcg_ab.warehouse.step import Step, indented, select
@@ -65,8 +65,8 @@ group by
 
 def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Judgments with their gains, and the queries that count."""
-    walk = WALKS.get(metric.measure)
-    marked = "".join(f",\n    {column}" for column in marks(metric, dialect)) if walk else ""
+    walk = CASCADE_MEASURES.get(metric.measure)
+    marked = "".join(f",\n    {column}" for column in judged_columns(metric, dialect)) if walk else ""
     yield Step(
         "judged_doc",
         "one row per (query_id, doc_id): what the document is worth; faults: 1 where the judgment is refused",
@@ -201,8 +201,8 @@ def graded_doc(metric: Metric, dialect: Dialect) -> Step:
         )
     else:
         columns.append(f"{gain} as gain")
-    if metric.measure in WALKS:
-        columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in WALKS[metric.measure].marks]
+    if metric.measure in CASCADE_MEASURES:
+        columns += [f"coalesce(judged_doc.{mark}, 0e0) as {mark}" for mark in CASCADE_MEASURES[metric.measure].marks]
     if metric.effective_discount != "none":
         factor = expressions.discount_lines(metric, "ranked_doc.rank", dialect.real, metric.cutoff)
         columns.append("\n    ".join(factor) + " as discount")

@@ -9,7 +9,7 @@ from ndcg_ab.warehouse.step import Step, select
 from ndcg_core.measures.metric import Metric
 
 
-def given(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
+def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[Step]:
     """The two tables with our names and types."""
 
     def text(alias: str, option: str, field: str) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse import expressions, names
-from ndcg_ab.warehouse.cascade_measures import WALKS, walked
+from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, cascade_steps
 from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
 from ndcg_ab.warehouse.documents import judged, query_dcg, ranked, sifted
 from ndcg_ab.warehouse.header import header
 from ndcg_ab.warehouse.ideals import best_order, highest
-from ndcg_ab.warehouse.input_tables import given
+from ndcg_ab.warehouse.input_tables import input_steps
 from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
 from ndcg_ab.warehouse.step import Step, chain, prefix_beside
 from ndcg_core.measures.metric import Metric
@@ -42,7 +42,7 @@ def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: 
         steps.append(Step("query_score", "one row per (system_id, query_id)", final))
         final = MEAN
     prefix = prefix_beside([tables.judgments, *(tables.systems.values() or [tables.rankings])])
-    text = chain(list(given(metric, chosen, tables)), steps, final, prefix)
+    text = chain(list(input_steps(metric, chosen, tables)), steps, final, prefix)
     return header(metric, dialect, mean=mean) + text
 
 
@@ -79,8 +79,8 @@ def steps_of(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     yield from sifted(metric)
     yield from judged(metric, dialect)
     yield from ranked(metric, dialect)
-    if metric.measure in WALKS:
-        yield from walked(metric, dialect)
+    if metric.measure in CASCADE_MEASURES:
+        yield from cascade_steps(metric, dialect)
         return
     yield query_dcg(metric)
     if metric.has_endless_ideal:
@@ -99,7 +99,7 @@ def score(metric: Metric, dialect: Dialect) -> str:
         cases.append("when query_ideal.ideal < 0e0 then null")
     cases += expressions.MEASURES[metric.measure](metric, dialect.real)
     value = "\n            ".join(cases)
-    has_ideal = metric.ideal_traits is not None and metric.measure not in WALKS
+    has_ideal = metric.ideal_traits is not None and metric.measure not in CASCADE_MEASURES
     shares_ideal = has_ideal and not (
         metric.has_own_ideal
         or metric.has_endless_ideal

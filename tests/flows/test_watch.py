@@ -9,7 +9,7 @@ import pytest
 
 from ndcg_ab.config.environment import prepare
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.deadlines import OverdueError, within
+from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
@@ -102,8 +102,8 @@ def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.
 
 
 def test_work_apart() -> None:
-    assert within(5, lambda: 7) == 7
+    assert run_with_timeout(5, lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        within(5, lambda: 1 / 0)
+        run_with_timeout(5, lambda: 1 / 0)
     with pytest.raises(OverdueError):
-        within(0.1, lambda: threading.Event().wait(2))
+        run_with_timeout(0.1, lambda: threading.Event().wait(2))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.disk_cache import cache_folder, made_once
+from ndcg_ab.disk_cache import cache_folder, cached_text
 
 
 class Maker:
@@ -26,8 +26,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_is_made_once_for_all_that_it_depends_on(cache: Path) -> None:
     first, second = Maker("ä\r\n\rb"), Maker("other")
-    assert [made_once(["a", "1"], first), made_once(["a", "1"], first)] == ["ä\r\n\rb"] * 2
-    assert made_once(["a", "2"], second) == made_once(["a", "2"], first) == "other"
+    assert [cached_text(["a", "1"], first), cached_text(["a", "1"], first)] == ["ä\r\n\rb"] * 2
+    assert cached_text(["a", "2"], second) == cached_text(["a", "2"], first) == "other"
     assert (first.times, second.times) == (1, 1)
     assert cache.stat().st_mode & 0o077 == 0 and len(list(cache.iterdir())) == 2
 
@@ -35,20 +35,20 @@ def test_is_made_once_for_all_that_it_depends_on(cache: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"0" * 64 + b"\nother"], ids=["empty", "no text", "another seal"])
 def test_what_is_damaged_is_made_anew(damage: bytes, cache: Path) -> None:
     make = Maker("whole")
-    made_once(["a"], make)
+    cached_text(["a"], make)
     (path,) = cache.iterdir()
     before = path.read_bytes()
     path.write_bytes(damage)
-    assert made_once(["a"], make) == "whole"
+    assert cached_text(["a"], make) == "whole"
     assert make.times == 2 and path.read_bytes() == before
 
 
 def test_without_a_place_it_is_made_every_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = Maker("whole")
     cache.write_text("no folder")
-    assert [made_once(["a"], make), made_once(["a"], make)] == ["whole"] * 2
+    assert [cached_text(["a"], make), cached_text(["a"], make)] == ["whole"] * 2
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_folder() is None and made_once(["a"], make) == "whole"
+    assert cache_folder() is None and cached_text(["a"], make) == "whole"
     assert make.times == 3
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 
 from ..console import user_errors, write_or_print
 from ..options import of_data, of_metrics, of_output
@@ -50,7 +50,8 @@ def sql(
 
         if len(metrics := metric or ["ndcg@10"]) > 1:
             raise InputError(
-                f"--metric is given {len(metrics)} times ({', '.join(map(shown, metrics))}): one query computes one"
+                f"--metric is given {len(metrics)} times ({', '.join(map(format_value, metrics))}): one query"
+                " computes one"
                 " metric; print one for each"
             )
         judged = parse_columns("--judgments-columns", judgments_columns)
@@ -66,9 +67,9 @@ def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, table = (part.strip() for part in text.partition("="))
         if not equals or not name or not table:
-            raise InputError(f"--system {shown(text)}: must be NAME=TABLE, such as new=search.ranking_new")
+            raise InputError(f"--system {format_value(text)}: must be NAME=TABLE, such as new=search.ranking_new")
         if name in found:
-            raise InputError(f"--system {shown(text)}: {name} is named twice")
+            raise InputError(f"--system {format_value(text)}: {name} is named twice")
         found[name] = table
     return found
 

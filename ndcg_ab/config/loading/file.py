@@ -12,7 +12,7 @@ from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, datable
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
-from ndcg_ab.errors import InputError, shortened, shown
+from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.files import resolved, unusable
 
 LONGEST_RULE = 1000  # characters; a rule may quote a value
@@ -25,7 +25,7 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     """
     directory = resolved(path.parent)
     if problem := unusable(str(directory)):
-        raise InputError(f"{path}: its folder {shown(str(directory))} {problem}")
+        raise InputError(f"{path}: its folder {format_value(str(directory))} {problem}")
     layered = read_layers(path, settings)
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
@@ -82,17 +82,19 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
         key = dotted(place)
         if problem["type"] == "extra_forbidden":
             known = ", ".join(known_keys(place[:-1]))
-            yield place, f"key {shown(key)} is unknown{meant_key(place)} (known here: {known})"
+            yield place, f"key {format_value(key)} is unknown{meant_key(place)} (known here: {known})"
         elif problem["type"] == "missing":
             if place not in misspelt:
                 yield place, f"key {key!r} is missing: it must be given"
         elif problem["type"] == "invalid_key":
-            yield place, f"key {shown(problem['input'])} is no text: put it in quotes"
+            yield place, f"key {format_value(problem['input'])} is no text: put it in quotes"
         else:
             allowed = str(problem.get("ctx", {}).get("expected", ""))
             rule = shortened(rule_of(problem), LONGEST_RULE)
             rule += shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE)
-            value = "" if isinstance(problem["input"], dict | list) or not place else f" = {shown(problem['input'])}"
+            value = (
+                "" if isinstance(problem["input"], dict | list) or not place else f" = {format_value(problem['input'])}"
+            )
             yield place, f"{shortened(key)}{value}: {rule}" if place else rule
 
 

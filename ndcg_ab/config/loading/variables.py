@@ -15,7 +15,7 @@ from ndcg_ab.config.loading.keys import Place, dotted, takes_text
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.connections import ADDRESS
 from ndcg_ab.config.model.references import is_kept
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
@@ -33,7 +33,7 @@ def filled(text: str, where: str) -> str:
         inner = INNER.fullmatch(found["inner"] or "")
         if inner is None:
             raise InputError(
-                f"{where}: {shown(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
+                f"{where}: {format_value(text[found.start() :])}: must be ${{NAME}} or ${{NAME:-value}};"
                 " $${ stands for a plain ${"
             )
         name, default = inner["name"], inner["default"]

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from ndcg_ab.config.loading.hints import to_utf8
-from ndcg_ab.errors import SHOWN, InputError, in_short, shortened, shown
+from ndcg_ab.errors import SHOWN, InputError, format_value, in_short, shortened
 
 LARGEST = 1 << 20  # bytes of a file
 DEEPEST = 50  # lists and mappings inside each other
@@ -31,7 +31,9 @@ class Loader(yaml.SafeLoader):
         mark = event.start_mark
         anchor = event.anchor if isinstance(event, yaml.AliasEvent) else None
         if anchor in self.anchors and id(self.anchors[anchor]) not in self.sizes:
-            raise yaml.MarkedYAMLError(problem=f"{shown(anchor)} stands for what it is a part of", problem_mark=mark)
+            raise yaml.MarkedYAMLError(
+                problem=f"{format_value(anchor)} stands for what it is a part of", problem_mark=mark
+            )
         self.depth += 1
         if self.depth > DEEPEST:
             raise yaml.MarkedYAMLError(
@@ -67,7 +69,7 @@ class Loader(yaml.SafeLoader):
             return found
         except WRONG:
             kind = node.tag.rpartition(":")[2]
-            problem = f"{shown(node.value)} is not of the kind {shown(kind)}"
+            problem = f"{format_value(node.value)} is not of the kind {format_value(kind)}"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -76,7 +78,7 @@ class Loader(yaml.SafeLoader):
         for key in keys:
             if key is not first[key.value]:
                 raise yaml.MarkedYAMLError(
-                    problem=f"key {shown(key.value)} is given twice", problem_mark=key.start_mark
+                    problem=f"key {format_value(key.value)} is given twice", problem_mark=key.start_mark
                 )
         return super().construct_mapping(node, deep)
 

@@ -6,7 +6,7 @@ from typing import Any
 from ndcg_ab.config.loading.hints import plain_number
 from ndcg_ab.config.model.external_scores import other_metric
 from ndcg_ab.config.model.sources import READING_SCORES
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import format_value
 from ndcg_ab.other_measures import named
 from ndcg_core.measures.notation import from_mapping
 
@@ -33,7 +33,7 @@ def margin(value: Any) -> float:
     found = number(value)
     if found is None or found <= 0:
         meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
-        raise ValueError(f"{shown(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
+        raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
     return found
 
 
@@ -61,6 +61,6 @@ def ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
         given = list(pair) if isinstance(pair, list | tuple) else []
         numbers = [each for each in map(number, given) if each is not None]
         if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
-            raise ValueError(f"{key}: {shown(pair)}: must be the lowest and the highest value, as [0, 1]")
+            raise ValueError(f"{key}: {format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
         found[name] = (numbers[0], numbers[1])
     return found

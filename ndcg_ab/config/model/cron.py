@@ -9,7 +9,7 @@ never comes, whatever the weekday.
 import re
 from typing import NamedTuple
 
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import format_value
 
 DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # of a month, at the most
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -67,7 +67,7 @@ def fault_of(cron: str) -> str | None:
         return "must be five fields (minute hour day month weekday), as in 0 2 * * *"
     for field, text in zip(FIELDS, texts, strict=True):
         if wrong := [entry for entry in text.split(",") if not field.holds(entry)]:
-            return f"no moment fits it: {shown(wrong[0])} is no {field.rule}, as in 0 2 * * *"
+            return f"no moment fits it: {format_value(wrong[0])} is no {field.rule}, as in 0 2 * * *"
     ordinals = [entry for entry in texts[4].split(",") if ORDINAL.fullmatch(entry)]
     if ordinals and (len(ordinals) < len(texts[4].split(",")) or texts[2] != "*"):
         return f"no moment fits it: {ordinals[0]!r} cannot stand beside other weekdays, or beside a day of the month"

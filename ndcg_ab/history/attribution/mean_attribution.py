@@ -86,13 +86,13 @@ def moved(
             raise UnknownPartsError(OTHER_TOOL)
         if set().union(*causes.values()) == {RANKING}:
             with contextlib.suppress(UnknownPartsError):
-                return told(chosen, causes, earlier, now, (here, here), {}, None)
+                return attribution_rows(chosen, causes, earlier, now, (here, here), {}, None)
         with earlier_side(earlier, evaluation) as there:
             mixed = mixtures(here, there, evaluation, chosen, causes, earlier)
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
                 counts = changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
-            return told(chosen, causes, earlier, now, (there, here), mixed, counts)
+            return attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
     except UnknownPartsError as error:
         return [
             Moved(key[1], metric.name, earlier.means.get(key), mean_of(now[key], here), unknown=str(error))
@@ -169,7 +169,7 @@ def alike(one: Group, other: Group) -> bool:
     )
 
 
-def told(
+def attribution_rows(
     chosen: Mapping[Key, Metric],
     causes: Mapping[str, frozenset[str]],
     earlier: Earlier,

@@ -29,9 +29,9 @@ from ndcg_ab.history import database
 from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, hold
 from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.bundles.published import is_published
-from ndcg_ab.history.bundles.rerun_log import read_reused
+from ndcg_ab.history.bundles.rerun_log import read_reruns
 from ndcg_ab.history.bundles.storage_errors import is_full, saying_where
-from ndcg_ab.history.bundles.working_folders import AT_WORK, KEEPING, clear, remove_empty
+from ndcg_ab.history.bundles.working_folders import KEEPING, WORKING_FOLDERS, remove_empty, remove_working_folder
 from ndcg_ab.results.codec import SCHEMA, decode, encode
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.visible import visible
@@ -85,7 +85,7 @@ class Bundle:
     @property
     def reused(self) -> list[datetime]:
         """The moments of later nights whose inputs and configuration were the same, in the order of their coming."""
-        return [datetime.fromisoformat(moment) for moment in read_reused(self.folder)]
+        return [datetime.fromisoformat(moment) for moment in read_reruns(self.folder)]
 
     def write(self) -> None:
         """Writes its file, whole or not at all."""
@@ -111,7 +111,7 @@ class Bundle:
         inputs = without_plain_secrets(self.inputs)
         database.enter(past, about, inputs, self.outcome, self.ordinal, self.since_last)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
-        database.enter_reused(past, read_reused(self.folder), self.ordinal)
+        database.enter_reused(past, read_reruns(self.folder), self.ordinal)
 
     def as_of(self, *, reused: bool) -> "Bundle":
         """What it says in the night that made it; or in a later one that found nothing changed: nothing dropped."""
@@ -172,7 +172,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
         remove_empty(ours)
         raise
     with lock:
-        AT_WORK[folder] = ours
+        WORKING_FOLDERS[folder] = ours
         try:
             yield folder
         except Exception as error:
@@ -182,7 +182,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
                 raise InputError(f"output = {str(evaluation.output)!r}: cannot be written: {error}") from error
             raise
         finally:
-            clear(folder)
+            remove_working_folder(folder)
 
 
 def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:

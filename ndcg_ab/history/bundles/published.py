@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.files import write_text
-from ndcg_ab.history.bundles.rerun_log import read_reused
+from ndcg_ab.history.bundles.rerun_log import read_reruns
 
 PUBLISHED = "published.json"
 
@@ -18,7 +18,7 @@ def is_published(folder: Path, address: str | None = None) -> bool:
     if places is None:
         return address is None and (folder / PUBLISHED).exists()
     told = places.values() if address is None else [places[address]] if address in places else []
-    return any(nights >= len(read_reused(folder)) for nights in told)
+    return any(nights >= len(read_reruns(folder)) for nights in told)
 
 
 def read_published(folder: Path) -> dict[str, int] | None:

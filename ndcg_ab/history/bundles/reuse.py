@@ -9,7 +9,7 @@ from typing import Any
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.bundles.rerun_log import add_reused, read_reused
+from ndcg_ab.history.bundles.rerun_log import add_rerun, read_reruns
 from ndcg_ab.results.codec import encode
 
 
@@ -41,9 +41,9 @@ def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None)
     """
     moment = encode((at or datetime.now(UTC)).astimezone(UTC))
     with database.opened(database.path_of(evaluation)) as past:
-        if moment not in (*read_reused(folder), encode(bundles.began_of(folder.name))):
-            add_reused(folder, moment)
-        database.enter_reused(past, read_reused(folder), bundles.ordinal_of(folder))
+        if moment not in (*read_reruns(folder), encode(bundles.began_of(folder.name))):
+            add_rerun(folder, moment)
+        database.enter_reused(past, read_reruns(folder), bundles.ordinal_of(folder))
 
 
 def is_whole(folder: Path) -> bool:

@@ -19,7 +19,7 @@ from ndcg_ab.report.answer import (
 from ndcg_ab.report.sections.changes import told_changes
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.report.terminal.sparklines import scale_of, strip
-from ndcg_ab.report.words.decision_summary import choices, grouped
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, group_decisions
 from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.report.words.explanations import as_markdown, plain_words
 from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_text, level, ordered, plain, recomputed, rows_of
@@ -66,7 +66,10 @@ def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
 
 def title(outcome: Outcome) -> str:
     """Every decision with its candidates, what must not ship first."""
-    told = [f"{choice.mark} {choice.words}: {escaped(listed(names))}" for choice, names in grouped(choices(outcome))]
+    told = [
+        f"{choice.mark} {choice.words}: {escaped(listed(names))}"
+        for choice, names in group_decisions(candidates_by_choice(outcome))
+    ]
     return " · ".join(told) or "Nothing is compared"
 
 

@@ -6,7 +6,7 @@ from ndcg_ab.report.answer import banners, finding_lines, mark, ordered_decision
 from ndcg_ab.report.sections.changes import changes_text
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.report.sections.judges import judges_line
-from ndcg_ab.report.words.decision_summary import worded
+from ndcg_ab.report.words.decision_summary import choice_text
 from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.report.words.text import (
     comparison_text,
@@ -104,7 +104,7 @@ def answer_lines(outcome: Outcome) -> list[str]:
     """The decisions, what questions every verdict, and the gates that failed."""
     lines = []
     for row in ordered_decisions(outcome):
-        what = f"{row.decision.mark} {worded(row.decision, [row.candidate])}"
+        what = f"{row.decision.mark} {choice_text(row.decision, [row.candidate])}"
         lines += [f"**{escaped(what)}**: {escaped(row.reason)}", ""]
     lines = lines or ["Nothing is compared.", ""]
     for text in banners(outcome):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ndcg_ab.comparing.since_last import SinceLast
-from ndcg_ab.disk_cache import made_once
+from ndcg_ab.disk_cache import cached_text
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
 from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
@@ -263,7 +263,7 @@ def vega_runtime() -> str:
 
     version, snippet = vegalite_version(), "window.vegaEmbed = vegaEmbed;"
     about = ["vl-convert", metadata.version("vl-convert-python"), version, snippet]
-    bundle = made_once(about, lambda: str(vl_convert.javascript_bundle(snippet, vl_version=version)))
+    bundle = cached_text(about, lambda: str(vl_convert.javascript_bundle(snippet, vl_version=version)))
     return bundle.replace("\r\n", "\n")
 
 

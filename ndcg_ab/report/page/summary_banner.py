@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndcg_ab.report.answer import UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
-from ndcg_ab.report.words.decision_summary import grouped
+from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS
@@ -45,18 +45,18 @@ class Card(NamedTuple):
     rows: Sequence[Row]
 
 
-def band(outcome: Outcome) -> list[Line]:
+def summary_lines(outcome: Outcome) -> list[Line]:
     """What must not be shipped first; each candidate with its reason, or many of them in groups."""
     ordered = ordered_decisions(outcome)
     if len(ordered) <= MANY:
         return [Line(each.decision, each.decision.mark, [each.candidate], each.reason) for each in ordered]
     return [
         Line(choice, choice.mark, names[:NAMED], more=max(0, len(names) - NAMED))
-        for choice, names in grouped({row.candidate: row.decision for row in ordered})
+        for choice, names in group_decisions({row.candidate: row.decision for row in ordered})
     ]
 
 
-def cards(outcome: Outcome) -> list[Card]:
+def candidate_cards(outcome: Outcome) -> list[Card]:
     """Every candidate with each primary metric and each guardrail."""
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     return [
@@ -64,13 +64,13 @@ def cards(outcome: Outcome) -> list[Card]:
             place,
             decision,
             decision.decision.mark,
-            [row_of(row, means[row.candidate, row.metric]) for row in deciding(outcome, decision.candidate)],
+            [card_row(row, means[row.candidate, row.metric]) for row in deciding(outcome, decision.candidate)],
         )
         for place, decision in enumerate(ordered_decisions(outcome), 1)
     ]
 
 
-def row_of(comparison: Comparison, value: float | None) -> Row:
+def card_row(comparison: Comparison, value: float | None) -> Row:
     marks: dict[bool | None, tuple[str, str]] = {
         True: ("✓", "win"),
         False: ("✗", "loss"),
@@ -84,6 +84,6 @@ def row_of(comparison: Comparison, value: float | None) -> Row:
 
 def first_screen(outcome: Outcome) -> dict[str, Any]:
     """What the templates of the page and of the notebook call; in_doubt: candidate -> why its decision is in doubt."""
-    made = cards(outcome)
+    made = candidate_cards(outcome)
     places = {card.decision.candidate: card.place for card in made}
-    return {"band": band(outcome), "cards": made, "places": places, "in_doubt": doubted(outcome)}
+    return {"band": summary_lines(outcome), "cards": made, "places": places, "in_doubt": doubted(outcome)}

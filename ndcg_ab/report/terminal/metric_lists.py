@@ -128,7 +128,9 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def metric_text(metric: Metric, given: str) -> str:
     """The metric with every choice and what it means; given: how it was written."""
-    choices = ", ".join(f"{choice}={shown(metric, choice)}" for choice in metric.choices() if is_set(metric, choice))
+    choices = ", ".join(
+        f"{choice}={choice_text(metric, choice)}" for choice in metric.choices() if is_set(metric, choice)
+    )
     cutoff = f"@{metric.cutoff}" if metric.cutoff else ""
     rows = [("metric", metric.name)]
     if given.strip() != metric.name:
@@ -139,7 +141,7 @@ def metric_text(metric: Metric, given: str) -> str:
         ("hash", metric.hash),
     ]
     lines = [line for name, text in rows for line in columns(name, text, 14)]
-    values = {choice: shown(metric, choice) for choice in ("cutoff", *metric.choices())}
+    values = {choice: choice_text(metric, choice) for choice in ("cutoff", *metric.choices())}
     width = 21 + max(len(value) for value in values.values() if len(value) <= MOST_OF_A_VALUE)
     lines += ["", *columns(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
     for choice, value in values.items():
@@ -156,7 +158,7 @@ def is_set(metric: Metric, choice: str) -> bool:
     return getattr(metric, choice) is not None
 
 
-def shown(metric: Metric, choice: str) -> str:
+def choice_text(metric: Metric, choice: str) -> str:
     value = getattr(metric, choice)
     return "–" if value is None else written(value)
 

@@ -56,7 +56,7 @@ def sentences(found: ToJudgeNext) -> Iterator[str]:
     what = "this 1 grade is" if count == 1 else f"these {count} grades are"
     for each in found.comparisons:
         if each.comparison.bound_low != each.comparison.bound_high:
-            yield told(each, what)
+            yield narrowing_text(each, what)
     if count < found.unjudged:
         yield f"{found.unjudged - count} more unjudged documents would move a difference; -n says how many are listed."
     if found.why_even:
@@ -64,7 +64,7 @@ def sentences(found: ToJudgeNext) -> Iterator[str]:
     yield LOOP
 
 
-def told(narrowed: Narrowed, what: str) -> str:
+def narrowing_text(narrowed: Narrowed, what: str) -> str:
     """``new against old, ndcg@10: now improved, the labels cannot settle it; these 50 grades are expected to …``."""
     row = narrowed.comparison
     settled = "which no grade can turn" if row.label_settled else "the labels cannot settle it"

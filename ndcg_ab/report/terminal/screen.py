@@ -27,7 +27,7 @@ from ndcg_ab.report.sections.since_last import print_since
 from ndcg_ab.report.terminal.grid import lines_of, shortened
 from ndcg_ab.report.terminal.sparklines import scale_of, strip
 from ndcg_ab.report.terminal.tables import SEVERITY_COLOURS, STYLES, dim, print_tables
-from ndcg_ab.report.words.decision_summary import grouped
+from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.report.words.explanations import plain_words
 from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
 from ndcg_ab.results.decisions import Decision
@@ -102,7 +102,7 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
     if len(decisions) > MOST_DECISIONS and not details:
         in_doubt = doubted(outcome)
-        for choice, candidates in grouped({found.candidate: found.decision for found in decisions}):
+        for choice, candidates in group_decisions({found.candidate: found.decision for found in decisions}):
             head = f"{choice.mark} {choice.words:<{words}}  "
             same = [shortened(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
             first, *others = lines_of(same, console.width - cell_len(head))

@@ -15,7 +15,7 @@ from ndcg_ab.report.answer import MARKS
 from ndcg_ab.report.sections.repeated_tests import print_over_nights
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.report.terminal.tables import STYLES
-from ndcg_ab.report.words.decision_summary import decided, grouped
+from ndcg_ab.report.words.decision_summary import decisions_line, group_decisions
 from ndcg_ab.report.words.text import plain
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.wording import signed
@@ -168,11 +168,11 @@ def changed_text(each: Evaluated) -> str:
 
 def decision_cell(each: Evaluated) -> str:
     """``✗ do not ship new; ship newest``."""
-    groups = grouped(each.decisions)
+    groups = group_decisions(each.decisions)
     if not groups:
         return ""
     choice = groups[0][0]
-    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(decided(each.decisions))}[/]"
+    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(decisions_line(each.decisions))}[/]"
 
 
 def latest_decisions(each: Evaluated) -> list[Text]:

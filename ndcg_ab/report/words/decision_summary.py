@@ -9,13 +9,13 @@ from ndcg_ab.results.outcome import Outcome
 NAMED = 2  # candidates that one decision names; more are counted
 
 
-def grouped(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
+def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[str]]]:
     """Each decision with the candidates that it is about, the gravest first."""
     groups = [(choice, [name for name, found in decisions.items() if found is choice]) for choice in GRAVEST_FIRST]
     return [(choice, names) for choice, names in groups if names]
 
 
-def choices(outcome: Outcome) -> dict[str, Choice]:
+def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
     """Candidate, with a word where its decision is in doubt -> decision."""
     in_doubt = doubted(outcome)
     return {
@@ -24,31 +24,33 @@ def choices(outcome: Outcome) -> dict[str, Choice]:
     }
 
 
-def worded(choice: Choice, names: list[str]) -> str:
+def choice_text(choice: Choice, names: list[str]) -> str:
     """``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     verb = choice.words if choice.words.endswith("ship") else f"{choice.words}:"
     return f"{verb} {', '.join(names[:NAMED])}{more}"
 
 
-def decided(decisions: Mapping[str, Choice]) -> str:
+def decisions_line(decisions: Mapping[str, Choice]) -> str:
     """All decisions in one line: ``do not ship dense; ship hybrid``."""
-    return "; ".join(worded(choice, names) for choice, names in grouped(decisions)) or "nothing is compared"
+    return (
+        "; ".join(choice_text(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
+    )
 
 
 def run_name(outcome: Outcome, ordinal: int) -> str:
     """What a list of evaluations calls one: ``✗ 12 do not ship dense``, ``✗ gate failed 12: do not ship dense``."""
-    found = choices(outcome)
+    found = candidates_by_choice(outcome)
     if outcome.gate == "failed":
-        return f"✗ gate failed {ordinal}: {decided(found)}"
-    groups = grouped(found)
-    return f"{groups[0][0].mark} {ordinal} {decided(found)}" if groups else f"{ordinal} {decided(found)}"
+        return f"✗ gate failed {ordinal}: {decisions_line(found)}"
+    groups = group_decisions(found)
+    return f"{groups[0][0].mark} {ordinal} {decisions_line(found)}" if groups else f"{ordinal} {decisions_line(found)}"
 
 
-def told(outcome: Outcome) -> str:
+def reasons_line(outcome: Outcome) -> str:
     """The decisions with their reasons, in one line."""
     each = [
-        f"{row.decision.mark} {worded(row.decision, [row.candidate])} ({row.reason})"
+        f"{row.decision.mark} {choice_text(row.decision, [row.candidate])} ({row.reason})"
         for row in ordered_decisions(outcome)
     ]
     return "; ".join(each) or "nothing is compared"

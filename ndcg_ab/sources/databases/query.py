@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ndcg_ab.config.model.sources import DatabaseSource
-from ndcg_ab.errors import InputError, shown
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.databases.drivers import answering
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
@@ -108,7 +108,8 @@ def refuse_decimals(
         values = batch.column(at).storage
         if (row := pc.index(pc.match_substring_regex(values, "[^0-9-]"), True).as_py()) >= 0:
             raise InputError(
-                f"{place} {before + row + 1}: {field.name} = {shown(values[row].as_py())}: must be text or a whole"
+                f"{place} {before + row + 1}: {field.name} = {format_value(values[row].as_py())}: must be text or a"
+                " whole"
                 f" number; cast it in the query: cast({chosen[field.name]} as bigint) as {field.name}"
             )
 

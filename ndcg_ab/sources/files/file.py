@@ -27,12 +27,12 @@ from ndcg_ab.sources.files.parts import parts_of, spoken_of
 from ndcg_ab.sources.files.records import find_lines, gathered, open_parquet, read_rows
 from ndcg_ab.sources.files.streams import (
     BLOCK,
-    Evened,
-    Handed,
-    Objects,
-    Quoted,
+    DeferredErrorStream,
+    EvenLinesStream,
+    JsonObjectStream,
+    QuotedTextStream,
     UnusualError,
-    handed,
+    defer_errors,
     line_blocks,
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
@@ -223,12 +223,12 @@ def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
     try:
         return read_trec_text(path, open_trec(path), layout, delimiter, keep)
     except (pa.ArrowInvalid, BrokenRuleError):
-        return read_trec_text(path, Evened(open_bytes(path)), layout, " ", keep)
+        return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, " ", keep)
 
 
 def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: Keep | None) -> Any:
     tags: dict[str, int] = {}
-    given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else handed(stream)
+    given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else defer_errors(stream)
     with given as text:
         pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
         is_ranking = layout.kind == "ranking"
@@ -314,9 +314,9 @@ def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
         return list(reader.schema.names)
 
 
-def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[Handed]:
+def open_delimited(path: Path, delimiter: str) -> AbstractContextManager[DeferredErrorStream]:
     """For the fast readers of CSV and TSV; at its end it raises UnusualError for what they may take wrongly."""
-    return handed(Quoted(open_bytes(path), delimiter))
+    return defer_errors(QuotedTextStream(open_bytes(path), delimiter))
 
 
 def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pieces: bool) -> Iterator[pa.Table]:
@@ -324,10 +324,10 @@ def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_piec
     if len(set(names.values())) < len(names):
         raise UnusualError("a column for two fields")
     schema = pa.schema([(names[field.name], field.type) for field in layout.fields])
-    objects = Objects(open_bytes(path))
+    objects = JsonObjectStream(open_bytes(path))
     options = (pajson.ReadOptions(block_size=BLOCK), pajson.ParseOptions(schema, False, "ignore"))
     rows = 0
-    with handed(objects) as stream:
+    with defer_errors(objects) as stream:
         texts = map(pa.BufferReader, line_blocks(cast(BinaryIO, stream))) if in_pieces else [stream]
         for text in texts:
             table = pajson.read_json(text, *options)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.schema import Layout, shown
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.tables.schema import Layout
 
 IN_DOCUMENTS = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
 
@@ -67,13 +67,15 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
         where = f"{path}, line {1 + text.count(chr(10), 0, place)}" if not isinstance(value, dict) else str(path)
         if text[start] == "[":
             if not isinstance(value, dict):
-                raise InputError(f"{where}: {shown(value)}: every entry of the list must be a JSON object")
+                raise InputError(f"{where}: {format_value(value)}: every entry of the list must be a JSON object")
             yield place, value
         elif not isinstance(value, dict) or layout.kind not in IN_DOCUMENTS:
             ways = "every line must be one JSON object, or the file a list of them"
             if layout.kind in IN_DOCUMENTS:
                 ways += f", or one object as {{query_id: {{doc_id: {IN_DOCUMENTS[layout.kind]}}}}}"
-            raise InputError(f"{where}: {shown(key)} leads to {shown(value)}: {list_hint(value, layout) or ways}")
+            raise InputError(
+                f"{where}: {format_value(key)} leads to {format_value(value)}: {list_hint(value, layout) or ways}"
+            )
         elif columns:
             raise InputError(f"{where}: columns cannot be mapped in JSON that leads from query_id to doc_id")
         else:
@@ -85,14 +87,14 @@ def refuse_twice(where: str, row: Mapping[str, Any], chosen: Mapping[str, str]) 
     """A key that is needed and stands twice in one object: nobody can say which of its values is meant."""
     for column in chosen.values():
         if column in getattr(row, "twice", ()):
-            raise InputError(f"{where}: key {shown(column)} stands twice in one object: a key stands once")
+            raise InputError(f"{where}: key {format_value(column)} stands twice in one object: a key stands once")
 
 
 def refuse_lists(where: str, row: Mapping[str, Any], layout: Layout) -> None:
     """A record of nothing but lists is none: query_id -> list, or a list of records under a name."""
     key, value = next(iter(row.items()), ("", None))
     if all(isinstance(each, list) for each in row.values()) and (hint := list_hint(value, layout)):
-        raise InputError(f"{where}: {shown(key)} leads to {shown(value)}: {hint}")
+        raise InputError(f"{where}: {format_value(key)} leads to {format_value(value)}: {hint}")
 
 
 def list_hint(value: Any, layout: Layout) -> str:

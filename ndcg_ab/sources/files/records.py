@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from ndcg_ab.config.loading.hints import to_utf8
-from ndcg_ab.errors import InputError, in_short, shown
+from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
 from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format
@@ -163,11 +163,12 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
         parts = re.split(f"[{BLANKS}]+", inner)
         if first and len(parts) == width and is_header(parts) and not is_numeric(parts[max(places.values())]):
             raise InputError(
-                f"{path}, line {number}: {shown(inner)} is a header, and a TREC file has none: take the line away"
+                f"{path}, line {number}: {format_value(inner)} is a header, and a TREC file has none: take the line"
+                " away"
             )
         if len(parts) != width:
             raise InputError(
-                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({shown(inner)}),"
+                f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(inner)}),"
                 f" a TREC {layout.kind} has {width} ({shape});"
                 f" {(not first and cut_short(line)) or other_format(layout.kind, inner, parts, first)}"
             )
@@ -236,7 +237,7 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # a whole number of thousands of digits, and the like
         raise InputError(f"{path}, line {number}: cannot be read as JSON: {error}") from None
     if not isinstance(row, dict):
-        raise InputError(f"{path}, line {number}: {shown(line.strip())}: every line must be one JSON object")
+        raise InputError(f"{path}, line {number}: {format_value(line.strip())}: every line must be one JSON object")
     return row
 
 

@@ -42,7 +42,7 @@ def line_blocks(file: BinaryIO, longest: int | None = LONGEST_LINE) -> Iterator[
         yield rest
 
 
-class Handed(io.RawIOBase):
+class DeferredErrorStream(io.RawIOBase):
     """A stream in the hands of a library whose threads must not meet an exception: they might wait for ever.
 
     problem: what reading raised; the library was told that the text ends there.
@@ -72,9 +72,9 @@ class Handed(io.RawIOBase):
 
 
 @contextmanager
-def handed(stream: Any) -> Iterator[Handed]:
+def defer_errors(stream: Any) -> Iterator[DeferredErrorStream]:
     """The stream for a library to read; what reading it raised is raised at the end."""
-    given = Handed(stream)
+    given = DeferredErrorStream(stream)
     with stream:
         try:
             yield given
@@ -91,7 +91,7 @@ def handed(stream: Any) -> Iterator[Handed]:
                 del problem  # else the error holds this frame, and this frame the error, until the process ends
 
 
-class Looked(io.RawIOBase):
+class ValidatingStream(io.RawIOBase):
     """A text on its way to a fast reader, which raises UnusualError, or UnicodeDecodeError, for what only looks alike.
 
     Zero bytes, bytes that are not UTF-8 (also where nobody needs the column), and what the subclasses know.
@@ -130,7 +130,7 @@ class Looked(io.RawIOBase):
         super().close()
 
 
-class Quoted(Looked):
+class QuotedTextStream(ValidatingStream):
     """CSV: every quote begins a field, ends one, or is one of two."""
 
     def __init__(self, file: BinaryIO, delimiter: str) -> None:
@@ -155,7 +155,7 @@ class Quoted(Looked):
             raise UnusualError("a quote that never ends")
 
 
-class Objects(Looked):
+class JsonObjectStream(ValidatingStream):
     """JSON Lines: every line begins and ends with a brace, and opens few brackets; `lines` counts them."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -192,7 +192,7 @@ def evened(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-class Evened(io.RawIOBase):
+class EvenLinesStream(io.RawIOBase):
     """The lines of a TREC file with single spaces between fields and without comments; UnusualError for a long one."""
 
     def __init__(self, file: BinaryIO) -> None:

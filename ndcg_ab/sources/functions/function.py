@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import revealed
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
-from ndcg_ab.sources.tables.schema import Layout, shown
+from ndcg_ab.sources.tables.schema import Layout
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
 
@@ -59,7 +59,7 @@ class Function(Source):
     ) -> Iterator[Entry]:
         """The results of a function that is called for each query."""
         for query_id, text in queries.items():
-            with self.saying_where(f" on query {shown(query_id)}"):
+            with self.saying_where(f" on query {format_value(query_id)}"):
                 found = function(text, **arguments)
             yield query_id, found
 
@@ -84,15 +84,17 @@ class Function(Source):
             if entry is END:
                 return
             if not isinstance(entry, tuple | list) or len(entry) != 2:
-                raise InputError(f"python = {self.origin!r} yielded {shown(entry)}: must be query_id and results")
+                raise InputError(
+                    f"python = {self.origin!r} yielded {format_value(entry)}: must be query_id and results"
+                )
             yield entry[0], entry[1]
-            after = f" after query {shown(entry[0])}"
+            after = f" after query {format_value(entry[0])}"
 
     def checked_rows(self, entries: Iterable[Entry]) -> list[tuple[str, str, float]]:
         """(query_id, doc_id, score) of all that a function returned; it may still be at work on the results."""
         rows: list[tuple[str, str, float]] = []
         for query_id, results in entries:
-            with self.saying_where(f" on query {shown(query_id)}"):
+            with self.saying_where(f" on query {format_value(query_id)}"):
                 rows += [(query_id, *pair) for pair in checked_results(self.origin, query_id, results)]
         return rows
 
@@ -105,19 +107,21 @@ END = object()
 
 
 def checked_results(name: str, query_id: Any, results: Any) -> Iterable[tuple[str, float]]:
-    where = f"python = {name!r}, query {shown(query_id)}"
+    where = f"python = {name!r}, query {format_value(query_id)}"
     if not is_text(query_id):
         raise InputError(f"{where}: the query_id must be text that is not empty")
     if not isinstance(results, Iterable) or isinstance(results, str | Mapping):
-        raise InputError(f"{where}: {shown(results)}: the results must be pairs (doc_id, score)")
+        raise InputError(f"{where}: {format_value(results)}: the results must be pairs (doc_id, score)")
     for result in results:
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise InputError(f"{where}: {shown(result)}: every result must be a pair (doc_id, score)")
+            raise InputError(f"{where}: {format_value(result)}: every result must be a pair (doc_id, score)")
         doc_id, score = result
         if not is_text(doc_id):
-            raise InputError(f"{where}: doc_id = {shown(doc_id)}: must be text that is not empty")
+            raise InputError(f"{where}: doc_id = {format_value(doc_id)}: must be text that is not empty")
         if not is_finite(score):
-            raise InputError(f"{where}, document {shown(doc_id)}: score = {shown(score)}: must be a finite number")
+            raise InputError(
+                f"{where}, document {format_value(doc_id)}: score = {format_value(score)}: must be a finite number"
+            )
         yield doc_id, float(score)
 
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from ndcg_ab.config.model.http import HttpRequest, HttpResults
-from ndcg_ab.errors import InputError, beginning, on_one_line, shortened
-from ndcg_ab.sources.tables.schema import LONGEST_ID, shown
+from ndcg_ab.errors import InputError, beginning, format_value, on_one_line, shortened
+from ndcg_ab.sources.tables.schema import LONGEST_ID
 
 EXACT = 2**53  # whole numbers beyond it share a double with others
 LONGEST = 500  # characters of a title or an address
@@ -77,7 +77,7 @@ class Reader:
                 f"hit {place}: results.id = {self.written.id!r} finds a text of {len(str(doc_id)):,} characters, and"
                 f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_of(hit)}"
             )
-        score = self.score(hit, f"hit {place}, document {shown(str(doc_id))}") if "score" in self.paths else None
+        score = self.score(hit, f"hit {place}, document {format_value(str(doc_id))}") if "score" in self.paths else None
         return Hit(str(doc_id), score, self.words("title", hit), self.words("url", hit))
 
     def score(self, hit: Any, where: str) -> float:
@@ -87,11 +87,12 @@ class Reader:
             raise QueryError(f"{path} finds {kind_of(value)}, and must find a number; the hit {keys_of(hit)}")
         if isinstance(value, int) and abs(value) > EXACT:
             raise QueryError(
-                f"{path} finds {shown(value)}, beyond 2^53, where different scores become equal: leave results.score"
+                f"{path} finds {format_value(value)}, beyond 2^53, where different scores become equal: leave"
+                " results.score"
                 " out, so that the order as returned counts"
             )
         if not math.isfinite(value):
-            raise QueryError(f"{path} finds {shown(value)}, and must find a finite number")
+            raise QueryError(f"{path} finds {format_value(value)}, and must find a finite number")
         return float(value)
 
     def words(self, field: str, hit: Any) -> str | None:

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from ndcg_ab.config.model.http import PLACEHOLDER, HttpRequest
 from ndcg_ab.config.secrets.lookup import redacted, revealed
-from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.schema import NO_VALUE, shown
+from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.sources.tables.schema import NO_VALUE
 
 HEADER = re.compile(r"[\x20-\x7e\t]*")
 NOTHING = object()  # the value of an empty attribute: its key is left out
@@ -58,7 +58,7 @@ class Template:
         """The request for one query."""
         values = {"query": query.text, "text": query.text, "query_id": query.query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in query.attributes.items()}
-        fill = Filling(values, f"{self.where}, query {shown(query.query_id)}")
+        fill = Filling(values, f"{self.where}, query {format_value(query.query_id)}")
         body = self.known["body"]
         if body is not None:
             body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()
@@ -132,7 +132,7 @@ def number(value: Any, where: str) -> int | float:
             continue
         if abs(parsed) < float("inf"):
             return parsed
-    raise InputError(f"{where} = {shown(value)}: must be a finite number")
+    raise InputError(f"{where} = {format_value(value)}: must be a finite number")
 
 
 def without_nulls(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,5 +160,5 @@ def base_of(url: str, where: str) -> tuple[str, str]:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{where}.url: {redacted(shown(url))}: must begin with http:// or https:// and a host")
+        raise InputError(f"{where}.url: {redacted(format_value(url))}: must begin with http:// or https:// and a host")
     return parts.scheme, parts.netloc

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from ndcg_ab.config.model.http import HttpSource
-from ndcg_ab.errors import InputError, SilentError, needs
+from ndcg_ab.errors import InputError, SilentError, format_value, needs
 from ndcg_ab.sources.base import Asked, Found, Remark, Source, with_failed, with_remarks
 from ndcg_ab.sources.http.answers import Hit, QueryError, Reader
 from ndcg_ab.sources.http.requests import Query, Request, Template
-from ndcg_ab.sources.tables.schema import DOCUMENT, Layout, shown
+from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
 MOST_EXAMPLES = 5
 ANSWERS = "answers.jsonl"
@@ -65,12 +65,12 @@ class SearchEngine(Source):
         if not table.num_rows:
             raise InputError(
                 f"{self.origin}: no hit came for any of {len(requests)} queries: look at what the engine answers to"
-                f" {requests[0].method} for query {shown(requests[0].query_id)}"
+                f" {requests[0].method} for query {format_value(requests[0].query_id)}"
                 if requests
                 else f"{self.origin}: there is no query to ask for"
             )
         if failures:
-            remark = Remark("failed_query", len(failures), tuple(told(failures)[:MOST_EXAMPLES]))
+            remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
             table = with_failed(with_remarks(table, [remark]), list(failures))
         return Found(table, documents_of(found))
 
@@ -79,7 +79,7 @@ class SearchEngine(Source):
         allowed = self.described.allow_failed_queries
         if not failures or (len(failures) <= allowed and len(failures) < asked):
             return
-        first = told(failures)[0]
+        first = failure_remarks(failures)[0]
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         admitted = f"; {allowed} may fail (allow_failed_queries)" if allowed else ""
         kind = SilentError if any(error.may_pass for error in failures.values()) else InputError
@@ -112,8 +112,8 @@ class Answers:
             file.write(json.dumps(row).encode() + b"\n")
 
 
-def told(failures: Mapping[str, QueryError]) -> list[str]:
-    return [f"query {shown(query_id)}: {error}" for query_id, error in failures.items()]
+def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
+    return [f"query {format_value(query_id)}: {error}" for query_id, error in failures.items()]
 
 
 def ranking_of(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:

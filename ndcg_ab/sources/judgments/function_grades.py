@@ -21,11 +21,10 @@ from typing import Any
 
 from ndcg_ab.config.model.sources import JudgeSource
 from ndcg_ab.config.secrets.lookup import revealed
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.functions.function import is_finite
 from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
 from ndcg_ab.sources.judgments.grade_cache import Say, known_grades
-from ndcg_ab.sources.tables.schema import shown
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -125,14 +124,15 @@ class AskedFunction:
     def checked(
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
-        place = f"query {shown(query.query_id)}, document {shown(document.doc_id)}"
+        place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
         with saying_where(self.origin, f" on {place}"):
             found = function(query, document, **arguments)
         if found is None:
             return None
         if not is_finite(found):
             raise InputError(
-                f"python = {self.origin!r}, {place}: grade = {shown(found)}: must be a finite number, or None where it"
+                f"python = {self.origin!r}, {place}: grade = {format_value(found)}: must be a finite number, or None"
+                " where it"
                 " cannot say"
             )
         return float(found)

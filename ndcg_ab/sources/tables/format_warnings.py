@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.errors import shown
+from ndcg_ab.errors import format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark
 from ndcg_ab.sources.files.unpacking import is_packed
@@ -23,10 +23,10 @@ def remarks_on_tags(path: Path, first: Mapping[str, int]) -> list[Remark]:
     tags = sorted(first, key=lambda tag: first[tag])
     *whole, last = tags
     if ends_inside_a_line(path) and all(tag.startswith(last) for tag in whole):
-        place = f"{path}, row {first[last]}: tag {shown(last)}, and no line end"
+        place = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
         remarks = [Remark("truncated_last_line", 1, (place,))]
         return remarks + remarks_on_tags(path, {tag: first[tag] for tag in whole})
-    examples = tuple(f"{path}, row {first[tag]}: tag {shown(tag)}" for tag in tags[:MOST_EXAMPLES])
+    examples = tuple(f"{path}, row {first[tag]}: tag {format_value(tag)}" for tag in tags[:MOST_EXAMPLES])
     return [Remark("several_tags", len(tags), examples)]
 
 
@@ -65,7 +65,7 @@ class Watched:
                     raise UnreadRankError
                 self.unread += 1
                 if len(self.examples) < MOST_EXAMPLES:
-                    self.examples.append(f"{self.path}, line {line}: rank {shown(record['rank'])}")
+                    self.examples.append(f"{self.path}, line {line}: rank {format_value(record['rank'])}")
             if self.without_ranks:
                 record.pop("rank", None)
             yield line, record

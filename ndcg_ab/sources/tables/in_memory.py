@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_ab.config.model.sources import Given
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
 from ndcg_ab.sources.files.records import parquet_rows, table_of
 from ndcg_ab.sources.tables.columns import breaks_a_rule, shaped, typed
-from ndcg_ab.sources.tables.schema import Layout, shown
+from ndcg_ab.sources.tables.schema import Layout
 
 Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
 IN_DICTIONARIES = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
@@ -144,14 +144,15 @@ def placed_documents(given: Given, value: str) -> Placed:
     """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
     refuse_like_keys(given)
     for query_id, documents in given.data.items():
-        where = f"{given.name}[{shown(query_id)}]"
+        where = f"{given.name}[{format_value(query_id)}]"
         if not isinstance(documents, Mapping):
             raise InputError(
-                f"{where} = {shown(documents)}: must map every doc_id to its {value}, as in {{'q1': {{'d1': 1.0}}}}"
+                f"{where} = {format_value(documents)}: must map every doc_id to its {value}, as in"
+                f" {{'q1': {{'d1': 1.0}}}}"
             )
         for doc_id, number in documents.items():
             record = {"query_id": query_id, "doc_id": doc_id, value: number}
-            yield f"{where}[{shown(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
+            yield f"{where}[{format_value(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
 
 
 def records_by_key(given: Given, layout: Layout) -> pa.Table:
@@ -159,10 +160,12 @@ def records_by_key(given: Given, layout: Layout) -> pa.Table:
     refuse_like_keys(given)
     found: list[tuple[str, dict[str, Any]]] = []
     for query_id, about in given.data.items():
-        where = f"{given.name}[{shown(query_id)}]"
+        where = f"{given.name}[{format_value(query_id)}]"
         record = {"text": about} if isinstance(about, str) else about
         if not isinstance(record, Mapping):
-            raise InputError(f"{where} = {shown(about)}: must be the query's text, or map columns to their values")
+            raise InputError(
+                f"{where} = {format_value(about)}: must be the query's text, or map columns to their values"
+            )
         found.append((where, {str(name): unboxed(value) for name, value in record.items()} | {"query_id": query_id}))
     if found:
         names = dict.fromkeys(chain.from_iterable(record for _, record in found))
@@ -176,7 +179,8 @@ def refuse_like_keys(given: Given) -> None:
     for key in given.data:
         if known.setdefault(str(key), key) != key:
             raise InputError(
-                f"{given.name}: query_id {shown(known[str(key)])} and {shown(key)} are the same text: a query is one"
+                f"{given.name}: query_id {format_value(known[str(key)])} and {format_value(key)} are the same text: a"
+                " query is one"
             )
 
 

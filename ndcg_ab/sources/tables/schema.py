@@ -9,8 +9,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from ndcg_ab.errors import InputError, shortened
-from ndcg_ab.errors import shown as shown
+from ndcg_ab.errors import InputError, format_value, shortened
 from ndcg_ab.sources.files.hints import closest_first, guess, in_options, looks_swapped, number_hint, wrong_header
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
@@ -60,7 +59,9 @@ class Layout:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             if columns[name] in known:
                 hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
-            raise InputError(f"{where}: columns: {shown(name)} is no field of a {self.kind} ({', '.join(known)}){hint}")
+            raise InputError(
+                f"{where}: columns: {format_value(name)} is no field of a {self.kind} ({', '.join(known)}){hint}"
+            )
 
     def check_columns(
         self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
@@ -77,14 +78,15 @@ class Layout:
             name = columns.get(field.name, field.name)
             if found.count(name) > 1:
                 times = found.count(name)
-                raise InputError(f"{where}: column {shown(name)} is there {times} times: a name stands for one")
+                raise InputError(f"{where}: column {format_value(name)} is there {times} times: a name stands for one")
             if name in chosen.values():
                 rule = "every field has its own column"
-                raise InputError(f"{where}: column {shown(name)} is named for two fields: {rule}")
+                raise InputError(f"{where}: column {format_value(name)} is named for two fields: {rule}")
             alike = [each for each in found if each != name and each.casefold() == name.casefold()]
             if name in found and alike and field.name not in columns:
                 raise InputError(
-                    f"{where}: columns {shown(name)} and {shown(alike[0])} differ in upper and lower case alone: leave"
+                    f"{where}: columns {format_value(name)} and {format_value(alike[0])} differ in upper and lower"
+                    " case alone: leave"
                     f" one out, or name the one that is meant: columns: {{{field.name}: {name}}}"
                 )
             if name in found:
@@ -126,14 +128,15 @@ class Layout:
                 )
             purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             raise InputError(
-                f"{where}: there is no column {shown(name)} {purpose} (columns: {few(there)}); {sliced_by(name, there)}"
+                f"{where}: there is no column {format_value(name)} {purpose} (columns: {few(there)});"
+                f" {sliced_by(name, there)}"
             )
         left = [each for each in found if each not in chosen.values()]
         mapping = {each: column for each, column in chosen.items() if each != column}
         if field.name in found:
             asked = f"{field.name}={columns[field.name]}"
-            instead = f"there is no column {shown(name)}, but a column {field.name!r}"
-            raise InputError(f"{where}: {instead}: leave {shown(asked)} out")
+            instead = f"there is no column {format_value(name)}, but a column {field.name!r}"
+            raise InputError(f"{where}: {instead}: leave {format_value(asked)} out")
         guesses: list[str | None] = []
         for each in self.fields:
             needed = each.required and each.blank is None
@@ -146,7 +149,9 @@ class Layout:
         swapped = looks_swapped(self.kind, found)
         said = say(self.kind, mapping)
         hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
-        raise InputError(f"{where}: there is no column {shown(name)} for {field.name} (columns: {few(found)}); {hint}")
+        raise InputError(
+            f"{where}: there is no column {format_value(name)} for {field.name} (columns: {few(found)}); {hint}"
+        )
 
     @property
     def _own_names(self) -> set[str]:
@@ -247,33 +252,36 @@ def read_value(field: Field, value: object, where: str) -> str | float | int:
         return read_text(field, value, where)
     text = str(value).strip()
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, flags=re.IGNORECASE):
-        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
+        raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
     if not PLAIN_NUMBER.fullmatch(text):
-        raise InputError(f"{where}: {field.name} = {shown(value)}: must be a number{number_hint(field.name, text)}")
+        raise InputError(
+            f"{where}: {field.name} = {format_value(value)}: must be a number{number_hint(field.name, text)}"
+        )
     parsed = float(text)
     if not math.isfinite(parsed):
-        raise InputError(f"{where}: {field.name} = {shown(text)}: must be a finite number")
+        raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a finite number")
     if field.type == pa.int64():
         if not parsed.is_integer():
-            raise InputError(f"{where}: {field.name} = {shown(text)}: must be a whole number")
+            raise InputError(f"{where}: {field.name} = {format_value(text)}: must be a whole number")
         whole = int(text) if text.lstrip("+-").isdecimal() else int(parsed)
         if abs(whole) >= MOST_RANK:
-            raise InputError(f"{where}: {field.name} = {shown(text)}: must be between -2^53 and 2^53")
+            raise InputError(f"{where}: {field.name} = {format_value(text)}: must be between -2^53 and 2^53")
         return whole
     return parsed
 
 
 def read_text(field: Field, value: object, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | bytes | int):
-        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text or a whole number")
+        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text or a whole number")
     try:
         text = value.decode() if isinstance(value, bytes) else str(value)
         text.encode()
     except UnicodeError:
-        raise InputError(f"{where}: {field.name} = {shown(value)}: must be text that UTF-8 can hold") from None
+        raise InputError(f"{where}: {field.name} = {format_value(value)}: must be text that UTF-8 can hold") from None
     if len(text) > LONGEST_ID and field.name in ("query_id", "doc_id"):
         raise InputError(
-            f"{where}: {field.name} = {shown(value)}: is {len(text):,} characters long, and must be no longer than"
+            f"{where}: {field.name} = {format_value(value)}: is {len(text):,} characters long, and must be no longer"
+            " than"
             f" {LONGEST_ID:,}: is it an id?"
         )
     return text
@@ -286,10 +294,10 @@ def check_types(schema: pa.Schema, layout: Layout, chosen: Mapping[str, str], wh
             continue
         given = schema.field(chosen[field.name]).type
         inner = given.value_type if pa.types.is_dictionary(given) else given
-        column = f"{where}: column {shown(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
+        column = f"{where}: column {format_value(chosen[field.name])} is of type {shortened(str(given))}: {field.name}"
         if field.type == pa.string():
             if not is_id_type(given):
-                remedy = f'; in pandas: [{shown(chosen[field.name])}].astype("Int64").astype(str)'
+                remedy = f'; in pandas: [{format_value(chosen[field.name])}].astype("Int64").astype(str)'
                 hint = remedy if pa.types.is_floating(inner) else ""
                 raise InputError(f"{column} must be text or a whole number{hint}")
         elif not is_number_type(inner) and not is_text_type(inner):

@@ -11,7 +11,7 @@ from ndcg_ab.report.answer import banners, doubted, ordered_decisions
 from ndcg_ab.report.comment.comment import comment
 from ndcg_ab.report.comment.markdown import answer_note
 from ndcg_ab.report.page import render
-from ndcg_ab.report.words.decision_summary import choices, decided
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, decisions_line
 from ndcg_ab.report.words.explanations import plain_words
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
@@ -72,9 +72,12 @@ def test_many_systems_share_a_sentence() -> None:
 @pytest.mark.parametrize("count", [4, 20])
 def test_it_is_written_where_the_decision_is(count: int) -> None:
     outcome = evaluated(count, ["c02"])
-    assert choices(outcome)["c02 (in doubt)"] == "do_not_ship" and choices(outcome)["c01"] == "do_not_ship"
+    assert (
+        candidates_by_choice(outcome)["c02 (in doubt)"] == "do_not_ship"
+        and candidates_by_choice(outcome)["c01"] == "do_not_ship"
+    )
     screen = " ".join(" ".join(printed(outcome, 200)).split())
-    written = (screen, comment(outcome), answer_note(outcome), decided(choices(outcome)))
+    written = (screen, comment(outcome), answer_note(outcome), decisions_line(candidates_by_choice(outcome)))
     for text in written[:3]:
         assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert ("c02 (in doubt)" in screen) is (count == 20)

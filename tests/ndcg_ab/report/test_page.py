@@ -31,7 +31,7 @@ from ndcg_ab.report.page.charts.style import PAGE, Words
 from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
 from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.report.page.summary_banner import band, row_of
+from ndcg_ab.report.page.summary_banner import card_row, summary_lines
 from ndcg_ab.report.words.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
@@ -293,7 +293,7 @@ class TestWords:
             (GUARDRAILS, Verdict.NOT_WORSE, ("✓", "win", "")),
             (GUARDRAILS, Verdict.MAY_BE_WORSE, ("✗", "loss", "")),
         ):
-            made = row_of(dataclasses.replace(row, family=family, conclusion=conclusion), 0.5)
+            made = card_row(dataclasses.replace(row, family=family, conclusion=conclusion), 0.5)
             assert (made.mark, made.kind, made.moved) == expected
 
     def test_a_guardrail_s_difference_has_no_colour(self, data: PageData, text: str) -> None:
@@ -306,13 +306,13 @@ class TestWords:
         outcome = small_outcome(["old", *"abcde"])
         worse = [dataclasses.replace(row, conclusion=Verdict.REGRESSED) for row in outcome.main if row.candidate == "b"]
         others = [row for row in outcome.comparisons if row.candidate != "b"]
-        lines = band(dataclasses.replace(outcome, comparisons=(*others, *worse)))
+        lines = summary_lines(dataclasses.replace(outcome, comparisons=(*others, *worse)))
         assert [(line.choice, list(line.candidates), line.more) for line in lines] == [
             ("do_not_ship", ["b"], 0),
             ("nothing_changed", list("acde"), 0),
         ]
         assert [line.reason for line in lines] == ["", ""]
-        alike = band(small_outcome(["old", *"abcdefg"]))
+        alike = summary_lines(small_outcome(["old", *"abcdefg"]))
         assert [(line.choice, list(line.candidates), line.more) for line in alike] == [
             ("nothing_changed", list("abcd"), 3)
         ]

@@ -11,7 +11,7 @@ import pytest
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.flows.cli.exit_codes import UNUSABLE, told
+from ndcg_ab.flows.cli.exit_codes import UNUSABLE, exit_code_for
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles import locks, rerun_log
@@ -76,7 +76,7 @@ def test_what_runs_out_at_any_step_costs_that_night_alone(
         with monkeypatch.context() as planted, pytest.raises(Exception) as raised:
             planted.setattr(place, attribute, failing(error))
             unlogged(evaluation)
-        code = told(raised.value)
+        code = exit_code_for(raised.value)
         said = capsys.readouterr().err
         assert (code, said.count("\n")) == (UNUSABLE, 1), f"{name}: {said}"
         assert words.replace("OUT", str(evaluation.output)) in said, f"{name}: {said}"

@@ -10,8 +10,8 @@ import pytest
 from ndcg_ab.report.answer import ordered_decisions
 from ndcg_ab.report.comment.comment import comment, decision_rows
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table, note
-from ndcg_ab.report.page.summary_banner import band, cards
-from ndcg_ab.report.words.decision_summary import decided, run_name, told
+from ndcg_ab.report.page.summary_banner import candidate_cards, summary_lines
+from ndcg_ab.report.words.decision_summary import decisions_line, reasons_line, run_name
 from ndcg_ab.report.words.text import rows_of
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import GateResult, Outcome
@@ -43,7 +43,7 @@ def outcome(baseline: str, gates: tuple[GateResult, ...] = (), **candidates: str
     ],
 )
 def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> None:
-    assert decided(decisions) == text
+    assert decisions_line(decisions) == text
 
 
 @pytest.mark.slow
@@ -77,8 +77,8 @@ def test_one_order_wherever_decisions_stand() -> None:
         patch.setattr(Outcome, "decisions", made)
         order = ["b", "a", "d", "c"]
         assert [row.candidate for row in ordered_decisions(found)] == order
-        assert [card.decision.candidate for card in cards(found)] == order
-        assert [line.candidates for line in band(found)] == [[name] for name in order]
+        assert [card.decision.candidate for card in candidate_cards(found)] == order
+        assert [line.candidates for line in summary_lines(found)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
         assert re.findall(r"^\*\*. .*?(\w)\*\*:", note(found), re.M) == order
         assert run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
@@ -90,8 +90,8 @@ def test_one_order_wherever_decisions_stand() -> None:
 
 
 def test_reasons_are_told_with_the_decisions() -> None:
-    assert told(outcome("good", new="bad")) == "✗ do not ship new (ndcg@2 regressed (-0.3691))"
-    assert told(outcome("good")) == "nothing is compared"
+    assert reasons_line(outcome("good", new="bad")) == "✗ do not ship new (ndcg@2 regressed (-0.3691))"
+    assert reasons_line(outcome("good")) == "nothing is compared"
 
 
 def test_the_table_begins_with_the_decision_and_is_rounded() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.history.bundles.rerun_log import add_reused
+from ndcg_ab.history.bundles.rerun_log import add_rerun
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
@@ -84,7 +84,7 @@ def test_time_source_and_user(bundle: Bundle) -> None:
 def test_nights_in_which_nothing_changed(bundle: Bundle) -> None:
     assert values.reuse_tags(bundle) == {}
     for day in (23, 22):
-        add_reused(bundle.folder, datetime(2026, 11, day, tzinfo=UTC).isoformat())
+        add_rerun(bundle.folder, datetime(2026, 11, day, tzinfo=UTC).isoformat())
     assert values.reuse_tags(bundle) == {"reused": "2", "reused_last": "2026-11-23T00:00:00+00:00"}
     (bundle.folder / "reused.json").write_text("{damaged")
     assert values.reuse_tags(bundle) == {}
