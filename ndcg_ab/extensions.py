@@ -1,4 +1,4 @@
-"""What other packages add to ndcg-ab, by Python entry points: trackers, checks.
+"""What other packages add to ndcg-ab, by Python entry points: trackers, checks, sources.
 
 A package names its addition in its own pyproject.toml, and it is loaded when a configuration asks for it:
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_ab.errors import InputError, words_of
 
-TRACKERS, CHECKS = "ndcg_ab.trackers", "ndcg_ab.checks"  # groups of entry points
+TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sources"  # groups of entry points
 
 
 def extensions(group: str) -> dict[str, EntryPoint]:

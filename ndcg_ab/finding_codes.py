@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
-SEVERITIES = ("error", "warning", "note", "ignore")
+SEVERITIES = ("error", "warning", "note", "ignore")  # as a configuration writes them
 
 
 class Code(NamedTuple):

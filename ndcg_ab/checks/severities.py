@@ -5,12 +5,13 @@ from dataclasses import replace
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.results.outcome import SEVERITIES, Finding
+from ndcg_ab.results.outcome import Finding
+from ndcg_ab.results.severity import Severity
 
 
 def by_severity(findings: Sequence[Finding]) -> list[Finding]:
     """The gravest first, otherwise in the order given."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    return sorted(findings, key=lambda finding: Severity(finding.severity).traits.rank)
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:

@@ -71,7 +71,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
     evaluation, store = context.evaluation, context.store
     at, system = next((at, each) for at, each in enumerate(evaluation.systems) if each.name == name)
     source, key = system.source, ranking_key(at)
-    queries = store.queries() if source.needs_queries else Queries()
+    queries = store.queries() if source.takes_queries else Queries()
     with store.memory() as memory:
 
         def read() -> Pulled:

@@ -18,15 +18,13 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
-SEVERITIES = ("error", "warning", "note", "ignored")
-
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """Something that the data check noticed.
 
-    code: one of `ndcg_ab.finding_codes.CODES`. severity: "error", "warning", "note", or "ignored" where the
-    configuration says so. count: how many queries, results or judgments it concerns.
+    code: one of `ndcg_ab.finding_codes.CODES`. severity: a value of `ndcg_ab.results.severity.Severity`.
+    count: how many queries, results or judgments it concerns.
     system, metric: whose ranking and which metric it is about; None where it is about none, or about all of them.
     value: the number that it tells beside the count, such as a share or by how much a mean could move; None without.
     examples: up to five places with what stands there, in order; none in records of version 0.1.0.

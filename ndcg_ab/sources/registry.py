@@ -6,7 +6,7 @@ from typing import Any
 
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpSource
-from ndcg_ab.config.model.sources import DatabaseSource, FileSource, PythonSource, SparkSource
+from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.sources import Source as Described
 from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
 from ndcg_ab.sources.tables.on_disk import Keep, Spilled
@@ -51,6 +51,12 @@ def table_on_spark(described: SparkSource, directory: Path) -> Source:
     return ClusterTable(described, directory)
 
 
+def extension(described: ExtensionSource, directory: Path) -> Source:
+    from ndcg_ab.sources.functions.extension import Extension
+
+    return Extension(described, directory)
+
+
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     FileSource: file_or_table,
@@ -59,6 +65,7 @@ SOURCES: dict[type, Callable[[Any, Path], Source]] = {
     DatabaseSource: database,
     HttpSource: search_engine,
     SparkSource: table_on_spark,
+    ExtensionSource: extension,
 }
 
 

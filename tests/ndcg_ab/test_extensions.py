@@ -1,4 +1,4 @@
-"""The example package of tests/example_extension, really installed: its tracker and its check are used."""
+"""The example package of tests/example_extension, really installed: its tracker, check and source are used."""
 
 import subprocess
 import sys
@@ -66,6 +66,41 @@ def test_what_is_wrong_is_one_sentence(keys: dict[str, object], sentence: str, t
     with pytest.raises(InputError) as found:
         refuse_unknown_tracker(evaluation)
         evaluate(evaluation)
+    assert str(found.value).startswith(sentence)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("installed")
+def test_its_source(tmp_path: Path) -> None:
+    evaluation = small(tmp_path)
+    (evaluation.directory / "new.notes").write_text("q1: d3 d1\nq2: d2\n")
+    (evaluation.directory / "judged.notes").write_text("q1: d1\nq2: d2\n")
+    written = {
+        "judgments": {"extension": "notes", "arguments": {"file": "judged.notes"}},
+        "systems": [
+            {"name": "old", "extension": "notes", "arguments": {"file": "judged.notes"}},
+            {"name": "new", "extension": "notes", "arguments": {"file": "new.notes"}},
+        ],
+        "metrics": ["rr"],
+    }
+    means = {row.system_id: row.mean for row in evaluate(small(tmp_path, **written)).systems}
+    assert means == {"old": 1.0, "new": 0.75}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ({"extension": "note"}, "extension = 'note': is not installed (mute, notes are): install the package that"),
+        ({"extension": "mute"}, "extension = 'mute' returned int: must return a table or dictionaries"),
+        ({"extension": "notes", "arguments": {"file": "none"}}, "extension = 'notes' failed: FileNotFoundError"),
+        ({"extension": "notes", "arguments": {"path": "x"}}, "extension = 'notes' failed: TypeError: read_notes() got"),
+    ],
+)
+def test_a_source_that_fails_is_one_sentence(place: dict[str, object], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as found:
+        evaluate(small(tmp_path, judgments=place))
     assert str(found.value).startswith(sentence)
 
 

@@ -40,7 +40,7 @@ def json_schema() -> Schema:
         keys[name]["anyOf"] = [TEXT, entry, {"type": "array", "items": {"anyOf": [TEXT, entry]}}]
         del keys[name]["type"]
     not_null = {"file": TEXT, "python": TEXT, "database": {"type": ["string", "object"]}, "http": {"type": "object"}}
-    not_null["table"] = TEXT
+    not_null |= {"table": TEXT, "extension": TEXT}
     places = [{"required": [name], "properties": {name: kind}} for name, kind in not_null.items()]
     nowhere = {"properties": {name: {"type": "null"} for name in not_null}}
     parts["System"]["oneOf"] = [*places, nowhere]

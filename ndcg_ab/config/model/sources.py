@@ -26,6 +26,8 @@ DATABASE = "Address, as postgresql://reader@host/db, a file of SQLite or DuckDB,
 TABLE = "With engine.spark: a table of its catalogue, or the path or address of Parquet files; its rows stay there."
 WHERE = "Which of the table's rows, as day = '{date}' and system = 'new'."
 QUERY = "The SELECT that gives the rows; {date} in it is the date, without quotes."
+EXTENSION = "Name of a source that an installed package adds by an entry point of the group ndcg_ab.sources."
+ARGUMENTS = "Keyword arguments for the function, or the extension."
 GRADED = "Columns of the queries that a function which judges is given beside their texts."
 GRADED_DEPTH = "How many of each ranking's first documents it judges; by default the deepest cutoff, at most 100."
 WORKERS = "How many documents it is asked about at the same time, each by a thread; by default 1."
@@ -64,6 +66,7 @@ class FileSource(Readable):
     """A file of judgments, queries or one system's rankings."""
 
     needs_queries: ClassVar[bool] = False
+    takes_queries: ClassVar[bool] = False
 
     file: GivenFile = Field(description=FILE)
     format: FileFormat | None = Field(None, description=FORMAT)
@@ -86,6 +89,7 @@ class DatabaseSource(Model):
     """The rows that a database answers a query with."""
 
     needs_queries: ClassVar[bool] = False
+    takes_queries: ClassVar[bool] = False
 
     database: Database = Field(description=DATABASE)
     query: str = Field(description=QUERY)
@@ -109,6 +113,7 @@ class OfFunction(Model):
     """A function of the user's, found beside the configuration or installed."""
 
     needs_queries: ClassVar[bool] = True
+    takes_queries: ClassVar[bool] = True
 
     python: str = Field(description="module:function; modules beside the configuration are found.")
     arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
@@ -148,6 +153,25 @@ class JudgeSource(OfFunction, Readable):
         return self.python.rpartition(":")[2]
 
 
+class ExtensionSource(Model):
+    """A kind of place that an installed package adds; texts of the queries are passed to it where there are any."""
+
+    needs_queries: ClassVar[bool] = False
+    takes_queries: ClassVar[bool] = True
+
+    extension: str = Field(description=EXTENSION, min_length=1)
+    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
+    columns: dict[str, str] = Field(default_factory=dict, description=COLUMNS)
+
+    @property
+    def shown(self) -> str:
+        return self.extension
+
+    @property
+    def origin(self) -> str:
+        return self.extension
+
+
 class OnSpark(Model):
     """What is read by Spark, where there is one: `Evaluation` says which."""
 
@@ -165,6 +189,7 @@ class SparkSource(OnSpark):
     """A table that Spark reads, and of which no row is pulled to this machine."""
 
     needs_queries: ClassVar[bool] = False
+    takes_queries: ClassVar[bool] = False
 
     table: str = Field(description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)
@@ -179,13 +204,14 @@ class SparkSource(OnSpark):
         return plain_address(self.table)
 
 
-Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource
+Source = FileSource | PythonSource | DatabaseSource | HttpSource | SparkSource | JudgeSource | ExtensionSource
 KINDS: dict[str, type[Source]] = {  # the key that tells a kind of place
     "file": FileSource,
     "python": PythonSource,
     "database": DatabaseSource,
     "http": HttpSource,
     "table": SparkSource,
+    "extension": ExtensionSource,
 }
 
 
@@ -250,6 +276,8 @@ class TableSource(Place):
     storage: Storage | None = Field(None, description=STORAGE)
     database: Database | None = Field(None, description=DATABASE)
     query: str | None = Field(None, description=QUERY)
+    extension: str | None = Field(None, description=EXTENSION, min_length=1)
+    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
 
 
 class JudgmentSource(TableSource):
@@ -263,7 +291,6 @@ class JudgmentSource(TableSource):
     table: str | None = Field(None, description=TABLE, min_length=1)
     where: str | None = Field(None, description=WHERE)
     python: str | None = Field(None, description="module:function that is given a query and a document, and judges.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
     attributes: list[str] = Field(default_factory=list, description=GRADED)
     depth: int | None = Field(None, description=GRADED_DEPTH, ge=1, le=MOST_GRADED_DEPTH)
     workers: int | None = Field(None, description=WORKERS, ge=1, le=MOST_WORKERS)
@@ -290,7 +317,8 @@ class System(Place):
     parts: bool = Field(False, strict=True, description=PARTS)
     storage: Storage | None = Field(None, description=STORAGE)
     python: str | None = Field(None, description="module:function that returns the rankings.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Keyword arguments for the function.")
+    extension: str | None = Field(None, description=EXTENSION, min_length=1)
+    arguments: dict[str, Any] = Field(default_factory=dict, description=ARGUMENTS)
     database: Database | None = Field(None, description=DATABASE)
     query: str | None = Field(None, description=QUERY)
     per_query: bool = Field(

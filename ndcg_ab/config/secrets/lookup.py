@@ -56,6 +56,11 @@ def revealed(content: Any, where: str, directory: Path) -> Any:
     return text
 
 
+def revealed_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
+    """The same for keyword arguments, whose names are a function's own: one named `file` is no reference."""
+    return {name: revealed(value, f"{where}.{name}", directory) for name, value in arguments.items()}
+
+
 def revealed_address(content: Any, where: str, directory: Path) -> str:
     """An address, of which the secret parts alone are remembered: user and password, and keys in its query.
 

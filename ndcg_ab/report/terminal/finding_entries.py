@@ -5,14 +5,14 @@ from rich.text import Text
 
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, unknown_code
-from ndcg_ab.report.terminal.tables import SEVERITY_COLOURS
+from ndcg_ab.results.severity import Severity
 
 
 def print_codes(console: Console) -> None:
     """Every code with its usual severity, a line for each."""
     width = max(map(len, CODES))
     for code, entry in CODES.items():
-        head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", SEVERITY_COLOURS[entry.severity]))
+        head = Text.assemble(f"{code:{width}}  ", (f"{entry.severity:7}", Severity(entry.severity).traits.colour))
         console.print(head.append(f"  {entry.means.partition('. ')[0].rstrip('.')}"), highlight=False, overflow="fold")
 
 
@@ -21,7 +21,7 @@ def print_entry(console: Console, code: str) -> None:
     if code not in CODES:
         raise InputError(unknown_code(code))
     entry = CODES[code]
-    console.print(Text.assemble((code, "bold"), ": ", (entry.severity, SEVERITY_COLOURS[entry.severity])))
+    console.print(Text.assemble((code, "bold"), ": ", (entry.severity, Severity(entry.severity).traits.colour)))
     console.print(entry.means, highlight=False, markup=False)
     console.print(f"What to do: {entry.advice}", highlight=False, markup=False)
     if entry.is_fixed:

@@ -26,12 +26,13 @@ from ndcg_ab.report.sections.judges import judges_line
 from ndcg_ab.report.sections.since_last import print_since
 from ndcg_ab.report.terminal.grid import lines_of, shortened
 from ndcg_ab.report.terminal.sparklines import scale_of, strip
-from ndcg_ab.report.terminal.tables import SEVERITY_COLOURS, STYLES, dim, print_tables
+from ndcg_ab.report.terminal.tables import STYLES, dim, print_tables
 from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.report.words.explanations import plain_words
 from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Outcome, SystemSummary
+from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
 
@@ -42,7 +43,6 @@ MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decis
 WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
-SEVERITY_MARKS = {"error": "!", "warning": "!", "note": "i"}
 INDENT = "  "
 SHOWN_EXTREMES = 3  # wins and losses of each candidate in the terminal; the page has more
 EXTREME_CANDIDATES = 4  # candidates whose wins and losses are shown
@@ -76,7 +76,8 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
     if lines:
         console.print()
     for severity, text in lines:
-        told = Text.assemble((SEVERITY_MARKS[severity], SEVERITY_COLOURS[severity]), f" {text}")
+        traits = Severity(severity).traits
+        told = Text.assemble((traits.mark, traits.colour), f" {text}")
         console.print(told, highlight=False)
 
 

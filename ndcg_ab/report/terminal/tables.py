@@ -35,6 +35,7 @@ from ndcg_ab.report.words.text import (
     wins_ties_losses,
 )
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
+from ndcg_ab.results.severity import Severity
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 SHOWN_PAIRS = 20  # pairs of systems in the terminal; the JSON has all
 STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "dim", Tone.PLAIN: ""}
-SEVERITY_COLOURS = {"error": "red", "warning": "yellow", "note": "dim", "ignored": "dim"}
 
 
 def system_cells(system: SystemSummary) -> list[str]:
@@ -253,7 +253,7 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
     if not findings:
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
-        severity = (finding.severity, SEVERITY_COLOURS[finding.severity])
+        severity = (finding.severity, Severity(finding.severity).traits.colour)
         message = shortened(redacted(finding.message), LONGEST)
         told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
         console.print(told, highlight=False)

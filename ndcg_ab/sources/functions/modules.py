@@ -76,12 +76,12 @@ def in_one_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def saying_where(name: str, place: str) -> Iterator[None]:
-    """Whatever a function raises, in one sentence; name: ``module:function``; place: where, as `` on query 'q1'``."""
+def saying_where(origin: str, place: str) -> Iterator[None]:
+    """What a function raises, in one sentence; origin: its place in messages; place: where, as `` on query 'q1'``."""
     try:
         yield
     except InputError:
         raise
     except (Exception, SystemExit) as error:
         kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"python = {name!r} failed{place}: {in_one_line(error)}") from discreet(error)
+        raise kind(f"{origin} failed{place}: {in_one_line(error)}") from discreet(error)

@@ -1,4 +1,7 @@
-"""A tracker that writes a line for each evaluation, and a check of documents' ids."""
+"""A tracker that writes a line for each evaluation, a check of documents' ids, and a source of text files."""
+
+from collections.abc import Mapping
+from pathlib import Path
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -34,3 +37,17 @@ def check_ids(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
 def fail(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     raise RuntimeError("no luck")
+
+
+def read_notes(contents: str, queries: Mapping[str, str], directory: Path, *, file: str) -> dict[str, dict[str, float]]:
+    """Lines of ``query: document document …``, the best first; of judgments every document named has grade 1."""
+    found = {}
+    for line in (directory / file).read_text().splitlines():
+        query_id, _, documents = line.partition(":")
+        names = documents.split()
+        found[query_id] = {name: 1.0 if contents == "judgment" else -float(at) for at, name in enumerate(names)}
+    return found
+
+
+def return_nothing(contents: str, queries: Mapping[str, str], directory: Path) -> int:
+    return len(queries)

@@ -183,8 +183,10 @@ WRONG = {
     "key 'systems[0].name' is missing": with_keys(systems=[{"file": "old.run"}]),
     "systems[0].name = '': must not be empty": with_keys(systems=[{"name": "", "file": "old.run"}]),
     "systems: the name 'old' is given twice": with_keys(systems=[SYSTEMS[0], SYSTEMS[0]]),
-    "systems[0]: needs either file, python, database, http or table": first_system(),
-    "systems[0]: needs either file, python, database, http or table, to": first_system(file="old.run", python="a:b"),
+    "systems[0]: needs either file, python, database, http, table or extension": first_system(),
+    "systems[0]: needs either file, python, database, http, table or extension, to": first_system(
+        file="old.run", python="a:b"
+    ),
     "systems[0]: arguments go with python": first_system(file="old.run", arguments={"x": 1}),
     "systems[0]: format goes with file, not with python": first_system(python="a:b", format="csv"),
     "systems[0].python = 'search': must be module:function": first_system(python="search"),

@@ -121,6 +121,12 @@ def test_a_function_can_be_called_for_each_query(tmp_path: Path) -> None:
     assert rows(source_of(tmp_path, text, per_query=True, suffix="!"), tmp_path) == [("q2", "two!", 1.0)]
 
 
+@pytest.mark.parametrize("name", ["file", "env"])
+def test_an_argument_named_like_a_reference_is_none(name: str, tmp_path: Path) -> None:
+    text = f"def search(text, {name}):\n    return [({name}, 1)] if text == 'two' else []"
+    assert rows(source_of(tmp_path, text, per_query=True, **{name: "x"}), tmp_path) == [("q2", "x", 1.0)]
+
+
 def test_an_error_of_one_query_names_it(tmp_path: Path) -> None:
     text = "def search(text):\n    return [(text, {'one': 1}[text])]"
     with pytest.raises(InputError, match="failed on query 'q2': KeyError: 'two'"):
