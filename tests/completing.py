@@ -20,7 +20,7 @@ from unittest import mock
 
 import numpy as np
 
-from ndcg_ab.comparing.families import families, paired_columns, whole_families
+from ndcg_ab.comparing.families import make_families, paired_columns, whole_families
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.labels.bounds import with_bounds
@@ -202,7 +202,7 @@ def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
         loading.load(engine, pulled_judgments(case.judgments), Queries(), tables, evaluation)
         score(engine, evaluation.metric_list)
         sampling = Sampling(case.weights)
-        before = families(engine, evaluation, sampling)
+        before = make_families(engine, evaluation, sampling)
         systems, rows = with_bounds(engine, evaluation, sampling, summaries(engine, case.weights), before)
         columns = paired_columns(engine, evaluation, sampling)
         every = {metric.name: metric for metric in case.metrics}

@@ -1,6 +1,6 @@
 """What was read, in the tables of an engine, and checked."""
 
-from ndcg_ab.checks.data_checks import check
+from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.checks.unmatched_ids import WholeNeededError
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
@@ -15,8 +15,8 @@ def load_and_check(engine: Engine, read: Read, evaluation: Evaluation) -> list[F
     rankings = read.rankings
     load(engine, read.judgments, read.queries, rankings, evaluation)
     try:
-        return check(engine, read.judgments, rankings, evaluation)
+        return check_tables(engine, read.judgments, rankings, evaluation)
     except WholeNeededError:
         rankings = {name: each.whole() for name, each in rankings.items()}
         load(engine, read.judgments, read.queries, rankings, evaluation)
-        return check(engine, read.judgments, rankings, evaluation)
+        return check_tables(engine, read.judgments, rankings, evaluation)

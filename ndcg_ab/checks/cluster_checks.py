@@ -24,7 +24,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     if settings.clustered is False or settings.cluster_prefix is not None or any(row[2] is not None for row in rows):
         return []
     judged = [row for row in rows if row[3]]
-    told = by_id([row[0] for row in judged]) or by_text([row[:2] for row in judged if row[1]])
+    told = clusters_by_id([row[0] for row in judged]) or clusters_by_text([row[:2] for row in judged if row[1]])
     if told is None:
         return []
     message, count = told
@@ -32,7 +32,7 @@ def check_clusters(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     return [Finding("looks_clustered", "warning", f"{message}: {question}", count)]
 
 
-def by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
+def clusters_by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
     """What the ids show, and how many of them do."""
     parts = [(found[1], found[2]) for query_id in query_ids if (found := NUMBERED.fullmatch(query_id))]
     groups = Counter(parts)
@@ -48,7 +48,7 @@ def by_id(query_ids: Sequence[str]) -> tuple[str, int] | None:
     )
 
 
-def by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
+def clusters_by_text(texts: Sequence[tuple[str, str]]) -> tuple[str, int] | None:
     """The same of texts that agree but for case and space."""
     groups = Counter(" ".join(text.split()).casefold() for _, text in texts)
     repeated = {text for text, size in groups.items() if size > 1}

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from ndcg_ab.checks.added_checks import run_added_checks
 from ndcg_ab.checks.examples import MOST, examples_of
 from ndcg_ab.checks.near_ids import check_documents_alike, check_queries_alike
-from ndcg_ab.checks.ranking_checks import Noticed, check_depths, check_rankings, noticed_of, remarked
+from ndcg_ab.checks.ranking_checks import TableNotice, check_depths, check_rankings, read_notices, remark_findings
 from ndcg_ab.checks.severities import refuse_errors
-from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling
+from ndcg_ab.checks.unmatched_ids import check_documents, query_spelling_hint
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine, InFiles
 from ndcg_ab.errors import InputError
@@ -37,7 +37,7 @@ SENTENCES = {
 OF_JUDGMENTS = ("no_relevant_query", "negative_grade", "fractional_grade", "repeated_judgment")
 
 
-def check(
+def check_tables(
     engine: Engine,
     judgments: Pulled,
     rankings: Mapping[str, Pulled],
@@ -57,23 +57,23 @@ def check(
     found = check_duplicates(engine, rankings, metrics)
     if one_query:
         return found
-    noticed = noticed_of(engine)
-    found += check_table(noticed, judgments, rankings, evaluation)
+    noticed = read_notices(engine)
+    found += check_loaded_rows(noticed, judgments, rankings, evaluation)
     found += check_rankings(engine, noticed, rankings)
-    found += remarked("judgments", judgments)
+    found += remark_findings("judgments", judgments)
     unmatched = [finding for finding in found if finding.code == "no_shared_query"]
     if not unmatched:
         found += [*check_queries_alike(judgments, rankings), *check_documents(engine, judgments, rankings)]
-    found += left_out(found, metrics)
+    found += note_left_out_queries(found, metrics)
     found += run_added_checks(engine, evaluation)
     if any(finding.severity == "error" for finding in found):
         refuse_errors(found, evaluation, {name: pulled.origin for name, pulled in rankings.items()})
     found += check_depths(engine, metrics)
     found += check_documents_alike(engine, metrics, judgments, rankings, found)
-    return [*found, *told_elsewhere(judgments, rankings)]
+    return [*found, *note_remote_tables(judgments, rankings)]
 
 
-def told_elsewhere(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
+def note_remote_tables(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
     """Says whose rows stay on a cluster, so that some checks are not made."""
     staying = ["the judgments"] * bool(judgments.elsewhere)
     staying += [f"system {name}" for name, pulled in rankings.items() if pulled.elsewhere]
@@ -83,8 +83,8 @@ def told_elsewhere(judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Fi
     return [Finding("rows_elsewhere", CODES["rows_elsewhere"].severity, message, len(staying))]
 
 
-def check_table(
-    noticed: Mapping[tuple[str, str], Noticed],
+def check_loaded_rows(
+    noticed: Mapping[tuple[str, str], TableNotice],
     judgments: Pulled,
     rankings: Mapping[str, Pulled],
     evaluation: Evaluation,
@@ -97,31 +97,33 @@ def check_table(
             continue
         example, document = row.places[0]
         pulled = judgments if code in OF_JUDGMENTS else rankings[subject]
-        own = first_query(pulled)
-        words = numerus(row.count) | policies(evaluation.metric_list, row.count) | {"document": document}
+        own = first_query_id(pulled)
+        words = (
+            agreeing_words(row.count) | unanswered_policies(evaluation.metric_list, row.count) | {"document": document}
+        )
         message = SENTENCES[code].format(subject=subject, count=row.count, example=example, own=own, **words)
         if code == "no_shared_query":
-            message += query_spelling(pulled.query_ids, judgments.query_ids)
+            message += query_spelling_hint(pulled.query_ids, judgments.query_ids)
         system = None if code in OF_JUDGMENTS else subject
         examples = examples_of(pulled, row.places)
         found.append(Finding(code, CODES[code].severity, message, row.count, system, examples=examples))
     return found
 
 
-def first_query(pulled: Pulled) -> str:
+def first_query_id(pulled: Pulled) -> str:
     return pulled.query_ids[0]
 
 
-def numerus(count: int) -> dict[str, str]:
+def agreeing_words(count: int) -> dict[str, str]:
     """Nouns and verbs that agree with a count."""
     plural = {"queries": "query", "results": "result", "judgments": "judgment", "have": "has", "stand": "stands"}
     plural |= {"they_are": "it is", "they_gain": "it gains"}
     return plural if count == 1 else {word: word.replace("_", " ") for word in plural}
 
 
-def policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
+def unanswered_policies(metrics: Sequence[Metric], count: int) -> dict[str, str]:
     """What the metrics do with queries that nobody answered, or that have nothing to find, in words."""
-    they_are, each = numerus(count)["they_are"], "it" if count == 1 else "each"
+    they_are, each = agreeing_words(count)["they_are"], "it" if count == 1 else "each"
     unanswered = {metric.unanswered for metric in metrics}
     scores = f"{each} scores 0" if "zero" in unanswered else f"{they_are} left out"
     if len(unanswered) > 1:
@@ -141,7 +143,8 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
         if queries:
             count = len(queries)
             message = (
-                f"{metric.name}: {queries_text(count)} {numerus(count)['have']} grades above 0, but none that this"
+                f"{metric.name}: {queries_text(count)} {agreeing_words(count)['have']} grades above 0, but none that"
+                " this"
                 f" metric counts (such as {queries[0]!r}); no_relevant = {metric.no_relevant}"
             )
             examples = tuple(f"query {query_id!r}" for query_id in queries[:MOST])
@@ -149,7 +152,7 @@ def check_scored(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     return found
 
 
-def left_out(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
+def note_left_out_queries(findings: Sequence[Finding], metrics: Sequence[Metric]) -> list[Finding]:
     """Says so where a metric forgives what a system did not answer."""
     names = [metric.name for metric in metrics if metric.unanswered == "exclude"]
     unanswered = sum(finding.count for finding in findings if finding.code == "unanswered_query")
@@ -248,8 +251,9 @@ def check_queries(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     state = "scored" if evaluation.scores else "judged"
     judged, example, own = len(ids), ids[0], next((query_id for query_id, _, named, _ in rows if named), None)
     message = (
-        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state} {numerus(judged)['queries']}"
+        f"queries: {evaluation.queries.source.shown} names none of the {judged} {state}"
+        f" {agreeing_words(judged)['queries']}"
         f" (the first is {example!r}, the first of its own {own!r}): the query ids of both must be the same"
-        + query_spelling([query_id for query_id, _, named, _ in rows if named], ids)
+        + query_spelling_hint([query_id for query_id, _, named, _ in rows if named], ids)
     )
     return [Finding("queries_unmatched", "warning", message, judged)]

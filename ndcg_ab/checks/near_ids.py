@@ -31,19 +31,19 @@ Texts = Callable[[], Iterator[pa.ChunkedArray]]
 Pair = tuple[str, str]  # an id of the ranking, an id of the judgments
 
 
-def without_zeros(text: str) -> str:
+def strip_leading_zeros(text: str) -> str:
     return re.sub(r"(?<!\d)0+(?=\d)", "", text)
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     return text.strip().strip("\"'").strip()
 
 
 ALIKE: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("surrounding spaces and quotes are taken off", unquoted),
+    ("surrounding spaces and quotes are taken off", strip_quotes),
     ("letters are compared without case", str.casefold),
-    ("zeros in front of numbers are taken off", without_zeros),
-    ("spaces, quotes, case and zeros are ignored", lambda text: without_zeros(unquoted(text).casefold())),
+    ("zeros in front of numbers are taken off", strip_leading_zeros),
+    ("spaces, quotes, case and zeros are ignored", lambda text: strip_leading_zeros(strip_quotes(text).casefold())),
 )
 
 
@@ -79,9 +79,9 @@ def check_documents_alike(
         if name in told or name not in pairs:
             continue
         seen = {pair: len(queries) for pair, queries in pairs[name].items()}
-        own_ids = documents_of(engine, pulled, "ranking", {"system_id": name})
-        judged_ids = documents_of(engine, judgments, "judgment")
-        for words, alike in by_spelling(seen, own_ids, judged_ids).items():
+        own_ids = document_ids_of(engine, pulled, "ranking", {"system_id": name})
+        judged_ids = document_ids_of(engine, judgments, "judgment")
+        for words, alike in group_by_spelling(seen, own_ids, judged_ids).items():
             places = [(query_id, own) for own, judged in alike for query_id in pairs[name][own, judged]]
             own, judged = alike[0]
             message = (
@@ -93,7 +93,7 @@ def check_documents_alike(
     return found
 
 
-def documents_of(engine: Engine, pulled: Pulled, table: str, where: Mapping[str, str] | None = None) -> Texts:
+def document_ids_of(engine: Engine, pulled: Pulled, table: str, where: Mapping[str, str] | None = None) -> Texts:
     """All document ids of a table; of one that stays on a cluster, of its first queries."""
     if not pulled.elsewhere:
         return texts_of(pulled, "doc_id")
@@ -110,8 +110,8 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
         left, unmet = own - judged, judged - own
         if not left or not unmet or max(len(left), len(unmet)) > MOST_IDS:
             continue
-        texts = (partial(in_one, own), partial(in_one, judged))
-        for words, alike in by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), *texts).items():
+        texts = (partial(in_one_array, own), partial(in_one_array, judged))
+        for words, alike in group_by_spelling(dict.fromkeys(pairs_of(left, unmet), 1), *texts).items():
             message = (
                 f"system {name}: {queries_text(len(alike), 'judged')} would be answered if {words} (such as"
                 f" {alike[0][1]!r}, which its ranking spells {alike[0][0]!r})"
@@ -130,8 +130,8 @@ def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
     """Ids that could be one: alike without case, zeros, quotes and spaces, or one is where another ends or begins."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for other in judged:
-        by_key[plain(other)].append(other)
-    found = [(each, other) for each in sorted(own) for other in sorted(by_key.get(plain(each), ()))]
+        by_key[comparable_id(other)].append(other)
+    found = [(each, other) for each in sorted(own) for other in sorted(by_key.get(comparable_id(each), ()))]
     for longer, shorter, is_own in ((sorted(own), set(judged), True), (sorted(judged), set(own), False)):
         for text in longer:
             for place in range(1, len(text)):
@@ -141,15 +141,15 @@ def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:
     return found
 
 
-def plain(text: str) -> str:
+def comparable_id(text: str) -> str:
     return re.sub("[0\"']", "", text.strip().casefold())
 
 
-def in_one(ids: Iterable[str]) -> Iterator[pa.ChunkedArray]:
+def in_one_array(ids: Iterable[str]) -> Iterator[pa.ChunkedArray]:
     yield pa.chunked_array([sorted(ids)], pa.string())
 
 
-def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) -> dict[str, list[Pair]]:
+def group_by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) -> dict[str, list[Pair]]:
     """What makes ids meet -> the pairs that it does so for, each by the simplest way.
 
     pairs: how often each is seen. own_ids, judged_ids: all ids of both sides. Where the side whose ids are shorter has
@@ -167,7 +167,7 @@ def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) ->
     for affix in affixed:
         cuts[affix.whose, affix.side, affix.seam].append(affix)
     shorter = {"its": judged_ids, "the judgments'": own_ids}
-    cuts = {key: affixes for key, affixes in cuts.items() if not has_such(shorter[key[0]], affixes)}
+    cuts = {key: affixes for key, affixes in cuts.items() if not has_affix(shorter[key[0]], affixes)}
     alike = {
         affixes[0].words if len(affixes) == 1 else affixes[0].cut: [pair for each in affixes for pair in affixed[each]]
         for affixes in cuts.values()
@@ -177,7 +177,7 @@ def by_spelling(pairs: Mapping[Pair, int], own_ids: Texts, judged_ids: Texts) ->
     return found
 
 
-def has_such(ids: Texts, affixes: Sequence["Affix"]) -> bool:
+def has_affix(ids: Texts, affixes: Sequence["Affix"]) -> bool:
     """Whether some of the ids have the one prefix or ending, or the character at which several begin or end."""
     first = affixes[0]
     if len(affixes) > 1:

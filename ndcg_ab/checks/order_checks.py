@@ -52,16 +52,16 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     Each is about one metric, and what it says does not depend on the others. weights: of the queries, where the means
     are weighted.
     """
-    groups: dict[Look, list[Metric]] = defaultdict(list)
+    groups: dict[OrderCheck, list[Metric]] = defaultdict(list)
     for metric in sorted(metrics, key=lambda metric: (metric.cutoff or EVERYTHING, metric.name)):
         if metric.ties != "given":
             is_condensed = metric.unjudged == "condense"
-            look = Look(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
+            look = OrderCheck(rank_rule(metric), deepest_cutoff([metric]), is_condensed, looks_beyond(metric))
             groups[look].append(metric)
-    found: dict[Look, list[Finding]] = {}
+    found: dict[OrderCheck, list[Finding]] = {}
     for rule in dict.fromkeys(look.rule for look in groups):
         looks = [look for look in groups if look.rule == rule]
-        ranks = own_ranks(engine, looks)
+        ranks = ranks_of_own_order(engine, looks)
         found |= {look: check_group(engine, look, groups[look], ranks, weights) for look in looks}
     places = {name: place for place, (name,) in enumerate(engine.rows("system", ("system_id",), order="place"))}
     return sorted(
@@ -69,7 +69,7 @@ def check_order(engine: Engine, metrics: Sequence[Metric], weights: Mapping[str,
     )
 
 
-class Look(NamedTuple):
+class OrderCheck(NamedTuple):
     """What metrics have in common that order results alike and look at the same places."""
 
     rule: str
@@ -98,7 +98,7 @@ class OwnRanks(NamedTuple):
         return any(place <= reach for queries in self.disagreeing.values() for place in queries.values())
 
 
-def own_ranks(engine: Engine, looks: Sequence[Look]) -> OwnRanks:
+def ranks_of_own_order(engine: Engine, looks: Sequence[OrderCheck]) -> OwnRanks:
     """Looked at once, as deep as any metric does: further down there is nothing that changes what stands above."""
     reach = max(look.reach for look in looks)
     engine.build("suspicious_query", cutoff=reach, rank_rule=looks[0].rule)
@@ -116,7 +116,7 @@ def own_ranks(engine: Engine, looks: Sequence[Look]) -> OwnRanks:
 
 
 def check_group(
-    engine: Engine, look: Look, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
+    engine: Engine, look: OrderCheck, metrics: Sequence[Metric], ranks: OwnRanks, weights: Mapping[str, float] | None
 ) -> list[Finding]:
     """The findings of metrics that order results alike and look at the same places."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
@@ -128,7 +128,7 @@ def check_group(
         engine.build("own_order", places=EVERYTHING if look.beyond else look.cutoff)
     engine.build("sensitive_doc", everything=look.beyond)
     too_many = engine.count("sensitive_doc") > BOUNDED
-    judged = judgments_of(engine, weights, with_grades=not too_many)
+    judged = load_judgments(engine, weights, with_grades=not too_many)
     columns = ("query_id", "doc_id", "score", "rank_given")
     sensitive = {} if too_many else by_system(engine, "sensitive_doc", columns)
     values = [by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics]
@@ -152,7 +152,7 @@ def tied_answers(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Result]]:
     return found
 
 
-def judgments_of(engine: Engine, weights: Mapping[str, float] | None, *, with_grades: bool) -> _Judged:
+def load_judgments(engine: Engine, weights: Mapping[str, float] | None, *, with_grades: bool) -> _Judged:
     """with_grades: those of the queries with ties are asked for, as they are where these are ordered again."""
     grades: dict[str, dict[str, float]] = defaultdict(dict)
     columns = ("query_id", "doc_id", "grade")
@@ -186,7 +186,7 @@ def rank_finding(
     moved = dict(known)
     where = {"system_id": system_id}
     for grades, all_grades, alike in engine.each("own_order", ("grades", "judged", "query_ids"), where=where):
-        value = value_of(by_rank, grades, all_grades, judged.highest)
+        value = score_of_order(by_rank, grades, all_grades, judged.highest)
         seen = (query for query in alike if query in known and ranks.suspicious[system_id, query] <= reach)
         moved.update((query, value) for query in seen)
     first = queries[:MOST]
@@ -201,7 +201,7 @@ def rank_finding(
     return [Finding("rank_disagrees", "warning", message, *row)]
 
 
-def value_of(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
+def score_of_order(by_rank: Metric, grades: Sequence[float | None], judged: Sequence[float], highest: float) -> float:
     """The value where documents of these grades stand in this order (None: unjudged); judged: all of the query."""
     results = [Result(str(place), rank_given=place) for place in range(len(grades))]
     judgments = {str(place): grade for place, grade in enumerate(grades) if grade is not None}

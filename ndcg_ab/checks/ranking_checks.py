@@ -29,7 +29,7 @@ HALF = 0.5  # of the queries: from here on a fault is the ranking's, not a query
 
 
 @dataclass(frozen=True)
-class Noticed:
+class TableNotice:
     """What the tables notice of one code and one subject: a system, or the judgments.
 
     count: how many queries, results or judgments. queries: in how many queries. places: the first of them, (query_id,
@@ -41,7 +41,7 @@ class Noticed:
     places: list[tuple[str, str]]
 
 
-class Answering(NamedTuple):
+class AnswerCounts(NamedTuple):
     """One system: how many queries it answers and how deep (of the judged ones), how many with more than one result."""
 
     queries: int
@@ -50,30 +50,30 @@ class Answering(NamedTuple):
     answered: int
 
 
-def noticed_of(engine: Engine) -> dict[tuple[str, str], Noticed]:
+def read_notices(engine: Engine) -> dict[tuple[str, str], TableNotice]:
     """(code, subject) -> what was noticed, in the order of the codes."""
-    found: dict[tuple[str, str], Noticed] = {}
+    found: dict[tuple[str, str], TableNotice] = {}
     columns = ("code", "subject", "query_id", "doc_id", "count", "queries")
     for code, subject, query_id, doc_id, count, queries in engine.rows(
         "finding", columns, order="code, subject, place"
     ):
-        found.setdefault((code, subject), Noticed(count, queries, [])).places.append((query_id, doc_id))
+        found.setdefault((code, subject), TableNotice(count, queries, [])).places.append((query_id, doc_id))
     return found
 
 
-def answering(engine: Engine) -> dict[str, Answering]:
+def count_answers(engine: Engine) -> dict[str, AnswerCounts]:
     columns = ("system_id", "queries", "depth", "several", "answered")
-    return {name: Answering(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
+    return {name: AnswerCounts(*row) for name, *row in engine.rows("answering_system", columns, order="system_id")}
 
 
 def check_rankings(
-    engine: Engine, noticed: Mapping[tuple[str, str], Noticed], rankings: Mapping[str, Pulled]
+    engine: Engine, noticed: Mapping[tuple[str, str], TableNotice], rankings: Mapping[str, Pulled]
 ) -> list[Finding]:
     """Everything that can be told of rankings alone, but for depths, which a metric must look at."""
-    answers = answering(engine)
+    answers = count_answers(engine)
     found: list[Finding] = []
     for name, pulled in rankings.items():
-        found += remarked(name, pulled, name)
+        found += remark_findings(name, pulled, name)
         if name in answers:
             found += check_ranks(name, pulled, noticed, answers[name])
             found += check_constant(name, pulled, noticed, answers[name])
@@ -81,7 +81,7 @@ def check_rankings(
     return [*found, *check_numbers(answers, rankings), *check_copies(rankings)]
 
 
-def remarked(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
+def remark_findings(what: str, pulled: Pulled, system: str | None = None) -> list[Finding]:
     """What the source noticed while it read."""
     about = f"system {what}" if system else what
     found = []
@@ -105,7 +105,7 @@ REMARKS = {
 
 
 def check_ranks(
-    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
     """Its own ranks: repeated, missing, or not counted from 1."""
     found = []
@@ -122,14 +122,14 @@ def check_ranks(
                 f"system {name} repeats ranks in {queries_text(row.count)} (such as {query_id!r}); its scores decide"
                 " the order, but two rankings may stand in one file"
             )
-        found.append(finding_of("repeated_rank", message, row, name, pulled))
+        found.append(make_finding("repeated_rank", message, row, name, pulled))
     if row := noticed.get(("rank_gap", name)):
         message = (
             f"system {name}: ranks are missing in {queries_text(row.count)} (such as {row.places[0][0]!r}), above the"
             " first result or between two: results may have been lost"
         )
         severity = "warning" if row.count >= HALF * answers.answered else "note"
-        found.append(finding_of("rank_gap", message, row, name, pulled, severity))
+        found.append(make_finding("rank_gap", message, row, name, pulled, severity))
     if row := noticed.get(("rank_below_one", name)):
         below = row.count > row.queries
         start = "below 0" if below else "at 0"
@@ -140,12 +140,12 @@ def check_ranks(
         if not below and row.queries < answers.answered:
             message += f", and in the other {queries_text(answers.answered - row.queries)} they begin later"
         severity = "warning" if below or row.queries < answers.answered else "note"
-        found.append(finding_of("rank_below_one", message, row, name, pulled, severity))
+        found.append(make_finding("rank_below_one", message, row, name, pulled, severity))
     return found
 
 
 def check_constant(
-    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], Noticed], answers: Answering
+    name: str, pulled: Pulled, noticed: Mapping[tuple[str, str], TableNotice], answers: AnswerCounts
 ) -> list[Finding]:
     """Scores that are all the same order nothing."""
     row = noticed.get(("constant_score", name))
@@ -156,7 +156,7 @@ def check_constant(
         f" several results (such as {row.places[0][0]!r}): scores do not order them"
     )
     severity = "warning" if row.count >= HALF * answers.several else "note"
-    return [finding_of("constant_score", message, row, name, pulled, severity)]
+    return [make_finding("constant_score", message, row, name, pulled, severity)]
 
 
 def check_rising(name: str, pulled: Pulled) -> list[Finding]:
@@ -165,7 +165,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
         return []
     if not pulled.lacks("rank") or pulled.lacks("score"):
         return []
-    pairs, rising = neighbours(pulled.table)
+    pairs, rising = count_neighbours(pulled.table)
     several = [query_id for query_id, count in pairs.items() if count >= LEAST_RISING - 1]
     risen = [query_id for query_id in several if rising[query_id] == pairs[query_id]]
     if len(risen) < max(LEAST_RISING, NEARLY_ALL * len(several)):
@@ -178,7 +178,7 @@ def check_rising(name: str, pulled: Pulled) -> list[Finding]:
     return [Finding("rising_score", "warning", message, len(risen), name, examples=examples)]
 
 
-def neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
+def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     """Of each query how many of its rows follow one another, and in how many of these pairs the score rises.
 
     In the order in which queries come.
@@ -198,14 +198,14 @@ def neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     return pairs, rising
 
 
-def finding_of(
-    code: str, message: str, row: Noticed, system: str, pulled: Pulled, severity: str | None = None
+def make_finding(
+    code: str, message: str, row: TableNotice, system: str, pulled: Pulled, severity: str | None = None
 ) -> Finding:
     examples = examples_of(pulled, row.places)
     return Finding(code, severity or CODES[code].severity, message, row.count, system, examples=examples)
 
 
-def check_numbers(answers: Mapping[str, Answering], rankings: Iterable[str]) -> list[Finding]:
+def check_numbers(answers: Mapping[str, AnswerCounts], rankings: Iterable[str]) -> list[Finding]:
     """Says which systems answer far fewer queries than another one."""
     found = []
     most = max(answers, key=lambda name: answers[name].queries, default="")
@@ -222,13 +222,13 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
 
     Typically, by the median, or in a tenth of the queries that they answer.
     """
-    answers = answering(engine)
+    answers = count_answers(engine)
     found = []
     for metric in metrics:
         reach = metric.depth if metric.unjudged == "zero" else None
         looked_at = {name: min(row.depth, reach or row.depth) for name, row in answers.items()}
         deepest = max(looked_at, key=lambda name: looked_at[name], default="")
-        shorter = shorter_answers(engine, reach)
+        shorter = queries_with_shorter_answers(engine, reach)
         for (name,) in engine.rows("system", ("system_id",), order="place"):
             if name not in answers:
                 continue
@@ -254,7 +254,7 @@ def check_depths(engine: Engine, metrics: Sequence[Metric]) -> list[Finding]:
     return found
 
 
-def shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
+def queries_with_shorter_answers(engine: Engine, reach: int | None) -> dict[str, list[str]]:
     """system_id -> the queries for which it returns far fewer results than another system, within `reach`."""
     engine.build("shorter_answer", reach=EVERYTHING if reach is None else reach)
     found: dict[str, list[str]] = {}
@@ -269,7 +269,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     counts = Counter(pulled.count for pulled in rankings.values())
     several = {name: pulled for name, pulled in rankings.items() if counts[pulled.count] > 1}
     unscored = {pulled.count for pulled in several.values() if pulled.lacks("score")}
-    looks = {name: look_of(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
+    looks = {name: copy_signature(pulled, scored=pulled.count not in unscored) for name, pulled in several.items()}
     for name, other in combinations(looks, 2):
         pulled, copy = rankings[name], rankings[other]
         if pulled.count == copy.count and looks[name] == looks[other] and is_same(pulled, copy):
@@ -281,7 +281,7 @@ def check_copies(rankings: Mapping[str, Pulled]) -> list[Finding]:
     return found
 
 
-def look_of(pulled: Pulled, *, scored: bool) -> Hashable:
+def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     """What copies have in common, however they were read: the best results of the query with the lowest id.
 
     scored: whether all rankings of as many rows have scores.

@@ -14,7 +14,7 @@ SLACK = 1e-9
 def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Warns where many results are unjudged: they count as not relevant, which may be untrue for one system."""
     found = []
-    for summary in sorted(systems, key=lambda summary: place_of(summary.metric)):
+    for summary in sorted(systems, key=lambda summary: metric_place(summary.metric)):
         if summary.judged is not None and summary.judged < FEW_JUDGED:
             message = (
                 f"system {summary.system_id}: only {percent_below(summary.judged, FEW_JUDGED)} of the results that"
@@ -28,7 +28,7 @@ def check_coverage(systems: Sequence[SystemSummary]) -> list[Finding]:
 def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     """Warns of each metric that looks at more judged results of one system than of another."""
     found = []
-    for metric in sorted({summary.metric for summary in systems}, key=place_of):
+    for metric in sorted({summary.metric for summary in systems}, key=metric_place):
         rows = [row for row in systems if row.metric == metric and row.judged is not None]
         if len(rows) < 2:
             continue
@@ -44,6 +44,6 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
     return found
 
 
-def place_of(metric: str) -> tuple[int, str]:
+def metric_place(metric: str) -> tuple[int, str]:
     """Metrics that look less deep first, then by name: the order of what is told of them."""
     return metric_named(metric).cutoff or EVERYTHING, metric

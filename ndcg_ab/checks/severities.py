@@ -9,17 +9,17 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.severity import Severity
 
 
-def by_severity(findings: Sequence[Finding]) -> list[Finding]:
+def sort_by_severity(findings: Sequence[Finding]) -> list[Finding]:
     """The gravest first, otherwise in the order given."""
     return sorted(findings, key=lambda finding: Severity(finding.severity).traits.rank)
 
 
 def apply_severities(findings: Sequence[Finding], evaluation: Evaluation) -> list[Finding]:
     """The findings as grave as the configuration has them, the gravest first."""
-    return by_severity([replace(finding, severity=severity_of(finding, evaluation)) for finding in findings])
+    return sort_by_severity([replace(finding, severity=chosen_severity(finding, evaluation)) for finding in findings])
 
 
-def severity_of(finding: Finding, evaluation: Evaluation) -> str:
+def chosen_severity(finding: Finding, evaluation: Evaluation) -> str:
     if finding.code in evaluation.findings:
         chosen = evaluation.findings[finding.code]
         return "ignored" if chosen == "ignore" else chosen
@@ -33,7 +33,7 @@ def refuse_errors(
     errors = [finding for finding in apply_severities(findings, evaluation) if finding.severity == "error"]
     if not errors:
         return
-    lines = [worded(finding, (origins or {}).get(finding.system or "")) for finding in errors]
+    lines = [finding_text(finding, (origins or {}).get(finding.system or "")) for finding in errors]
     usually = {(finding.code, finding.message) for finding in findings if finding.severity == "error"}
     if raised := list(dict.fromkeys(row.code for row in errors if (row.code, row.message) not in usually)):
         why = "strict makes warnings errors" if evaluation.strict else "the configuration makes it one"
@@ -42,5 +42,5 @@ def refuse_errors(
     raise InputError("\n".join(lines))
 
 
-def worded(finding: Finding, origin: str | None) -> str:
+def finding_text(finding: Finding, origin: str | None) -> str:
     return f"{f'{origin}: ' if origin else ''}{finding.message} [{finding.code}]"

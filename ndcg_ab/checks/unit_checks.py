@@ -17,7 +17,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         return []
     needs_grade = not evaluation.scores and any(evaluation.range_of(each.metric) is None for each in named)
     grade = engine.rows("highest_grade", ("grade",))[0][0] if needs_grade else None
-    spread = spreads(engine) if evaluation.scores else {}
+    spread = column_spreads(engine) if evaluation.scores else {}
     questions = []
     for each in named:
         seen = spread.get(evaluation.metric_named(each.metric).hash, 0.0)
@@ -31,7 +31,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     return [Finding("large_difference", "warning", question, 1) for question in questions]
 
 
-def spreads(engine: Engine) -> dict[str, float]:
+def column_spreads(engine: Engine) -> dict[str, float]:
     """metric's hash -> how far its values lie apart."""
     rows = engine.read("query_score", ("metric_id", "value"))
     least_most = rows.group_by("metric_id").aggregate([("value", "min"), ("value", "max")]).to_pylist()

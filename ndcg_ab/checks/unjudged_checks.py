@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from ndcg_ab.checks.data_checks import check_duplicates, refuse_missing_ranks
 from ndcg_ab.checks.examples import MOST
-from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, noticed_of
+from ndcg_ab.checks.ranking_checks import check_depths, check_rankings, read_notices
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -34,11 +34,11 @@ def check_rankings_alone(
         say(f"pull {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory)
     say("check the data")
-    loading.load(engine, standing_in(rankings), Queries(), rankings, evaluation)
+    loading.load(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(engine, rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)
-    found += check_rankings(engine, noticed_of(engine), rankings)
+    found += check_rankings(engine, read_notices(engine), rankings)
     found += check_depths(engine, metrics)
     for metric in metrics:
         found += check_places(engine, metric)
@@ -47,7 +47,7 @@ def check_rankings_alone(
     return apply_severities(found, evaluation), f"{results}; metrics {', '.join(evaluation.metrics)}\n{NOT_CHECKED}"
 
 
-def standing_in(rankings: Mapping[str, Pulled]) -> Pulled:
+def placeholder_judgments(rankings: Mapping[str, Pulled]) -> Pulled:
     """A table of judgments in which every query that a ranking answers has one, of no document."""
     every = sorted({query_id for pulled in rankings.values() for query_id in pulled.query_ids})
     first = next(iter(rankings.values()))

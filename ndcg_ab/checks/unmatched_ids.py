@@ -44,7 +44,7 @@ class Spelling(NamedTuple):
     judged: Respell
 
 
-class Met(NamedTuple):
+class MatchCounts(NamedTuple):
     """How many of a system's results are judged.
 
     queries: judged ones that it answers. returned: its results there. could: how many could be judged at most, as both
@@ -56,8 +56,10 @@ class Met(NamedTuple):
     could: int = 0
     met: int = 0
 
-    def plus(self, returned: int, judged: int, met: int) -> "Met":
-        return Met(self.queries + 1, self.returned + returned, self.could + min(returned, judged), self.met + met)
+    def plus(self, returned: int, judged: int, met: int) -> "MatchCounts":
+        return MatchCounts(
+            self.queries + 1, self.returned + returned, self.could + min(returned, judged), self.met + met
+        )
 
 
 def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pulled]) -> list[Finding]:
@@ -66,19 +68,19 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
     An error where another spelling makes them meet, and where not one of many results is judged; a warning where not
     one of a few is.  Raises WholeNeededError where that cannot be told of reduced rankings.
     """
-    rare = [name for name, met in count_met(engine, FIRST_QUERIES).items() if is_rare(met)]
+    rare = [name for name, met in count_matches(engine, FIRST_QUERIES).items() if is_rare(met)]
     if not rare:
         return []
     if any(pulled.reduced for pulled in rankings.values()):
         raise WholeNeededError
-    everywhere = count_met(engine, EVERY_QUERY)
+    everywhere = count_matches(engine, EVERY_QUERY)
     found = []
     for name in rare:
         met = everywhere[name]
         if not is_rare(met):
             continue
-        own, judged = sampled(engine, name, rankings[name], judgments)
-        spelling = other_spelling(own, judged)
+        own, judged = sample_ids(engine, name, rankings[name], judgments)
+        spelling = find_spelling(own, judged)
         if met.met and spelling is None:
             continue
         few = "none" if met.met == 0 else f"only {met.met}"
@@ -102,32 +104,34 @@ def check_documents(engine: Engine, judgments: Pulled, rankings: Mapping[str, Pu
     return found
 
 
-def is_rare(met: Met) -> bool:
+def is_rare(met: MatchCounts) -> bool:
     """Whether so few results are judged that another spelling is looked for."""
     return met.met < FEW_MEET * met.could
 
 
-def count_met(engine: Engine, queries: int) -> dict[str, Met]:
+def count_matches(engine: Engine, queries: int) -> dict[str, MatchCounts]:
     """Of each system that answers any judged query; queries: how many of them are looked at."""
-    found: dict[str, Met] = {}
+    found: dict[str, MatchCounts] = {}
     columns = ("system_id", "returned", "judged", "met")
     for name, *counts in engine.rows("met_query", columns, queries=queries):
-        found[name] = found.get(name, Met()).plus(*counts)
+        found[name] = found.get(name, MatchCounts()).plus(*counts)
     return found
 
 
-def sampled(engine: Engine, system_id: str, ranking: Pulled, judgments: Pulled) -> tuple[Ids, Ids]:
+def sample_ids(engine: Engine, system_id: str, ranking: Pulled, judgments: Pulled) -> tuple[Ids, Ids]:
     """The document ids of the first queries in both tables, about `SAMPLE` of each side; of long answers the best."""
     own, judged = ranking.query_ids, judgments.query_ids
     each = max(ranking.count // len(own), judgments.count // len(judged), 1)
     chosen = sorted(set(own) & set(judged))[: max(SAMPLE // each, 1)]
     columns = ("query_id", "doc_id")
     where = {"query_id": chosen, "system_id": system_id}
-    returned = best_of(engine.pieces("ranking", (*columns, "order_score"), where=where))
-    return by_query(returned, chosen), by_query(engine.read("judgment", columns, where={"query_id": chosen}), chosen)
+    returned = best_results(engine.pieces("ranking", (*columns, "order_score"), where=where))
+    return group_by_query(returned, chosen), group_by_query(
+        engine.read("judgment", columns, where={"query_id": chosen}), chosen
+    )
 
 
-def best_of(pieces: Iterable[pa.Table]) -> pa.Table:
+def best_results(pieces: Iterable[pa.Table]) -> pa.Table:
     """All results, or the `MOST_OWN` best of more, which are never in memory together."""
     best_first = [("order_score", "descending"), ("query_id", "ascending"), ("doc_id", "ascending")]
     waiting: list[pa.Table] = []
@@ -142,7 +146,7 @@ def best_of(pieces: Iterable[pa.Table]) -> pa.Table:
     return found if count <= MOST_OWN else found.sort_by(best_first).slice(0, MOST_OWN)
 
 
-def by_query(rows: pa.Table, chosen: Sequence[str]) -> Ids:
+def group_by_query(rows: pa.Table, chosen: Sequence[str]) -> Ids:
     """query_id -> document ids, in the order of the chosen queries."""
     found: dict[str, set[str]] = {query_id: set() for query_id in chosen}
     for query_id, doc_id in zip(rows["query_id"].to_pylist(), rows["doc_id"].to_pylist(), strict=True):
@@ -150,45 +154,45 @@ def by_query(rows: pa.Table, chosen: Sequence[str]) -> Ids:
     return {query_id: frozenset(ids) for query_id, ids in found.items()}
 
 
-def query_spelling(own: Iterable[str], judged: Iterable[str]) -> str:
+def query_spelling_hint(own: Iterable[str], judged: Iterable[str]) -> str:
     """``; they meet when …``, where another spelling makes query ids meet; else nothing."""
-    spelling = other_spelling({"": frozenset(own)}, {"": frozenset(judged)})
+    spelling = find_spelling({"": frozenset(own)}, {"": frozenset(judged)})
     return f"; {spelling.words}" if spelling else ""
 
 
-def other_spelling(own: Ids, judged: Ids) -> Spelling | None:
+def find_spelling(own: Ids, judged: Ids) -> Spelling | None:
     """The spelling that makes most of the ids meet that do not meet as they stand; None without one."""
-    plain = meeting(own, judged)
+    plain = count_common(own, judged)
     could = sum(min(len(ids), len(judged.get(query_id, ()))) for query_id, ids in own.items())
     best: Spelling | None = None
     most = plain if plain == 0 else max(10 * plain, MOST_MEET * could)
-    for spelling in spellings(own, judged):
-        number = meeting(respelt(own, spelling.own), respelt(judged, spelling.judged))
+    for spelling in possible_spellings(own, judged):
+        number = count_common(respell_ids(own, spelling.own), respell_ids(judged, spelling.judged))
         if number > most:
             best, most = spelling, number
     return best
 
 
-def meeting(own: Ids, judged: Ids) -> int:
+def count_common(own: Ids, judged: Ids) -> int:
     return sum(len(ids & judged.get(query_id, frozenset())) for query_id, ids in own.items())
 
 
-def respelt(ids: Ids, respell: Respell) -> Ids:
+def respell_ids(ids: Ids, respell: Respell) -> Ids:
     return {query_id: frozenset(map(respell, each)) for query_id, each in ids.items()}
 
 
-def spellings(own: Ids, judged: Ids) -> Iterator[Spelling]:
+def possible_spellings(own: Ids, judged: Ids) -> Iterator[Spelling]:
     """What people's tools do to ids: the simple ones first, and endings after each of them."""
     for words, respell in ALIKE:
-        left, right = respelt(own, respell), respelt(judged, respell)
+        left, right = respell_ids(own, respell), respell_ids(judged, respell)
         if words and (left, right) == (own, judged):
             continue
         if words:
             yield Spelling(f"they meet when {words}", respell, respell)
         joined = f"{words} and " if words else ""
         for side, longer, shorter in (("its", left, right), ("the judgments'", right, left)):
-            for kind, end in ends(longer, shorter):
-                taken = without(respell, kind, end)
+            for kind, end in common_affixes(longer, shorter):
+                taken = without_affix(respell, kind, end)
                 both = (taken, respell) if side == "its" else (respell, taken)
                 yield Spelling(f"they meet when {joined}the {kind} {end!r} is taken off {side} ids", *both)
 
@@ -202,7 +206,7 @@ ALIKE: tuple[tuple[str, Respell], ...] = (
 )
 
 
-def without(respell: Respell, kind: str, end: str) -> Respell:
+def without_affix(respell: Respell, kind: str, end: str) -> Respell:
     def respelling(text: str) -> str:
         text = respell(text)
         return text.removeprefix(end) if kind == "prefix" else text.removesuffix(end)
@@ -210,7 +214,7 @@ def without(respell: Respell, kind: str, end: str) -> Respell:
     return respelling
 
 
-def ends(longer: Ids, shorter: Ids) -> Iterator[tuple[str, str]]:
+def common_affixes(longer: Ids, shorter: Ids) -> Iterator[tuple[str, str]]:
     """The prefix and the ending that most of the longer ids have beyond one of the shorter, if nearly all have them."""
     prefixes: Counter[str] = Counter()
     endings: Counter[str] = Counter()

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import candidates
+from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
@@ -26,7 +26,7 @@ LARGEST = 3  # queries that are told side by side, in either direction
 SIDE_BY_SIDE = 10  # places that they are told with
 
 
-def changes_of(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
+def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     """One record for each candidate.
 
     None where there are no rankings, where another tool computes the first metric, and where it would take long.
@@ -34,7 +34,7 @@ def changes_of(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     Raises ParityError where a sample of the queries, computed again by the core, has another overlap.
     """
     metric = evaluation.metric_list[0]
-    if evaluation.scores or isinstance(metric, GivenMetric) or not candidates(evaluation):
+    if evaluation.scores or isinstance(metric, GivenMetric) or not candidate_names(evaluation):
         return ()
     depth = min(metric.cutoff or PLACES, DEEPEST)
     if engine.count("paired_difference", {"metric_id": metric.hash}) * depth > MOST_DOCUMENTS:
@@ -44,22 +44,24 @@ def changes_of(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:
     columns = ("candidate", "query_id", "difference", "baseline_places", "candidate_places", "shared", "in_place")
     rows = engine.read("query_change", (*columns, "rbo"), order="query_id")
     moved = moved_documents(engine)
-    names = candidates(evaluation)
+    names = candidate_names(evaluation)
     check_sample(engine, rows, len(names) + 1)
     found = [
-        changes(engine, rows.filter(pc.equal(rows["candidate"], name)), moved.get(name, ()), (name, evaluation, depth))
+        make_changes(
+            engine, rows.filter(pc.equal(rows["candidate"], name)), moved.get(name, ()), (name, evaluation, depth)
+        )
         for name in names
     ]
     engine.release("top_document")
     return tuple(found)
 
 
-def changes(
+def make_changes(
     engine: Engine, rows: pa.Table, moved: Sequence[MovedDocuments], about: tuple[str, Evaluation, int]
 ) -> Changes:
     """One candidate's; rows: of `query_change`, by rising query_id. about: candidate, evaluation, depth."""
     candidate, evaluation, depth = about
-    longest, shared = longest_of(rows), rows["shared"].to_numpy()
+    longest, shared = places_of_longer(rows), rows["shared"].to_numpy()
     is_changed = longest != rows["in_place"].to_numpy()
     overlaps = np.where(longest > 0, shared / np.maximum(longest, 1), 1.0).tolist()
     differs = np.abs(rows["difference"].to_numpy()) > TIE_TOLERANCE
@@ -87,7 +89,7 @@ def changes(
     )
 
 
-def longest_of(rows: pa.Table) -> NDArray[np.int64]:
+def places_of_longer(rows: pa.Table) -> NDArray[np.int64]:
     """The number of places of the longer of the two."""
     sides = (rows[name].to_numpy().astype(np.int64) for name in ("baseline_places", "candidate_places"))
     longest: NDArray[np.int64] = np.maximum(*sides)

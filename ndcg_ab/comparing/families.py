@@ -41,7 +41,7 @@ class Group:
 NOTHING = Group((), np.array([]), np.array([]))
 
 
-def families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
+def make_families(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Comparison]:
     """Every comparison of the evaluation, the primary family first."""
     columns = paired_columns(engine, evaluation, sampling)
     if not columns:
@@ -108,12 +108,12 @@ def compare_columns(
     exploratory: bool = False,
     least_queries: int | None = None,
 ) -> list[Comparison]:
-    """The columns as one family, with the evaluation's settings; least_queries: as of `compare_apart`."""
-    (found,) = compare_apart({family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries)
+    """The columns as one family, with the evaluation's settings; least_queries: as of `compare_separately`."""
+    (found,) = compare_separately({family: columns}, evaluation, exploratory=exploratory, least_queries=least_queries)
     return found
 
 
-def compare_apart(
+def compare_separately(
     families: Mapping[str, Sequence[Column]],
     evaluation: Evaluation,
     *,
@@ -144,21 +144,21 @@ def compare_apart(
 
 def paired_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling = PLAIN) -> list[Column]:
     """The differences of every candidate from the baseline on every metric; metrics first, then systems."""
-    groups = grouped(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
+    groups = group_values(engine.read("paired_difference", order="query_id"), "metric_id", "candidate")
     return [
-        column_of(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
+        make_column(evaluation, candidate, metric.name, groups.get((metric.hash, candidate), NOTHING), sampling)
         for metric in evaluation.metric_list
-        for candidate in candidates(evaluation)
+        for candidate in candidate_names(evaluation)
     ]
 
 
 def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, attribute: str) -> list[Column]:
     """The same slice by slice, on the primary metrics; slices in the order of their values."""
     rows = engine.read("slice_difference", where={"attribute": attribute}, order="query_id")
-    groups = grouped(rows, "metric_id", "slice", "candidate")
+    groups = group_values(rows, "metric_id", "slice", "candidate")
     slices = sorted({part for _, part, _ in groups})
     return [
-        column_of(
+        make_column(
             evaluation,
             candidate,
             metric.name,
@@ -168,15 +168,15 @@ def slice_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling, at
         )
         for metric in evaluation.primary_metrics
         for part in slices
-        for candidate in candidates(evaluation)
+        for candidate in candidate_names(evaluation)
     ]
 
 
-def candidates(evaluation: Evaluation) -> list[str]:
+def candidate_names(evaluation: Evaluation) -> list[str]:
     return [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
 
 
-def grouped(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
+def group_values(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
     """Key -> the query ids, differences and baseline values of its rows; equal lists of ids are one object."""
     codes = np.zeros(rows.num_rows, dtype=np.int64)
     names: list[list[str]] = []
@@ -194,12 +194,12 @@ def grouped(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
         members = query_codes[places]
         if (key := members.tobytes()) not in known:
             known[key] = tuple(query_ids[code] for code in members.tolist())
-        found[key_of(int(codes[places[0]]), names)] = Group(known[key], *(values[places] for values in columns))
+        found[values_of_code(int(codes[places[0]]), names)] = Group(known[key], *(values[places] for values in columns))
     return found
 
 
-def key_of(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The values that a code of `grouped` stands for."""
+def values_of_code(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The values that a code of `group_values` stands for."""
     found = []
     for values in reversed(names):
         code, place = divmod(code, len(values))
@@ -207,7 +207,7 @@ def key_of(code: int, names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(reversed(found))
 
 
-def column_of(
+def make_column(
     evaluation: Evaluation,
     candidate: str,
     metric: str,
@@ -239,13 +239,13 @@ def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> 
     groups = system_groups(engine)
     columns = []
     for metric in evaluation.primary_metrics:
-        for first, second in combinations([evaluation.baseline_name, *candidates(evaluation)], 2):
+        for first, second in combinations([evaluation.baseline_name, *candidate_names(evaluation)], 2):
             earlier, later = (groups.get((metric.hash, name), NOTHING) for name in (first, second))
             if earlier.query_ids != later.query_ids:
-                earlier, later = shared(earlier, later), shared(later, earlier)
+                earlier, later = shared_rows(earlier, later), shared_rows(later, earlier)
             values = earlier.differences
             group = Group(earlier.query_ids, later.differences - values, values)
-            columns.append(column_of(evaluation, second, metric.name, group, sampling, baseline=first))
+            columns.append(make_column(evaluation, second, metric.name, group, sampling, baseline=first))
     return columns
 
 
@@ -258,10 +258,10 @@ def system_groups(engine: Engine) -> dict[tuple[str, ...], Group]:
 def value_groups(rows: pa.Table, *keys: str) -> dict[tuple[str, ...], Group]:
     """Key -> its values as the differences of a group, and as its baseline's values."""
     rows = rows.append_column("difference", rows["value"]).append_column("baseline_value", rows["value"])
-    return grouped(rows, *keys)
+    return group_values(rows, *keys)
 
 
-def shared(group: Group, other: Group) -> Group:
+def shared_rows(group: Group, other: Group) -> Group:
     """The rows of a group whose queries another one has too."""
     known = set(other.query_ids)
     places = [place for place, query_id in enumerate(group.query_ids) if query_id in known]
@@ -282,7 +282,7 @@ def check_slices(comparisons: Sequence[Comparison]) -> list[Finding]:
                 and row.family not in (SLICE_GATE, INTENDED)
                 and row.p_adjusted is not None
             ]
-            if len(parts) > 1 and (problem := contradiction(whole, parts)):
+            if len(parts) > 1 and (problem := contradiction_text(whole, parts)):
                 message = (
                     f"{candidate}, {metric}: {problem} (slices by {attribute}): look at the slices before deciding"
                 )
@@ -304,7 +304,7 @@ def check_heavy_queries(comparisons: Sequence[Comparison]) -> list[Finding]:
     return [Finding("one_heavy_query", "warning", message, count)]
 
 
-def contradiction(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
+def contradiction_text(whole: Comparison, parts: Sequence[Comparison]) -> str | None:
     """In words, how the whole and all of its parts disagree; None where they do not.
 
     Weights, small slices that are not tested, and slices with opposite effects can each bring it about.

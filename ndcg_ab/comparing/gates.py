@@ -13,13 +13,13 @@ from ndcg_core.statistics.verdicts.verdict import Verdict
 
 def check_gates(evaluation: Evaluation, outcome: Outcome) -> tuple[GateResult, ...]:
     """One result for every gate that the configuration names; nothing where it names none."""
-    return () if evaluation.gate is None else tuple(results(evaluation.gate, outcome))
+    return () if evaluation.gate is None else tuple(gate_results(evaluation.gate, outcome))
 
 
-def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
+def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
     if gate.no_regression:
         worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
-        yield rows_result(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
+        yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
     if gate.guardrails and any(row.family == GUARDRAILS for row in outcome.comparisons):
         yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS)
     if gate.not_worse:
@@ -39,16 +39,16 @@ def results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
             and row.difference is not None
             and row.difference < -limit
         ]
-        messages = [f"{row.attribute} {row.slice}: {described(row)}" for row in worse]
+        messages = [f"{row.attribute} {row.slice}: {failure_text(row)}" for row in worse]
         shown = f"no slice regressed by more than {limit:g}"
-        yield result("slice regression", messages, shown, [row.candidate for row in worse])
+        yield make_result("slice regression", messages, shown, [row.candidate for row in worse])
     if gate.unanswered is not None:
         counts = [(row.system_id, row.unanswered or 0) for row in outcome.systems]
         left = {name: count for name, count in counts if count > gate.unanswered}
         most = f"at most {gate.unanswered} may be"
         silent = [f"{name} left {queries_text(count)} unanswered, {most}" for name, count in left.items()]
         shown = f"no system leaves more than {gate.unanswered} queries unanswered"
-        yield result("unanswered", silent, shown, list(left))
+        yield make_result("unanswered", silent, shown, list(left))
 
 
 def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
@@ -62,7 +62,9 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     for name, row in few.items():
         share = percent_below(row.judged or 0.0, least)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return result("judged", messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
+    return make_result(
+        "judged", messages, f"at least {100 * least:g} % of every system's results are judged", list(few)
+    )
 
 
 def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
@@ -84,19 +86,19 @@ def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
             shown = (
                 f"all {len(rows)} comparisons are shown to be not worse than their margins, or identical ({len(same)})"
             )
-    return rows_result(name, failed, shown)
+    return result_of_rows(name, failed, shown)
 
 
-def described(row: Comparison) -> str:
+def failure_text(row: Comparison) -> str:
     difference = "" if row.difference is None else f" ({signed(row.difference)})"
     return f"{row.candidate} against {row.baseline}, {row.metric}: {row.verdict}{difference}"
 
 
-def rows_result(name: str, failed: Sequence[Comparison], passed: str) -> GateResult:
-    return result(name, [described(row) for row in failed], passed, [row.candidate for row in failed])
+def result_of_rows(name: str, failed: Sequence[Comparison], passed: str) -> GateResult:
+    return make_result(name, [failure_text(row) for row in failed], passed, [row.candidate for row in failed])
 
 
-def result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
+def make_result(name: str, failures: Sequence[str], passed: str, systems: Sequence[str]) -> GateResult:
     """systems: whose failures they are, one for one."""
     message = "; ".join(failures) if failures else passed
     return GateResult(name, not failures, message, tuple(systems), tuple(failures))

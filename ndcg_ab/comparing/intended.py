@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ndcg_ab.checks.examples import MOST
-from ndcg_ab.comparing.families import Group, column_of, compare_columns, paired_columns
+from ndcg_ab.comparing.families import Group, compare_columns, make_column, paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -54,11 +54,13 @@ def intended_comparisons(engine: Engine, evaluation: Evaluation, sampling: Sampl
         return []
     known = set(intended_ids(engine))
     columns = [column for column in paired_columns(engine, evaluation) if column.metric in evaluation.metrics]
-    parts = [part_of(evaluation, column, sampling, name, known) for name in (INTENDED, OTHERS) for column in columns]
+    parts = [
+        compare_part(evaluation, column, sampling, name, known) for name in (INTENDED, OTHERS) for column in columns
+    ]
     return compare_columns([part for part in parts if len(part.query_ids)], evaluation, INTENDED, least_queries=2)
 
 
-def part_of(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, known: set[str]) -> Column:
+def compare_part(evaluation: Evaluation, column: Column, sampling: Sampling, name: str, known: set[str]) -> Column:
     """The rows of a column whose queries are intended, or are not."""
     is_wanted = np.array([(query_id in known) == (name == INTENDED) for query_id in column.query_ids], dtype=bool)
     query_ids = tuple(query_id for query_id, wanted in zip(column.query_ids, is_wanted, strict=True) if wanted)
@@ -66,9 +68,9 @@ def part_of(evaluation: Evaluation, column: Column, sampling: Sampling, name: st
         np.asarray(each, dtype=np.float64)[is_wanted] for each in (column.differences, column.baseline_values)
     )
     group = Group(query_ids, differences, values)
-    return column_of(evaluation, column.candidate, column.metric, group, sampling, (INTENDED, name))
+    return make_column(evaluation, column.candidate, column.metric, group, sampling, (INTENDED, name))
 
 
-def of_candidate(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
+def rows_of_candidate(rows: Sequence[Comparison], candidate: str, metric: str) -> dict[str, Comparison]:
     """Part -> its comparison, of one candidate on one metric."""
     return {row.slice or "": row for row in rows if (row.candidate, row.metric) == (candidate, metric)}

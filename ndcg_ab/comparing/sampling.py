@@ -31,7 +31,7 @@ PLAIN = Sampling()
 """Every query counts alike and stands for itself."""
 
 
-def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
+def clusters_by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
     """query_id -> what it has before the last of a text; an id without it is its own cluster.
 
     InputError where no id has it: every query would be its own cluster, and none asked about.
@@ -45,21 +45,23 @@ def by_prefix(query_ids: Iterable[str], prefix: str) -> dict[str, str]:
     return clusters
 
 
-def sampling_of(engine: Engine, evaluation: Evaluation) -> Sampling:
+def read_sampling(engine: Engine, evaluation: Evaluation) -> Sampling:
     """What the queries say, and the configuration asks for; InputError where a scored query lacks it."""
-    clusters = prefixed(engine, evaluation) or told_of(engine, evaluation, "cluster", "unclustered_query")
-    return Sampling(told_of(engine, evaluation, "weight", "unweighed_query"), clusters)
+    clusters = clusters_from_ids(engine, evaluation) or query_values(engine, evaluation, "cluster", "unclustered_query")
+    return Sampling(query_values(engine, evaluation, "weight", "unweighed_query"), clusters)
 
 
-def prefixed(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
+def clusters_from_ids(engine: Engine, evaluation: Evaluation) -> dict[str, str] | None:
     """query_id -> cluster by its id, where the configuration says so."""
     prefix = evaluation.statistics.cluster_prefix
     if prefix is None:
         return None
-    return by_prefix((query_id for (query_id,) in engine.rows("query", ("query_id",), order="query_id")), prefix)
+    return clusters_by_prefix(
+        (query_id for (query_id,) in engine.rows("query", ("query_id",), order="query_id")), prefix
+    )
 
 
-def told_of(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
+def query_values(engine: Engine, evaluation: Evaluation, what: str, without: str) -> dict[str, Any] | None:
     """query_id -> its weight or cluster, where these are used; InputError where a scored query has none.
 
     what: the column of the queries. without: the table of those that lack it.
@@ -72,12 +74,12 @@ def told_of(engine: Engine, evaluation: Evaluation, what: str, without: str) -> 
         return None
     if lacking := engine.rows(without, order="query_id"):
         matched = any(judged and value is not None for _, value, judged in known)
-        problem = queries_without(evaluation, what, lacking, None if matched or not told else min(told))
+        problem = lacking_text(evaluation, what, lacking, None if matched or not told else min(told))
         raise InputError(f"{problem}, or set statistics.{key} to false (compare: --un{key}; in Python: {key}=False)")
     return told
 
 
-def queries_without(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:
+def lacking_text(evaluation: Evaluation, what: str, lacking: Sequence[tuple[str, ...]], own: str | None) -> str:
     """own: the first query id of the file of queries, where none of the lacking ones is in it."""
     count, state = len(lacking), "scored" if evaluation.scores else "judged"
     ids = "" if own is None else f"; the first of the file's own is {own!r}"

@@ -49,7 +49,7 @@ class SystemSince:
 
 
 @dataclass(frozen=True)
-class MovedQuery:
+class ChangedMeanQuery:
     """A query behind a part; part: `ranking`, `judgments` or `queries`; amount: what it adds to that part."""
 
     part: str
@@ -59,7 +59,7 @@ class MovedQuery:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MeanChange:
     """What moved a system's mean of a metric since the evaluation before.
 
     before, now: the means, each over the queries of its evaluation. ranking, judgments, queries: the parts of now -
@@ -78,7 +78,7 @@ class Moved:
     new_judgments: int | None = None
     changed_judgments: int | None = None
     unknown: str | None = None
-    behind: tuple[MovedQuery, ...] = ()
+    behind: tuple[ChangedMeanQuery, ...] = ()
 
     @property
     def parts(self) -> dict[str, float]:
@@ -107,7 +107,7 @@ class SinceLast:
     lost: tuple[LostQuery, ...] = ()
     new_queries: int = 0
     gone_queries: int = 0
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[MeanChange, ...] = ()
 
     @property
     def dropped(self) -> list[Comparison]:
@@ -122,19 +122,19 @@ class SinceLast:
     def of(self, system_id: str) -> list[Comparison]:
         return [row for row in self.comparisons if row.candidate == system_id]
 
-    def moved_of(self, system_id: str, metric: str) -> Moved | None:
+    def moved_of(self, system_id: str, metric: str) -> MeanChange | None:
         return next((row for row in self.moved if (row.system_id, row.metric) == (system_id, metric)), None)
 
 
 def check_drops(evaluation: Evaluation, since: SinceLast | None) -> tuple[GateResult, ...]:
-    """The result of the gate `no_drop`; nothing where it is not asked for."""
-    return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop(evaluation, since),)
+    """The result of the gate `no_drop_result`; nothing where it is not asked for."""
+    return () if evaluation.gate is None or evaluation.gate.no_drop is False else (no_drop_result(evaluation, since),)
 
 
-def no_drop(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
+def no_drop_result(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
     if since is None:
         return GateResult(NO_DROP, True, WHY_NONE)
-    failed = list(beyond(evaluation, since.dropped))
+    failed = list(disallowed_drops(evaluation, since.dropped))
     messages = [drop_text(row, since.ordinal) for row in failed]
     passed = f"no system dropped since evaluation {since.ordinal}"
     return GateResult(
@@ -142,7 +142,7 @@ def no_drop(evaluation: Evaluation, since: SinceLast | None) -> GateResult:
     )
 
 
-def beyond(evaluation: Evaluation, dropped: Sequence[Comparison]) -> Iterator[Comparison]:
+def disallowed_drops(evaluation: Evaluation, dropped: Sequence[Comparison]) -> Iterator[Comparison]:
     """The drops that the gate does not allow: all, or of the metrics it names those by more than the difference."""
     asked = evaluation.gate.no_drop if evaluation.gate else False
     for row in dropped:

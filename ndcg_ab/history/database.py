@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab import __version__
-from ndcg_ab.comparing.since_last import Moved, SinceLast
+from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
@@ -104,7 +104,7 @@ RECORDS: dict[str, type] = {
     "decision": Decision,
     "reuse": Reuse,
     "since_last": SinceRow,
-    "moved": Moved,
+    "moved": MeanChange,
     "changes": Changes,
     "query_score": QueryScore,
 }

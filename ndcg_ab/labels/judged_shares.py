@@ -7,7 +7,7 @@ judged, which counts as not relevant (docs/statistics.md, "Where the labels came
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ndcg_ab.comparing.families import NOTHING, column_of, grouped
+from ndcg_ab.comparing.families import NOTHING, group_values, make_column
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
@@ -31,14 +31,14 @@ def with_labels(
     if not shares or not compared:
         return list(compared)
     hashes = {metric.name: metric.hash for metric in evaluation.metric_list}
-    full = grouped(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
+    full = group_values(engine.read("fully_judged_difference", order="query_id"), "metric_id", "candidate")
 
     def labels(row: Comparison) -> Labels | None:
         baseline, candidate = (shares.get((row.metric, name)) for name in (row.baseline, row.candidate))
         if row.family not in MAIN or (baseline is None and candidate is None):
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
-        column = column_of(evaluation, row.candidate, row.metric, group, sampling)
+        column = make_column(evaluation, row.candidate, row.metric, group, sampling)
         return labels_of(column, baseline, candidate, row.alpha)
 
     return [replace(row, labels=labels(row)) for row in compared]

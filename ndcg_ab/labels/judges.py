@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_ab.comparing.families import compare_columns, paired_columns
-from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels.rescoring import Loaded, rescored
@@ -102,7 +102,7 @@ def verdicts_under(evaluation: Evaluation, read: Read, judged: ByJudge, name: st
     """The primary family by one judge's judgments; nothing where these cannot be scored."""
     try:
         with rescored(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
-            columns = paired_columns(found.engine, found.evaluation, sampling_of(found.engine, found.evaluation))
+            columns = paired_columns(found.engine, found.evaluation, read_sampling(found.engine, found.evaluation))
             rows = compare_columns(columns, found.evaluation, PRIMARY)
     except InputError:
         return []
@@ -172,7 +172,7 @@ def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> lis
     }
     results = dict(results_of(engine, systems, list(choices), metrics)) if metrics else {}
     highest = float(judged.grade.max())
-    sampling = sampling_of(engine, evaluation)
+    sampling = read_sampling(engine, evaluation)
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
     rows = []
     for metric in metrics:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.families import candidates, compare_columns, paired_columns
-from ndcg_ab.comparing.sampling import sampling_of
+from ndcg_ab.comparing.families import candidate_names, compare_columns, paired_columns
+from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.labels.rescoring import primary_alone, saying
 from ndcg_ab.results.outcome import LeftOut
@@ -71,13 +71,15 @@ def without(evaluation: Evaluation, read: Read, name: str, owned: pa.Table) -> I
     alone = primary_alone(evaluation, evaluation.judgments)
     if not left.num_rows:
         nothing = (hidden.num_rows, 0, None, None, None, Verdict.NOT_TESTABLE)
-        yield from (LeftOut(name, each, of, *nothing) for of in evaluation.metrics for each in candidates(evaluation))
+        yield from (
+            LeftOut(name, each, of, *nothing) for of in evaluation.metrics for each in candidate_names(evaluation)
+        )
         return
     with saying(f"judgments without those of {name} alone"), opened(alone) as engine:
         load(engine, Pulled(left, JUDGMENT, read.judgments.source), read.queries, read.rankings, alone)
         score(engine, alone.metric_list, summed_up=False)
         verify(engine, alone.metric_list)
-        columns = paired_columns(engine, alone, sampling_of(engine, alone))
+        columns = paired_columns(engine, alone, read_sampling(engine, alone))
         compared = compare_columns(columns, alone, PRIMARY)
     for row in compared:
         numbers = (row.queries, row.difference, row.low, row.high, row.conclusion)

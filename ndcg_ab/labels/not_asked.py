@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow.compute as pc
 
-from ndcg_ab.comparing.families import candidates
+from ndcg_ab.comparing.families import candidate_names
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.labels.bounds import bounded_metrics
@@ -20,7 +20,7 @@ def check_asked(engine: Engine, evaluation: Evaluation, changes: Sequence[Change
 
 
 def left_out(engine: Engine, evaluation: Evaluation, changes: Sequence[Changes]) -> Iterator[str]:
-    if evaluation.scores or not candidates(evaluation):
+    if evaluation.scores or not candidate_names(evaluation):
         return
     if evaluation.statistics.bounds is None:
         bounded = {metric.name for metric in bounded_metrics(engine, evaluation)}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.comparing.families import grouped, paired_columns
-from ndcg_ab.comparing.sampling import sampling_of
+from ndcg_ab.comparing.families import group_values, paired_columns
+from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -122,7 +122,7 @@ def unscored_text(finding: Finding) -> str:
 
 def cheap_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     """`Cheap.table` from the tables of an engine that scored by the cheap judgments."""
-    sampling = sampling_of(engine, evaluation)
+    sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
     weights, clusters = sampling.weights_in_order(judged), sampling.clusters_in_order(judged)
     places = {query_id: place for place, query_id in enumerate(judged)}
@@ -150,7 +150,7 @@ def cheap_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
     found = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
     weighted, clustered = (not table[name].null_count for name in ("weight", "cluster"))
-    for (metric, candidate), group in grouped(table, "metric", "candidate").items():
+    for (metric, candidate), group in group_values(table, "metric", "candidate").items():
         rows = [sampled[query_id] for query_id in group.query_ids]
         found[metric, candidate] = Column(
             baseline,

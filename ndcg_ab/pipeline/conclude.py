@@ -15,10 +15,10 @@ from ndcg_ab.checks.score_checks import check_coverage
 from ndcg_ab.checks.secret_checks import check_secrets
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.checks.unit_checks import check_units
-from ndcg_ab.comparing.changes import changes_of
-from ndcg_ab.comparing.families import check_heavy_queries, check_slices, families
+from ndcg_ab.comparing.changes import find_changes
+from ndcg_ab.comparing.families import check_heavy_queries, check_slices, make_families
 from ndcg_ab.comparing.intended import check_intended, intended_comparisons
-from ndcg_ab.comparing.sampling import sampling_of
+from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import replacing
@@ -54,11 +54,11 @@ def conclude(
     """
     statistics = evaluation.statistics
     metrics = evaluation.metric_list
-    sampling = sampling_of(engine, evaluation)
+    sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
     systems = summaries(engine, weights)
     unknown = check_intended(engine, evaluation)
-    compared = families(engine, evaluation, sampling)
+    compared = make_families(engine, evaluation, sampling)
     systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
     compared = with_likely(engine, evaluation, sampling, compared)
     compared = with_labels(engine, evaluation, sampling, systems, compared)
@@ -71,7 +71,7 @@ def conclude(
         ours = of_ours(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
         noticed += check_labels(compared, left_out)
-    changes = changes_of(engine, evaluation)
+    changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
     engine.settle(lambda: shown_queries(engine))
     noticed += check_slices(compared)

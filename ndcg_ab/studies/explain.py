@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 import pyarrow.compute as pc
 
-from ndcg_ab.checks.data_checks import check
+from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
@@ -46,7 +46,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     loading.load(engine, judgments, queries, rankings, evaluation)
-    check(engine, judgments, rankings, evaluation, one_query=True)
+    check_tables(engine, judgments, rankings, evaluation, one_query=True)
     score(engine, evaluation.metric_list)
     grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()

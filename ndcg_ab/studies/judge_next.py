@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ndcg_ab.comparing.families import families, paired_columns
-from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.comparing.families import make_families, paired_columns
+from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
@@ -118,8 +118,8 @@ def judge_next(
     refuse_unknown(evaluation, candidates)
     documents = documents_of(evaluation)
     score_systems(evaluation, engine, say)
-    sampling = sampling_of(engine, evaluation)
-    _, compared = with_bounds(engine, evaluation, sampling, [], families(engine, evaluation, sampling))
+    sampling = read_sampling(engine, evaluation)
+    _, compared = with_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling))
     by_candidate = {row.candidate: row for row in compared}
     open_ones = [name for name, row in by_candidate.items() if not row.label_settled]
     wanted = list(candidates) or open_ones or list(by_candidate)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ndcg_ab.comparing.sampling import PLAIN, Sampling, by_prefix
+from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
 from ndcg_ab.errors import InputError, format_value
@@ -182,7 +182,7 @@ def plans_of(
         read = read_scores(scores) if isinstance(scores, Path) else scores
         grouped = pull_clusters(named_file(clusters)) if clusters else None
         if cluster_prefix:
-            grouped = by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
+            grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         known = Sampling(pull_weights(named_file(weights)) if weights else None, grouped)
         return plans_of_scores(read, baseline, candidates, metrics, asked, known)
     chooses, is_about = "chooses from the file", "is about the queries of the file"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ndcg_ab.checks.order_checks import check_order
 from ndcg_ab.checks.severities import apply_severities, refuse_errors
-from ndcg_ab.comparing.families import compare_apart, paired_columns
+from ndcg_ab.comparing.families import compare_separately, paired_columns
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.pipeline import Say, score_systems
@@ -65,7 +65,7 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
         f"sensitivity: {metric}": [column for column in columns if column.metric == metric]
         for metric in evaluation.metrics
     }
-    for metric, rows in zip(evaluation.metrics, compare_apart(families, evaluation), strict=True):
+    for metric, rows in zip(evaluation.metrics, compare_separately(families, evaluation), strict=True):
         found |= {(row.candidate, metric): row for row in rows}
     candidates = tuple(system.name for system in evaluation.systems if system.name != evaluation.baseline_name)
     few = sorted(evaluation.metric_list, key=lambda metric: (metric.cutoff or 0, metric.name))[:TRIED]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.checks.data_checks import check
+from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.scoring import loading
@@ -82,7 +82,7 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     with DuckDBEngine() as engine:
         pulled = pulled_judgments(judgments)
         loading.load(engine, pulled, Queries(), tables, evaluation)
-        check(engine, pulled, tables, evaluation)
+        check_tables(engine, pulled, tables, evaluation)
         score(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as papq
 
-from ndcg_ab.comparing.families import NOTHING, Group, column_of, compare_apart, shared, value_groups
-from ndcg_ab.comparing.sampling import Sampling, sampling_of
+from ndcg_ab.comparing.families import NOTHING, Group, compare_separately, make_column, shared_rows, value_groups
+from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.comparing.since_last import (
     JUDGMENTS,
     NEW_SYSTEM,
@@ -57,7 +57,7 @@ def since_last(
         known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in inputs_of(past, ordinal)]
         kept = kept_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
-    sampling = sampling_of(engine, evaluation)
+    sampling = read_sampling(engine, evaluation)
     pairs = {
         (system.name, metric.name): paired(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
@@ -116,7 +116,7 @@ def paired(now: Group | None, then: Group | None) -> Group | None:
     if now is None or then is None:
         return None
     if now.query_ids != then.query_ids:
-        now, then = shared(now, then), shared(then, now)
+        now, then = shared_rows(now, then), shared_rows(then, now)
     return Group(now.query_ids, now.differences - then.differences, then.differences)
 
 
@@ -159,15 +159,15 @@ def compared(
     def columns(*, own: bool) -> list[Column]:
         chosen = [each.system_id for each in systems if each.changed and (RANKING in each.changed) == own]
         return [
-            replace(column_of(evaluation, name, metric, pair, sampling, baseline=name), smallest_effect=effect)
+            replace(make_column(evaluation, name, metric, pair, sampling, baseline=name), smallest_effect=effect)
             for metric, effect in ((name, evaluation.smallest_effect(name)) for name in evaluation.metrics)
             for name in chosen
             if (pair := pairs.get((name, metric), NOTHING)) is not None and pair.query_ids
         ]
 
     # The flips alone: what breaks is skewed by its nature, and the bootstrap would hardly see it on few queries.
-    found = compare_apart({SINCE_LAST: columns(own=True)}, evaluation, resampling="sign-flip")[0]
-    return found + compare_apart({SAME_RANKING: columns(own=False)}, evaluation, exploratory=True)[0]
+    found = compare_separately({SINCE_LAST: columns(own=True)}, evaluation, resampling="sign-flip")[0]
+    return found + compare_separately({SAME_RANKING: columns(own=False)}, evaluation, exploratory=True)[0]
 
 
 def lost(

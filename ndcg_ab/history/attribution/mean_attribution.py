@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ndcg_ab.comparing.families import NOTHING, Group
-from ndcg_ab.comparing.sampling import told_of
-from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, Moved, MovedQuery
+from ndcg_ab.comparing.sampling import query_values
+from ndcg_ab.comparing.since_last import JUDGMENTS, RANKING, STILL, ChangedMeanQuery, MeanChange
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import is_duckdbs
@@ -66,7 +66,7 @@ class Side(NamedTuple):
 
 def moved(
     engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
-) -> list[Moved]:
+) -> list[MeanChange]:
     """What moved each system with another ranking, judgments or queries, on the primary metrics of both evaluations.
 
     engine: the tables of this evaluation. now: the values of its queries. causes: system_id -> which of `CAUSES`
@@ -95,7 +95,7 @@ def moved(
             return attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
     except UnknownPartsError as error:
         return [
-            Moved(key[1], metric.name, earlier.means.get(key), mean_of(now[key], here), unknown=str(error))
+            MeanChange(key[1], metric.name, earlier.means.get(key), mean_of(now[key], here), unknown=str(error))
             for key, metric in chosen.items()
         ]
 
@@ -103,7 +103,7 @@ def moved(
 def side_of(engine: Engine, evaluation: Evaluation) -> Side:
     rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
     judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
-    weights = told_of(engine, evaluation, "weight", "unweighed_query")
+    weights = query_values(engine, evaluation, "weight", "unweighed_query")
     return Side(engine, judged, weights, {query_id: text for query_id, text, _ in rows})
 
 
@@ -177,7 +177,7 @@ def attribution_rows(
     sides: tuple[Side, Side],
     mixed: Values,
     counts: tuple[int, int] | None,
-) -> list[Moved]:
+) -> list[MeanChange]:
     """The records; counts: of new and of changed judgments. UnknownPartsError where a mean cannot be made."""
     there, here = sides
     query_ids = sorted(there.judged | here.judged)
@@ -197,7 +197,7 @@ def attribution_rows(
         new, changed = counts or (None, None)
         ranking, judgments, queries = parts.parts
         found.append(
-            Moved(
+            MeanChange(
                 key[1],
                 metric.name,
                 parts.before,
@@ -230,7 +230,9 @@ def in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
     return [known.get(query_id, np.nan) for query_id in query_ids]
 
 
-def queries_behind(parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]) -> tuple[MovedQuery, ...]:
+def queries_behind(
+    parts: Split, query_ids: Sequence[str], texts: Mapping[str, str | None]
+) -> tuple[ChangedMeanQuery, ...]:
     """Of each part that moved something the queries that add most to it, up or down."""
     found = []
     for cause, part, row in zip(CAUSES, parts.parts, parts.of_queries, strict=True):
@@ -238,7 +240,7 @@ def queries_behind(parts: Split, query_ids: Sequence[str], texts: Mapping[str, s
             continue
         for at in np.argsort(-np.abs(row), kind="stable")[:BEHIND].tolist():
             if abs(row[at]) > STILL / len(query_ids):
-                found.append(MovedQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
+                found.append(ChangedMeanQuery(cause, query_ids[at], texts.get(query_ids[at]), float(row[at])))
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.comparing.intended import of_candidate
+from ndcg_ab.comparing.intended import rows_of_candidate
 from ndcg_ab.report.terminal.grid import Grid, Row
 from ndcg_ab.report.words.text import interval, level, plain, probability, verdict_text, wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
@@ -16,7 +16,7 @@ def intended_text(outcome: Outcome, candidate: str, metric: str) -> str | None:
 
     None where no queries are named, and on other metrics than the primary ones.
     """
-    parts = of_candidate(outcome.intended, candidate, metric)
+    parts = rows_of_candidate(outcome.intended, candidate, metric)
     if not parts:
         return None
     meant, others = parts.get(INTENDED), parts.get(OTHERS)

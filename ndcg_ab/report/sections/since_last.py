@@ -11,8 +11,8 @@ from ndcg_ab.comparing.since_last import (
     NEW_SYSTEM,
     RANKING,
     SAME_RANKING,
-    Moved,
-    MovedQuery,
+    ChangedMeanQuery,
+    MeanChange,
     SinceLast,
     SystemSince,
 )
@@ -67,24 +67,24 @@ def since_told(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
         yield Told("", f"what moved the means cannot be told: {reason}")
 
 
-def is_worth_telling(moved: Moved, system: SystemSince) -> bool:
+def is_worth_telling(moved: MeanChange, system: SystemSince) -> bool:
     """Whether the parts say more than that the ranking changed."""
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
 
-def moved_text(moved: Moved) -> str:
+def moved_text(moved: MeanChange) -> str:
     """``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, +0.0030 from the ranking``."""
     assert moved.before is not None and moved.now is not None
     parts = [f"{signed(part)} from {cause_text(moved, cause)}" for cause, part in moved.parts.items()]
     return f"{plain(moved.before)} → {plain(moved.now)} ({signed(moved.now - moved.before)}): {', '.join(parts)}"
 
 
-def cause_text(moved: Moved, cause: str) -> str:
+def cause_text(moved: MeanChange, cause: str) -> str:
     """``the ranking``, ``the queries``, ``214 new judgments``."""
     return judgments_text(moved) if cause == JUDGMENTS else f"the {cause}"
 
 
-def judgments_text(moved: Moved) -> str:
+def judgments_text(moved: MeanChange) -> str:
     """``214 new judgments``, ``3 new and 12 changed judgments``."""
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
     told = [f"{count} {word}" for word, count in counts.items() if count]
@@ -95,10 +95,10 @@ def judgments_text(moved: Moved) -> str:
 class Behind(NamedTuple):
     """The queries behind one part of what moved a system."""
 
-    moved: Moved
+    moved: MeanChange
     cause: str
     part: float
-    queries: list[MovedQuery]
+    queries: list[ChangedMeanQuery]
 
     @property
     def words(self) -> str:
@@ -124,7 +124,7 @@ def unknown_reasons(since: SinceLast) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def row_text(row: Comparison, system: SystemSince, moved: Moved | None) -> str:
+def row_text(row: Comparison, system: SystemSince, moved: MeanChange | None) -> str:
     """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
     text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({interval(row)}), {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"

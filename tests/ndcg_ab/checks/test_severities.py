@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ndcg_ab
-from ndcg_ab.checks.ranking_checks import REMARKS, remarked
+from ndcg_ab.checks.ranking_checks import REMARKS, remark_findings
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES, checked_severities
 from ndcg_ab.flows.cli.app import app
@@ -111,7 +111,9 @@ def test_findings_of_older_bundles_are_read() -> None:
 def test_what_a_source_noticed_is_a_finding() -> None:
     pulled = pulled_ranking("new", {"q": in_order("a")})
     remarks = [Remark(code, 2, (f"new.run, line 7: {code}",)) for code in REMARKS]
-    found = remarked("new", type(pulled)(with_remarks(pulled.table, remarks), pulled.layout, pulled.source), "new")
+    found = remark_findings(
+        "new", type(pulled)(with_remarks(pulled.table, remarks), pulled.layout, pulled.source), "new"
+    )
     assert [(row.code, row.count, row.severity) for row in found] == [
         (code, 2, CODES[code].severity) for code in REMARKS
     ]

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.checks import unmatched_ids
-from ndcg_ab.checks.unmatched_ids import best_of, other_spelling
+from ndcg_ab.checks.unmatched_ids import best_results, find_spelling
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
@@ -66,10 +66,10 @@ def test_of_long_answers_the_best_results_are_looked_at(monkeypatch: pytest.Monk
     rows = [(f"q{at % 3}", f"d{at}", float(at * 7 % 1000)) for at in range(1000)]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], names=["query_id", "doc_id", "order_score"])
     pieces = [table.slice(start, 9) for start in range(0, 1000, 9)]
-    assert best_of(pieces).num_rows == 1000
+    assert best_results(pieces).num_rows == 1000
     for most in (30, 600):
         monkeypatch.setattr(unmatched_ids, "MOST_OWN", most)
-        assert sorted(best_of(pieces)["order_score"].to_pylist()) == [
+        assert sorted(best_results(pieces)["order_score"].to_pylist()) == [
             float(score) for score in range(1000 - most, 1000)
         ]
 
@@ -191,14 +191,14 @@ def test_query_ids_spelt_otherwise(spelling: Callable[[str], str], words: str) -
     ],
 )
 def test_what_is_no_spelling(own: set[str], judged: set[str]) -> None:
-    assert other_spelling({"q": frozenset(own)}, {"q": frozenset(judged)}) is None
+    assert find_spelling({"q": frozenset(own)}, {"q": frozenset(judged)}) is None
 
 
 def test_a_long_id_costs_no_more_than_its_length() -> None:
     """An id of a megabyte was cut at each of its places, which took minutes."""
     long = "x/" * 500_000
     begun = time.process_time()
-    assert other_spelling({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) is None
-    found = other_spelling({"q": frozenset({f"{long}a"})}, {"q": frozenset({"a", "bb"})})
+    assert find_spelling({"q": frozenset({long})}, {"q": frozenset({"a", "bb"})}) is None
+    found = find_spelling({"q": frozenset({f"{long}a"})}, {"q": frozenset({"a", "bb"})})
     assert time.process_time() - begun < 2
     assert found is not None and found.words.endswith("is taken off its ids")

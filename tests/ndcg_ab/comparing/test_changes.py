@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from rich.console import Console
 
 from ndcg_ab.comparing import changes as module
-from ndcg_ab.comparing.changes import changes_of
+from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.report.comment.comment import comment
@@ -137,7 +137,7 @@ def test_nothing_without_a_candidate() -> None:
     evaluation = evaluation_of(["old"], ["ndcg@2"])
     with DuckDBEngine(None, 1) as engine:
         fill(engine, GRADES, {"old": OLD}, ["ndcg@2"])
-        assert changes_of(engine, evaluation) == ()
+        assert find_changes(engine, evaluation) == ()
 
 
 def test_it_is_kept_and_read() -> None:

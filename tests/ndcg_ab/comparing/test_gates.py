@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from ndcg_ab.comparing.gates import check_gates, results
+from ndcg_ab.comparing.gates import check_gates, gate_results
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
@@ -66,7 +66,7 @@ def system(name: str, *, unanswered: int = 0, judged: float | None = 1.0, metric
 def gates(outcome: Outcome, **keys: object) -> list[tuple[str, bool, str]]:
     """What the gates say, that of `no_regression` only where it is asked for."""
     gate = Gate(**{"no_regression": False, "guardrails": False} | keys)
-    found = list(results(gate, outcome))
+    found = list(gate_results(gate, outcome))
     for one in found:  # whose failures they are, as the sentences name them
         assert list(one.systems) == re.findall(r"\b(new|other)[ :]", one.message)
         assert one.message == ("; ".join(one.reasons) if one.reasons else one.message)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.checks.data_checks import check
+from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline.conclude import conclude
 from ndcg_ab.results.outcome import Outcome
@@ -34,7 +34,7 @@ def found() -> Outcome:
     evaluation = evaluation_of(["old", "new"], METRICS)
     with DuckDBEngine(None, 1) as engine:
         loading.load(engine, judgments, Queries(), rankings, evaluation)
-        findings = check(engine, judgments, rankings, evaluation)
+        findings = check_tables(engine, judgments, rankings, evaluation)
         score(engine, evaluation.metric_list)
         return conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
 

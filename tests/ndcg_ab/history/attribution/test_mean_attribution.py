@@ -13,7 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from ndcg_ab.comparing.since_last import Moved, SinceLast
+from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
@@ -72,11 +72,11 @@ def without_bread(lines: list[str]) -> list[str]:
     return [line for line in lines if not line.startswith("bread ")]
 
 
-def of_new(found: SinceLast) -> Moved:
+def of_new(found: SinceLast) -> MeanChange:
     return next(row for row in found.moved if row.system_id == "new")
 
 
-def parts(row: Moved) -> dict[str, float]:
+def parts(row: MeanChange) -> dict[str, float]:
     """Those that moved it; all of them add up."""
     every = [row.ranking, row.judgments, row.queries]
     assert sum(every) == pytest.approx(row.now - row.before, abs=1e-12)

@@ -11,7 +11,7 @@ import pyarrow.parquet as papq
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.checks.ranking_checks import is_copy, neighbours
+from ndcg_ab.checks.ranking_checks import count_neighbours, is_copy
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -72,7 +72,7 @@ def test_a_file_s_rows_remarks_and_digest_are_those_of_memory(name: str, tmp_pat
         assert bool(spilt.remarks) == (name == "a.run")
         assert (spilt.query_ids, spilt.lacks("score")) == (there.query_ids, False)
         assert is_copy(spilt.table, there.table)
-        assert neighbours(spilt.table) == neighbours(there.table)
+        assert count_neighbours(spilt.table) == count_neighbours(there.table)
 
 
 @pytest.mark.parametrize(
