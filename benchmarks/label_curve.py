@@ -34,7 +34,7 @@ from scipy.special import stdtr  # type: ignore[import-untyped]
 from simulate import Rng
 from simulate_labels import GRADES, SYSTEMS, World, folder, world
 
-from ndcg_ab.labels.grade_chances import Pool, fitted
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
 from ndcg_core.measures.unjudged.places import Judged, Places
@@ -149,7 +149,7 @@ class Case:
         while len(left):
             grade = np.where(hidden, np.nan, np.array(GRADES)[of.level])
             now = Pool(**{**vars(pool), "grade": grade})
-            effect = self.effects(hidden, fitted(now).chances(now))
+            effect = self.effects(hidden, fit_grade_model(now).chances(now))
             best = left[np.argsort(-effect[left], kind="stable")[:batch]]
             taken.append(best)
             hidden[best] = False

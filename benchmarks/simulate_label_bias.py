@@ -22,11 +22,11 @@ from simulate import Row, run
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.judged_shares import side_of
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.labels.judged_shares import judged_side
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
 
 SYSTEMS = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")
@@ -94,9 +94,9 @@ def outcome_of(world: World, judgments: Pulled, systems: tuple[str, ...]) -> Out
     evaluation = evaluation_of(systems)
     with DuckDBEngine(None, 1) as engine:
         rankings = {name: world.rankings[name] for name in systems}
-        loading.load(engine, judgments, Queries(), rankings, evaluation)
-        score(engine, evaluation.metric_list)
-        return conclude(engine, evaluation, [], 1)
+        loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
+        score_metrics(engine, evaluation.metric_list)
+        return make_outcome(engine, evaluation, [], 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,8 @@ class Told:
 def told(outcome: Outcome, by_all: Mapping[tuple[str, str], int]) -> list[Told]:
     warned = {found.system for found in outcome.findings if found.code == "labels_favour"}
     return [
-        Told(side_of(row), by_all[row.baseline, row.candidate], row.candidate in warned) for row in outcome.comparisons
+        Told(judged_side(row), by_all[row.baseline, row.candidate], row.candidate in warned)
+        for row in outcome.comparisons
     ]
 
 
@@ -120,7 +121,7 @@ def by_all_judgments(world: World, systems: tuple[str, ...]) -> tuple[dict[tuple
     outcomes = [
         outcome_of(world, world.judgments, (name, *(other for other in systems if other != name))) for name in systems
     ]
-    found = {(row.baseline, row.candidate): side_of(row) for outcome in outcomes for row in outcome.comparisons}
+    found = {(row.baseline, row.candidate): judged_side(row) for outcome in outcomes for row in outcome.comparisons}
     return found, [each for outcome in outcomes for each in told(outcome, found)]
 
 

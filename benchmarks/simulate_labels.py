@@ -24,7 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from simulate import Rng, Row, run
 
-from ndcg_ab.labels.grade_chances import Pool, fitted
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model
 from ndcg_ab.labels.imputed_interval import DRAWS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -133,7 +133,7 @@ def covered(
     grade = np.where(hidden, np.nan, np.array(GRADES)[of.level])
     ids = pa.array(queries.astype(str)), pa.array(docs.astype(str))
     pool = Pool(*ids, of.query, docs, of.ranks, SYSTEMS, grade, GRADES)
-    grades = fitted(pool).draw(pool, rng, DRAWS)[:, hidden]
+    grades = fit_grade_model(pool).draw(pool, rng, DRAWS)[:, hidden]
     completions = Completions(metric, judged, of.query[hidden], grades)
     places = []
     for ranks in of.ranks[hidden].T:

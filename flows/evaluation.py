@@ -48,7 +48,7 @@ from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.bundles.bundle import Bundle, Finished, read_bundle
 from ndcg_ab.history.bundles.working_folders import abandon_working_folders
 from ndcg_ab.pipeline import Context, Stage
-from ndcg_ab.pipeline.run import Call, announced, parts_left
+from ndcg_ab.pipeline.run import Call, announce, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table
 from ndcg_ab.report.sections.since_last import since_items
@@ -164,7 +164,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
         with discreetly():
             evaluation = at_moment(watch.evaluation or evaluation, moment)
             with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
-                call = announced(bar.begins, by_task(evaluation, watch), bar.ended)
+                call = announce(bar.begins, by_task(evaluation, watch), bar.ended)
                 performed = perform(
                     evaluation,
                     call,
@@ -280,7 +280,7 @@ def run_evaluation(
             performed = BackgroundTask(lambda: finish(context)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
-            performed = BackgroundTask(lambda: perform(evaluation, announced(say), say=say, force=force, at=at)).wait()
+            performed = BackgroundTask(lambda: perform(evaluation, announce(say), say=say, force=force, at=at)).wait()
     except BaseException as error:
         if not isinstance(error, Exception):
             watch.is_over = True

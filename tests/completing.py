@@ -23,11 +23,11 @@ import numpy as np
 from ndcg_ab.comparing.families import make_families, paired_columns, whole_families
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.bounds import with_bounds
-from ndcg_ab.pipeline.conclude import summaries
+from ndcg_ab.labels.bounds import add_bounds
+from ndcg_ab.pipeline.conclude import read_summaries
 from ndcg_ab.results.outcome import SystemSummary
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, arrange, score_query
@@ -199,11 +199,11 @@ def wrong(case: Case, counted: Counter[str]) -> Iterator[str]:
         statistics = {"bounds": True, "resampling": "sign-flip"}
         evaluation = evaluation_of(list(case.rankings), [metric.name for metric in case.metrics], statistics=statistics)
         tables = {name: pulled_ranking(name, ranking) for name, ranking in case.rankings.items()}
-        loading.load(engine, pulled_judgments(case.judgments), Queries(), tables, evaluation)
-        score(engine, evaluation.metric_list)
+        loading.load_tables(engine, pulled_judgments(case.judgments), Queries(), tables, evaluation)
+        score_metrics(engine, evaluation.metric_list)
         sampling = Sampling(case.weights)
         before = make_families(engine, evaluation, sampling)
-        systems, rows = with_bounds(engine, evaluation, sampling, summaries(engine, case.weights), before)
+        systems, rows = add_bounds(engine, evaluation, sampling, read_summaries(engine, case.weights), before)
         columns = paired_columns(engine, evaluation, sampling)
         every = {metric.name: metric for metric in case.metrics}
         ends = {

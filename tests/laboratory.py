@@ -12,11 +12,11 @@ from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.engines import base
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.sql_files import pipeline_files
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
@@ -67,8 +67,8 @@ def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Rank
     """Loads and scores in the engine, without the data check."""
     tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
     evaluation = evaluation_of(list(rankings), metrics)
-    loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-    score(engine, evaluation.metric_list)
+    loading.load_tables(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+    score_metrics(engine, evaluation.metric_list)
 
 
 def sql_scores(
@@ -124,4 +124,4 @@ def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: S
     evaluation = evaluation_of(list(rankings), metrics)
     with DuckDBEngine(None, 1) as engine:
         fill(engine, judgments, rankings, metrics)
-        return conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))
+        return make_outcome(engine, evaluation, [], recompute_sample(engine, evaluation.metric_list))

@@ -16,9 +16,9 @@ from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.config.options.from_options import checked
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
-from ndcg_ab.pipeline.conclude import query_scores
+from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import about_files, gather
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.documents import documents_of
 from ndcg_core.measures.metric import Metric
 
@@ -137,10 +137,10 @@ def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_config
         if progress:
             progress(step)
 
-    with opened(evaluation) as engine:
+    with open_engine_for(evaluation) as engine:
         outcome, store = evaluate_in_memory(evaluation, engine, say)
         about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
         page = gather(engine, outcome, about, documents=documents_of(evaluation))
-        return CompareResult(query_scores(engine), outcome, page)
+        return CompareResult(read_query_scores(engine), outcome, page)

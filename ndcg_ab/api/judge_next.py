@@ -14,7 +14,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import at_moment
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.studies import judge_next as study
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
@@ -102,6 +102,6 @@ def judge_next(
         evaluation = at_moment(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with as_arguments():
         alone = study.on_one_metric(evaluation, name)
-        with opened(alone) as engine:
+        with open_engine_for(alone) as engine:
             found = study.judge_next(alone, engine, named, most)
     return JudgeNextResult(found.rows, found.unjudged, found.grades, found)

@@ -11,7 +11,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.garbage_collection import paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import EVERYTHING, deepest_cutoff, looks_beyond, rank_rule
-from ndcg_ab.scoring.tables_by_system import by_system, rows_of
+from ndcg_ab.scoring.tables_by_system import read_by_system, rows_of
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result, score_query, shared_ideal
 from ndcg_core.measures.ties import tie_bounds
@@ -120,7 +120,7 @@ def check_group(
 ) -> list[Finding]:
     """The findings of metrics that order results alike and look at the same places."""
     engine.build("tied_query", cutoff=look.cutoff, rank_rule=look.rule)
-    tied = by_system(engine, "tied_query", ("query_id", "places"))
+    tied = read_by_system(engine, "tied_query", ("query_id", "places"))
     disagree = ranks.within(look.reach)
     if not tied and not disagree:
         return []
@@ -130,8 +130,10 @@ def check_group(
     too_many = engine.count("sensitive_doc") > BOUNDED
     judged = load_judgments(engine, weights, with_grades=not too_many)
     columns = ("query_id", "doc_id", "score", "rank_given")
-    sensitive = {} if too_many else by_system(engine, "sensitive_doc", columns)
-    values = [by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics]
+    sensitive = {} if too_many else read_by_system(engine, "sensitive_doc", columns)
+    values = [
+        read_by_system(engine, "query_score", ("query_id", "value"), {"metric_id": metric.hash}) for metric in metrics
+    ]
     found = []
     for (system_id,) in engine.rows("system", ("system_id",), order="place"):  # one at a time: memory
         mine = tied_answers(rows_of(sensitive, system_id))

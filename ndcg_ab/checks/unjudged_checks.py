@@ -34,7 +34,7 @@ def check_rankings_alone(
         say(f"pull {system.name}")
         rankings[system.name] = pull(system.source, RANKING, evaluation.directory)
     say("check the data")
-    loading.load(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
+    loading.load_tables(engine, placeholder_judgments(rankings), Queries(), rankings, evaluation)
     metrics = evaluation.metric_list
     refuse_missing_ranks(engine, rankings, metrics)
     found = check_duplicates(engine, rankings, metrics)

@@ -15,7 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import SystemSummary
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, rank_rule
-from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
@@ -48,7 +48,7 @@ class Known:
         return self.places.get((rank_rule(metric), system), no_places())
 
 
-def with_bounds(
+def add_bounds(
     engine: Engine,
     evaluation: Evaluation,
     sampling: Sampling,
@@ -56,17 +56,17 @@ def with_bounds(
     compared: Sequence[Comparison],
 ) -> tuple[list[SystemSummary], list[Comparison]]:
     """Systems and comparisons over all queries with their bounds, where these are wanted and can be computed."""
-    metrics = {metric.name: metric for metric in bounded_metrics(engine, evaluation)}
+    metrics = {metric.name: metric for metric in metrics_to_bound(engine, evaluation)}
     if not metrics:
         return list(systems), list(compared)
-    known = known_of(engine, list(metrics.values()))
+    known = load_known(engine, list(metrics.values()))
     return (
-        bounded_systems(engine, metrics, sampling, known, systems),
-        bounded_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
+        bound_systems(engine, metrics, sampling, known, systems),
+        bound_comparisons(engine, evaluation, metrics, sampling, known, compared) if compared else [],
     )
 
 
-def bounded_systems(
+def bound_systems(
     engine: Engine,
     metrics: Mapping[str, Metric],
     sampling: Sampling,
@@ -80,7 +80,7 @@ def bounded_systems(
         metric = metrics.get(row.metric)
         group = groups.get((metric.hash, row.system_id)) if metric else None
         ends = (
-            bounds_of(metric, group.query_ids, group.differences, row.system_id, None, known)
+            find_bounds(metric, group.query_ids, group.differences, row.system_id, None, known)
             if metric and group
             else None
         )
@@ -95,7 +95,7 @@ def bounded_systems(
     return found
 
 
-def bounded_comparisons(
+def bound_comparisons(
     engine: Engine,
     evaluation: Evaluation,
     metrics: Mapping[str, Metric],
@@ -111,16 +111,19 @@ def bounded_comparisons(
         if metric := metrics.get(column.metric):
             key = (column.metric, column.candidate)
             values = np.asarray(column.differences, dtype=np.float64)
-            found[key] = bounds_of(metric, column.query_ids, values, column.candidate, column.baseline, known)
+            found[key] = find_bounds(metric, column.query_ids, values, column.candidate, column.baseline, known)
             left_out[key] = count_left_out(metric, column, known, counted[column.metric])
     low, high = (
-        {place_of(row): row for row in whole_families(list(moved(columns, found, end, evaluation)), evaluation)}
+        {
+            row_place(row): row
+            for row in whole_families(list(columns_at_bound(columns, found, end, evaluation)), evaluation)
+        }
         for end in ("low", "high")
     )
     rows = []
     for row in compared:
         key = (row.metric, row.candidate)
-        least, most = low.get(place_of(row)), high.get(place_of(row))
+        least, most = low.get(row_place(row)), high.get(row_place(row))
         if row.attribute is None and key in found and least and most:
             kept = replace(
                 row,
@@ -139,18 +142,18 @@ def bounded_comparisons(
     return rows
 
 
-def place_of(row: Comparison) -> tuple[str, ...]:
+def row_place(row: Comparison) -> tuple[str, ...]:
     return (row.family, row.metric, row.baseline, row.candidate)
 
 
-def bounded_metrics(engine: Engine, evaluation: Evaluation) -> list[Metric]:
+def metrics_to_bound(engine: Engine, evaluation: Evaluation) -> list[Metric]:
     """The metrics that get bounds: by default those with unjudged results, as many as few steps are enough for."""
     wanted = evaluation.statistics.bounds
     if wanted is False or evaluation.scores:
         return []
-    metrics = [metric for metric in of_ours(evaluation.metric_list) if why_unbounded(metric) is None]
+    metrics = [metric for metric in own_metrics(evaluation.metric_list) if why_unbounded(metric) is None]
     if wanted and not metrics:
-        raise InputError(f"bounds: {none_of(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
+        raise InputError(f"bounds: {no_bounds(evaluation.metric_list[0])}: take --bounds (statistics.bounds) out")
     if wanted or not metrics:
         return metrics
     coverage = engine.read("coverage", ("metric_id", "judged"))
@@ -188,33 +191,33 @@ def judged_depth(metrics: Sequence[Metric]) -> int:
     return deepest_cutoff(walked) if walked else 0
 
 
-def none_of(metric: Metric) -> str:
+def no_bounds(metric: Metric) -> str:
     """``there are none of judged@10, since it is the share that is judged``."""
     reason = "another tool computes it" if isinstance(metric, GivenMetric) else why_unbounded(metric)
     return f"there are none of {metric.name}, since {reason}"
 
 
-def known_of(engine: Engine, metrics: Sequence[Metric]) -> Known:
+def load_known(engine: Engine, metrics: Sequence[Metric]) -> Known:
     """metrics: those that bounds are wanted of."""
     counted = engine.read("grade_count", ("query_id", "grade", "documents"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
     grades = sorted({0.0, *pc.unique(counted["grade"]).to_pylist()})
     counts = np.zeros((len(query_ids), len(grades)), dtype=np.int64)
     columns = np.searchsorted(grades, counted["grade"].to_numpy())
-    counts[numbers_of(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
+    counts[code_numbers(counted["query_id"], query_ids), columns] = counted["documents"].to_numpy()
     rows = engine.read("shown_place", judged_depth=judged_depth(metrics))
     encoded = rows["doc_id"].combine_chunks().dictionary_encode()
     docs = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     rank, first_rank, size = (rows[name].to_numpy().astype(np.int64) for name in ("rank", "first_rank", "group_size"))
     shown_grades = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()
-    every = Places(numbers_of(rows["query_id"], query_ids), docs, rank, first_rank, size, shown_grades)
+    every = Places(code_numbers(rows["query_id"], query_ids), docs, rank, first_rank, size, shown_grades)
     places = {}
     for (rule, system), at in grouped_places(rows, "rank_rule", "system_id"):
         places[rule, system] = every.take(at)
     return Known(query_ids, encoded.dictionary, Judged(tuple(grades), counts), places)
 
 
-def numbers_of(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> NDArray[np.int64]:
+def code_numbers(values: pa.ChunkedArray | pa.Array, among: pa.Array) -> NDArray[np.int64]:
     """The place of each value; -1 where it is not there."""
     found = pc.fill_null(pc.index_in(values, value_set=among), -1)
     numbers: NDArray[np.int64] = np.asarray(found).astype(np.int64)
@@ -231,7 +234,7 @@ def grouped_places(rows: pa.Table, first: str, second: str) -> Iterator[tuple[tu
             yield (first_name, second_name), np.flatnonzero((codes[0] == one) & (codes[1] == other))
 
 
-def bounds_of(
+def find_bounds(
     metric: Metric,
     query_ids: Sequence[str],
     values: NDArray[np.float64],
@@ -240,15 +243,15 @@ def bounds_of(
     known: Known,
 ) -> Bounds:
     """Of every query, in the order given; values: differences, or without a baseline the candidate's own."""
-    numbers = numbers_of(pa.chunked_array([pa.array(query_ids, pa.string())]), known.query_ids)
+    numbers = code_numbers(pa.chunked_array([pa.array(query_ids, pa.string())]), known.query_ids)
     lines = np.full(len(known.query_ids), -1)
     lines[numbers] = np.arange(len(numbers))
     judged = known.judged._replace(counts=known.judged.counts[numbers])
-    others = None if baseline is None else within(known.of(metric, baseline), lines)
-    return difference_bounds(metric, values, within(known.of(metric, candidate), lines), others, judged)
+    others = None if baseline is None else places_within(known.of(metric, baseline), lines)
+    return difference_bounds(metric, values, places_within(known.of(metric, candidate), lines), others, judged)
 
 
-def within(places: Places, lines: NDArray[np.int64]) -> Places:
+def places_within(places: Places, lines: NDArray[np.int64]) -> Places:
     """The rows of some queries, numbered as these are; lines: the new number of each query, -1 for none."""
     lines_of = lines[places.query]
     kept = lines_of >= 0
@@ -258,7 +261,7 @@ def within(places: Places, lines: NDArray[np.int64]) -> Places:
 def counted_queries(engine: Engine, metric: Metric, known: Known) -> NDArray[np.int64]:
     """The numbers of the queries that a metric counts."""
     rows = engine.read("scored_query", ("query_id",), where={"metric_id": metric.hash})
-    return numbers_of(rows["query_id"], known.query_ids)
+    return code_numbers(rows["query_id"], known.query_ids)
 
 
 def count_left_out(metric: Metric, column: Column, known: Known, counted: NDArray[np.int64]) -> int:
@@ -271,7 +274,9 @@ def count_left_out(metric: Metric, column: Column, known: Known, counted: NDArra
     return len(shown.difference(counted.tolist()))
 
 
-def moved(columns: Sequence[Column], found: dict[Key, Bounds], end: str, evaluation: Evaluation) -> Iterator[Column]:
+def columns_at_bound(
+    columns: Sequence[Column], found: dict[Key, Bounds], end: str, evaluation: Evaluation
+) -> Iterator[Column]:
     """The columns with their lowest, or highest, differences; those without bounds as they are.
 
     Where a range of the metric is declared, no difference goes beyond it.

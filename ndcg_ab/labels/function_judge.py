@@ -15,9 +15,9 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import MOST_GRADED_DEPTH, JudgeSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import FunctionJudge
-from ndcg_ab.scoring.loading import document_table, load
+from ndcg_ab.scoring.loading import document_table, load_tables
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
 from ndcg_ab.sources.documents import documents_of, over
@@ -40,10 +40,10 @@ class Judging(Source):
         self.origin = described.origin
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        raise AssertionError("a function judges what the systems return: `judged_by`")
+        raise AssertionError("a function judges what the systems return: `ask_judge`")
 
 
-def judged_by(
+def ask_judge(
     judge: JudgeSource,
     evaluation: Evaluation,
     files: Sequence[Pulled],
@@ -56,15 +56,15 @@ def judged_by(
 
     files: the judgments of files.  rankings: whole.  since: as for `AskedFunction.grades_of`.
     """
-    pool, titles = pool_of(judge, evaluation, queries, rankings)
+    pool, titles = pool_documents(judge, evaluation, queries, rankings)
     if not pool:
         raise InputError(
             f"python = {judge.origin!r}: there is nothing to judge: no system returns a document for any of"
             f" {len(queries.texts)} queries"
         )
-    known = grades_in(files, evaluation)
+    known = count_grades(files, evaluation)
     lacking = [key for key in pool if key not in known]
-    asked = [*lacking, *sampled([key for key in pool if key in known], evaluation.statistics.seed)]
+    asked = [*lacking, *sample_keys([key for key in pool if key in known], evaluation.statistics.seed)]
     records = queries.records if judge.attributes else {}
     pairs = [
         (
@@ -85,7 +85,7 @@ def judged_by(
     return Pulled(with_remarks(table, remarks), layout, Judging(judge)), said.known
 
 
-def pool_of(
+def pool_documents(
     judge: JudgeSource, evaluation: Evaluation, queries: Queries, rankings: Rankings
 ) -> tuple[list[Key], dict[str, Document]]:
     """The documents that the evaluation looks at, by the SQL that ranks, and what is known of each; both in order."""
@@ -96,8 +96,8 @@ def pool_of(
     rules = metric_tables(metrics)["pulled_rank_rule"]
     place = rules.schema.get_field_index("unjudged")
     rules = rules.set_column(place, rules.schema.field(place), [["zero"] * len(rules)])  # as they stand before us
-    with opened(evaluation) as engine:
-        load(engine, Pulled(asked, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
+    with open_engine_for(evaluation) as engine:
+        load_tables(engine, Pulled(asked, JUDGMENT, Judging(judge)), queries, rankings, evaluation)
         engine.put("pulled_rank_rule", rules.group_by(rules.schema.names).aggregate([]))
         engine.set(depth=depth)
         rows = engine.read("ranked_doc", KEY).group_by(KEY).aggregate([])
@@ -110,7 +110,7 @@ def pool_of(
     return pool, {row["doc_id"]: Document(**row) for row in known.to_pylist()}
 
 
-def grades_in(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
+def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, float]:
     """The grade that counts of each document that files judge."""
     if not files:
         return {}
@@ -119,7 +119,7 @@ def grades_in(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, floa
     return {(query_id, doc_id): grade for query_id, doc_id, grade in zip(*columns, strict=True)}
 
 
-def sampled(keys: Sequence[Key], seed: int) -> list[Key]:
+def sample_keys(keys: Sequence[Key], seed: int) -> list[Key]:
     """SAMPLED of them by a hash of their ids and the seed, so that most are the same on every night."""
 
     def place(key: Key) -> bytes:
@@ -128,11 +128,11 @@ def sampled(keys: Sequence[Key], seed: int) -> list[Key]:
     return sorted(sorted(keys, key=place)[:SAMPLED])
 
 
-def about_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
+def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function: Pulled) -> FunctionJudge:
     """How much of the grades is the function's, and how far it agrees with the files."""
     assert evaluation.judge is not None
-    theirs = grades_in(files, evaluation)
-    ours = grades_in([by_function], evaluation)
+    theirs = count_grades(files, evaluation)
+    ours = count_grades([by_function], evaluation)
     both = [(grade, ours[key]) for key, grade in theirs.items() if key in ours]
     first, second = [grade for grade, _ in both], [grade for _, grade in both]
     return FunctionJudge(

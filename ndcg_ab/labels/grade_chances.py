@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.labels.bounds import numbers_of
+from ndcg_ab.labels.bounds import code_numbers
 from ndcg_ab.scoring.metric_tables import deepest_cutoff
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.estimates.grade_model import Fitted, Graded, fit
@@ -56,14 +56,14 @@ class GradeModel:
 
     def chances(self, pool: Pool) -> FloatArray:
         """(n, levels) chances that sum to 1; of judged documents, too, as if nobody had judged them."""
-        reached = self.fitted.reached(features_of(pool), pool.query)
+        reached = self.fitted.reached(make_features(pool), pool.query)
         ends = np.ones((1, len(pool.query))), np.zeros((1, len(pool.query)))
         found: FloatArray = -np.diff(np.concatenate([ends[0], reached, ends[1]]), axis=0).T
         return found
 
     def draw(self, pool: Pool, generator: np.random.Generator, draws: int) -> FloatArray:
         """(draws, n) grades: the judged documents' own, of the others as likely ones, with the model drawn anew."""
-        features, levels = features_of(pool), np.array(self.levels)
+        features, levels = make_features(pool), np.array(self.levels)
         found = np.tile(pool.grade, (draws, 1))
         unjudged = ~pool.is_judged
         for line in found:
@@ -72,7 +72,7 @@ class GradeModel:
         return found
 
 
-def pool_of(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:
+def load_pool(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -> Pool:
     """As deep as these metrics look; rows by rising query and document."""
     counted = engine.read("grade_count", ("query_id", "grade"), order="query_id")
     query_ids = pc.unique(counted["query_id"])
@@ -80,13 +80,13 @@ def pool_of(engine: Engine, evaluation: Evaluation, metrics: Sequence[Metric]) -
     depth = deepest_cutoff(metrics)
     rows = engine.read("pooled_document", order="query_id, doc_id, system_id", pool_depth=depth)
     doc_ids = pc.unique(rows["doc_id"])
-    query, doc = numbers_of(rows["query_id"], query_ids), numbers_of(rows["doc_id"], doc_ids)
+    query, doc = code_numbers(rows["query_id"], query_ids), code_numbers(rows["doc_id"], doc_ids)
     is_first = np.ones(len(query), dtype=bool)
     is_first[1:] = (np.diff(query) != 0) | (np.diff(doc) != 0)
     line = np.cumsum(is_first) - 1
     systems = tuple(system.name for system in evaluation.systems)
     ranks = np.zeros((int(is_first.sum()), len(systems)), dtype=np.int64)
-    ranks[line, numbers_of(rows["system_id"], pa.array(systems))] = rows["rank"].to_numpy()
+    ranks[line, code_numbers(rows["system_id"], pa.array(systems))] = rows["rank"].to_numpy()
     grade = pc.fill_null(rows["grade"].cast(pa.float64()), np.nan).to_numpy()[is_first]
     return Pool(query_ids, doc_ids, query[is_first], doc[is_first], ranks, systems, grade, grades)
 
@@ -104,19 +104,21 @@ def why_no_model(pool: Pool) -> str | None:
     return None
 
 
-def fitted(pool: Pool) -> GradeModel:
+def fit_grade_model(pool: Pool) -> GradeModel:
     """The model of its judged documents. ValueError where `why_no_model` says something."""
     if reason := why_no_model(pool):
         raise ValueError(reason)
     judged = pool.is_judged
     graded = Graded(
-        features_of(pool)[judged], pool.query[judged], np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64)
+        make_features(pool)[judged],
+        pool.query[judged],
+        np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64),
     )
     queries, alike = len(pool.query_ids), len(pool.systems)
-    return GradeModel(pool.grades, fit(graded, len(pool.grades), queries, spreads_of(pool.systems), alike))
+    return GradeModel(pool.grades, fit(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
 
 
-def features_of(pool: Pool) -> FloatArray:
+def make_features(pool: Pool) -> FloatArray:
     """(n, 2 + 2 systems): the best discount, the share of the other systems that show it; each system's discount there;
     for each system whether it alone shows it.
 
@@ -129,6 +131,6 @@ def features_of(pool: Pool) -> FloatArray:
     return np.column_stack([discounts.max(axis=1), others, discounts, is_alone])
 
 
-def spreads_of(systems: Sequence[str]) -> FloatArray:
+def system_spreads(systems: Sequence[str]) -> FloatArray:
     """Of the slopes' priors; the last ones, of what each system alone shows, are alike."""
     return np.array([FEATURE_SPREAD] * 2 + [SYSTEM_SPREAD] * len(systems) + [ALONE_SPREAD] * len(systems))

@@ -11,8 +11,8 @@ from ndcg_ab.comparing.families import paired_columns
 from ndcg_ab.comparing.sampling import Sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.labels.bounds import Key, Known, known_of, numbers_of
-from ndcg_ab.labels.grade_chances import Pool, fitted, pool_of, why_no_model
+from ndcg_ab.labels.bounds import Key, Known, code_numbers, load_known
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Places
@@ -27,33 +27,37 @@ DRAWS = 20
 STREAM = 20  # of the seed, apart from those of the flips
 
 
-def with_likely(
+def add_imputed_intervals(
     engine: Engine, evaluation: Evaluation, sampling: Sampling, compared: Sequence[Comparison]
 ) -> list[Comparison]:
     """Comparisons that have bounds with what is likely, the same grades in all of them; the others as they are."""
-    wanted = {key_of(row) for row in compared if row.bound_exact is not None}
+    wanted = {comparison_key(row) for row in compared if row.bound_exact is not None}
     if not wanted:
         return list(compared)
     metrics = {metric.name: metric for metric in evaluation.metric_list}
     bounded = [metrics[name] for name in sorted({name for name, _ in wanted})]
-    pool = pool_of(engine, evaluation, bounded)
+    pool = load_pool(engine, evaluation, bounded)
     found: dict[Key, Likely]
     if reason := why_no_model(pool):
         found = dict.fromkeys(wanted, Likely(0, why_none=reason))
     else:
-        columns = [each for each in paired_columns(engine, evaluation, sampling) if key_of(each) in wanted]
+        columns = [each for each in paired_columns(engine, evaluation, sampling) if comparison_key(each) in wanted]
         generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
-        grades = fitted(pool).draw(pool, generator, DRAWS)
-        drawn = likely_of(columns, metrics, known_of(engine, bounded), pool, grades, evaluation.statistics.alpha)
+        grades = fit_grade_model(pool).draw(pool, generator, DRAWS)
+        drawn = impute_interval(
+            columns, metrics, load_known(engine, bounded), pool, grades, evaluation.statistics.alpha
+        )
         found = dict(drawn)
-    return [replace(row, likely=found.get(key_of(row))) if row.bound_exact is not None else row for row in compared]
+    return [
+        replace(row, likely=found.get(comparison_key(row))) if row.bound_exact is not None else row for row in compared
+    ]
 
 
-def key_of(of: Comparison | Column) -> Key:
+def comparison_key(of: Comparison | Column) -> Key:
     return (of.metric, of.candidate)
 
 
-def likely_of(
+def impute_interval(
     columns: Sequence[Column],
     metrics: dict[str, Metric],
     known: Known,
@@ -64,7 +68,7 @@ def likely_of(
     """Of each column that has an error; grades: (draws, n) of the pool's documents."""
     unjudged = np.flatnonzero(~pool.is_judged)
     query, grades = pool.query[unjudged], grades[:, unjudged]
-    places = {key: numbered(each, known, pool, unjudged) for key, each in known.places.items()}
+    places = {key: number_documents(each, known, pool, unjudged) for key, each in known.places.items()}
     known = replace(known, places=places)
     completions: dict[str, Completions] = {}
     for column in columns:
@@ -74,18 +78,18 @@ def likely_of(
         (pairs,) = by_query([column])
         if moments_of(pairs) is None:
             continue
-        numbers = numbers_of(pa.array(pairs.query_ids, pa.string()), known.query_ids)
+        numbers = code_numbers(pa.array(pairs.query_ids, pa.string()), known.query_ids)
         sides = (known.of(metric, name) for name in (column.candidate, column.baseline))
         lines = completions[column.metric].differences(pairs.differences, numbers, *sides)
         each = [moments(settle_ties(line), pairs.shares, pairs.units.members) for line in lines]
-        yield key_of(column), combined(each, alpha)
+        yield comparison_key(column), combined(each, alpha)
 
 
-def numbered(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:
+def number_documents(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:
     """Places whose doc is the number among the unjudged documents of the pool; unjudged ones not there are left out."""
     if not len(unjudged):
         return places.take(places.is_judged)
-    docs = numbers_of(known.doc_ids, pool.doc_ids)[places.doc]
+    docs = code_numbers(known.doc_ids, pool.doc_ids)[places.doc]
     width = len(pool.doc_ids)
     keys = pool.query[unjudged] * width + pool.doc[unjudged]
     order = np.argsort(keys)

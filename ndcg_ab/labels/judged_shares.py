@@ -19,7 +19,7 @@ from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
-def with_labels(
+def add_labels(
     engine: Engine,
     evaluation: Evaluation,
     sampling: Sampling,
@@ -54,30 +54,30 @@ def check_labels(compared: Sequence[Comparison], left_out: Sequence[LeftOut] = (
     again = {(row.left_out, row.candidate, row.metric): row for row in left_out}
     found = []
     for row in compared:
-        if row.labels is None or not side_of(row):
+        if row.labels is None or not judged_side(row):
             continue
-        winner, loser = sides_of(row)
+        winner, loser = judged_sides(row)
         if row.family == PRIMARY and winner in sources and loser not in sources:
             other = again[winner, row.candidate, row.metric]
             if other.conclusion is not row.conclusion:
-                found.append(finding_of(row, row.labels, without_text(other)))
+                found.append(label_finding(row, row.labels, without_text(other)))
         elif is_owed(row, row.labels):
-            found.append(finding_of(row, row.labels))
+            found.append(label_finding(row, row.labels))
     return found
 
 
 def is_owed(row: Comparison, labels: Labels) -> bool:
     """Whether a verdict favours the system of which clearly more is judged, and does not stand on its own."""
-    favours = is_lead(labels) and labels.lead * side_of(row) > 0
+    favours = is_lead(labels) and labels.lead * judged_side(row) > 0
     return favours and not (stands_fully_judged(row, labels) and stands_by_bounds(row))
 
 
-def sides_of(row: Comparison) -> tuple[str, str]:
+def judged_sides(row: Comparison) -> tuple[str, str]:
     """The system that a verdict favours, and the other one."""
-    return (row.candidate, row.baseline) if side_of(row) > 0 else (row.baseline, row.candidate)
+    return (row.candidate, row.baseline) if judged_side(row) > 0 else (row.baseline, row.candidate)
 
 
-def side_of(row: Comparison) -> int:
+def judged_side(row: Comparison) -> int:
     """1 where a verdict favours the candidate, -1 where it favours the baseline, 0 where it says nothing for either."""
     return 1 if row.conclusion is Verdict.NOT_WORSE else row.conclusion.direction
 
@@ -88,19 +88,19 @@ def stands_fully_judged(row: Comparison, labels: Labels) -> bool:
         return False
     if row.conclusion is Verdict.NOT_WORSE:
         return labels.full_low > -(row.smallest_effect or 0.0)
-    return labels.full_low > 0 if side_of(row) > 0 else labels.full_high < 0
+    return labels.full_low > 0 if judged_side(row) > 0 else labels.full_high < 0
 
 
 def stands_by_bounds(row: Comparison) -> bool:
     """Whether the grades that favour the other system most give the same verdict; true where there are no bounds."""
-    turned = row.bound_low_conclusion if side_of(row) > 0 else row.bound_high_conclusion
+    turned = row.bound_low_conclusion if judged_side(row) > 0 else row.bound_high_conclusion
     return turned is None or turned is row.conclusion
 
 
-def finding_of(row: Comparison, labels: Labels, told: str = "") -> Finding:
+def label_finding(row: Comparison, labels: Labels, told: str = "") -> Finding:
     """told: what becomes of the verdict, where that is known."""
     shares = {row.candidate: labels.candidate_judged or 0.0, row.baseline: labels.baseline_judged or 0.0}
-    winner, loser = sides_of(row)
+    winner, loser = judged_sides(row)
     next_step = "" if told else " (ndcg-ab judge-next)"
     message = (
         f"{row.metric}: {row.candidate} {row.verdict}, which favours {winner}, of whose results"

@@ -12,12 +12,12 @@ from ndcg_ab.comparing.families import compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.labels.rescoring import Loaded, rescored
+from ndcg_ab.labels.rescoring import LoadedEngine, rescore
 from ndcg_ab.results.judge_records import Judge, JudgeNoise, Judges, TwoJudges, UnderJudge
 from ndcg_ab.results.wording import PRIMARY
-from ndcg_ab.scoring.other_tools import of_ours
-from ndcg_ab.scoring.parity import results_of
-from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.parity import read_results
+from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.judgments.gathering import ByJudge, by_judge
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, score_query
@@ -39,7 +39,7 @@ class Choices:
     open: Mapping[str, NDArray[np.float64]]
 
 
-def what_judges_say(evaluation: Evaluation, read: Read) -> Judges | None:
+def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     """None where no document has several judges, and on Spark; rankings must be whole."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
@@ -49,17 +49,17 @@ def what_judges_say(evaluation: Evaluation, read: Read) -> Judges | None:
     if not several.any():
         return None
     odd = disagreed_keys(judged)
-    judges = judges_of(judged, evaluation.slices.smallest)
+    judges = list_judges(judged, evaluation.slices.smallest)
     return Judges(
         judges=tuple(judges),
         several=int((counts > 1).sum()),
         disagreed=len(odd),
         alpha=krippendorff_alpha(judged.key[several], judged.grade[several]),
-        pairs=tuple(pairs_of(judged)),
+        pairs=tuple(compare_pairs_of_judges(judged)),
         verdicts=tuple(
             row for judge in judges if judge.is_tested for row in verdicts_under(evaluation, read, judged, judge.name)
         ),
-        noise=tuple(noise_of(evaluation, read, judged, odd)) if len(odd) else (),
+        noise=tuple(measure_judge_noise(evaluation, read, judged, odd)) if len(odd) else (),
     )
 
 
@@ -71,7 +71,7 @@ def disagreed_keys(judged: ByJudge) -> NDArray[np.intp]:
     return np.flatnonzero(lowest < highest)
 
 
-def judges_of(judged: ByJudge, enough: int) -> list[Judge]:
+def list_judges(judged: ByJudge, enough: int) -> list[Judge]:
     """The one with the most documents first; tested are the first of those who judged enough queries."""
     queries = judged.keys["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()[judged.key]
     rows = []
@@ -83,7 +83,7 @@ def judges_of(judged: ByJudge, enough: int) -> list[Judge]:
     return [Judge(name, documents, count, name in tested) for name, documents, count in rows]
 
 
-def pairs_of(judged: ByJudge) -> list[TwoJudges]:
+def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
     """Every two judges on the documents that both judged, the most shared first."""
     found = []
     for first, second in combinations(range(len(judged.judges)), 2):
@@ -98,10 +98,10 @@ def pairs_of(judged: ByJudge) -> list[TwoJudges]:
     return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 
 
-def verdicts_under(evaluation: Evaluation, read: Read, judged: ByJudge, name: str) -> list[UnderJudge]:
+def verdicts_under(evaluation: Evaluation, read: PulledInputs, judged: ByJudge, name: str) -> list[UnderJudge]:
     """The primary family by one judge's judgments; nothing where these cannot be scored."""
     try:
-        with rescored(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
+        with rescore(evaluation, read, judged.of(name), f"judgments of {name!r}") as found:
             columns = paired_columns(found.engine, found.evaluation, read_sampling(found.engine, found.evaluation))
             rows = compare_columns(columns, found.evaluation, PRIMARY)
     except InputError:
@@ -126,17 +126,19 @@ def verdicts_under(evaluation: Evaluation, read: Read, judged: ByJudge, name: st
 # ---- a judge drawn for each document
 
 
-def noise_of(evaluation: Evaluation, read: Read, judged: ByJudge, odd: NDArray[np.intp]) -> list[JudgeNoise]:
+def measure_judge_noise(
+    evaluation: Evaluation, read: PulledInputs, judged: ByJudge, odd: NDArray[np.intp]
+) -> list[JudgeNoise]:
     """How far the differences move; nothing where a single grade cannot be scored."""
     assert read.judgments is not None
-    with rescored(evaluation, read, read.judgments.table, "judgments") as found:
+    with rescore(evaluation, read, read.judgments.table, "judgments") as found:
         try:
-            return drawn(found, choices_of(judged, odd), judged)
+            return draw_grades(found, possible_grades(judged, odd), judged)
         except MetricError:
             return []
 
 
-def choices_of(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
+def possible_grades(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
     """query_id -> its documents, of every query that has one on which judges disagree."""
     is_odd = np.zeros(judged.keys.num_rows, dtype=bool)
     is_odd[odd] = True
@@ -156,10 +158,10 @@ def choices_of(judged: ByJudge, odd: NDArray[np.intp]) -> dict[str, Choices]:
     return found
 
 
-def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
+def draw_grades(found: LoadedEngine, choices: Mapping[str, Choices], judged: ByJudge) -> list[JudgeNoise]:
     """The differences over draws: of queries on which judges disagree anew, of the others as they are."""
     engine, evaluation = found.engine, found.evaluation
-    metrics = of_ours(evaluation.metric_list)
+    metrics = own_metrics(evaluation.metric_list)
     systems = [system.name for system in evaluation.systems]
     draws = max(LEAST_DRAWS, min(DRAWS, WORK // max(1, len(choices) * len(systems) * max(1, len(metrics)))))
     rng = np.random.default_rng(evaluation.statistics.seed)
@@ -170,7 +172,7 @@ def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> lis
         ]
         for query_id, each in choices.items()
     }
-    results = dict(results_of(engine, systems, list(choices), metrics)) if metrics else {}
+    results = dict(read_results(engine, systems, list(choices), metrics)) if metrics else {}
     highest = float(judged.grade.max())
     sampling = read_sampling(engine, evaluation)
     columns = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation, sampling)}
@@ -178,7 +180,7 @@ def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> lis
     for metric in metrics:
         values = {
             system: {
-                query_id: values_of(metric, results.get((system, query_id), []), grades, highest)
+                query_id: score_draws(metric, results.get((system, query_id), []), grades, highest)
                 for query_id, grades in picks.items()
             }
             for system in systems
@@ -189,12 +191,12 @@ def drawn(found: Loaded, choices: Mapping[str, Choices], judged: ByJudge) -> lis
                 for query_id in choices
             }
             column = columns[metric.name, candidate]
-            if means := over_draws(column, differences, sampling, draws):
+            if means := mean_over_draws(column, differences, sampling, draws):
                 rows.append(noise_row(column, means, len(choices)))
     return rows
 
 
-def values_of(
+def score_draws(
     metric: Metric, results: Sequence[Result], drawn_grades: Sequence[Grades], highest: float
 ) -> NDArray[np.float64]:
     """The value of each draw; not a number where the query cannot be scored."""
@@ -202,7 +204,7 @@ def values_of(
     return np.array([np.nan if value is None else value for value in found])
 
 
-def over_draws(
+def mean_over_draws(
     column: Column, differences: Mapping[str, NDArray[np.float64]], sampling: Sampling, draws: int
 ) -> list[float]:
     """The mean difference of each draw; empty where a draw scores no query."""

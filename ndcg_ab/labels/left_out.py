@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from ndcg_ab.comparing.families import candidate_names, compare_columns, paired_columns
 from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.labels.rescoring import primary_alone, saying
+from ndcg_ab.labels.rescoring import name_judgments_in_errors, primary_alone
 from ndcg_ab.results.outcome import LeftOut
 from ndcg_ab.results.wording import PRIMARY
-from ndcg_ab.scoring.loading import load
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import Read, opened, score
+from ndcg_ab.scoring.loading import load_tables
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -33,7 +33,7 @@ def sources_among(evaluation: Evaluation, singles: pa.Table | None) -> list[str]
     return [system.name for system in evaluation.systems if system.name in named]
 
 
-def leave_out(evaluation: Evaluation, read: Read) -> tuple[LeftOut, ...]:
+def leave_out(evaluation: Evaluation, read: PulledInputs) -> tuple[LeftOut, ...]:
     """Every primary comparison without what each source among the systems alone contributed; rankings must be whole.
 
     There is no second data check: what it would say of the judgments that are left is what leaving out is about.
@@ -43,7 +43,7 @@ def leave_out(evaluation: Evaluation, read: Read) -> tuple[LeftOut, ...]:
     if not names:
         return ()
     owned = sole_sources(read.judgments.singles)
-    return tuple(row for name in names for row in without(evaluation, read, name, owned))
+    return tuple(row for name in names for row in leave_out_source(evaluation, read, name, owned))
 
 
 def sole_sources(singles: pa.Table) -> pa.Table:
@@ -60,7 +60,7 @@ def sole_sources(singles: pa.Table) -> pa.Table:
     return alone.select([*KEYS, "source"])
 
 
-def without(evaluation: Evaluation, read: Read, name: str, owned: pa.Table) -> Iterator[LeftOut]:
+def leave_out_source(evaluation: Evaluation, read: PulledInputs, name: str, owned: pa.Table) -> Iterator[LeftOut]:
     """The comparisons without a system's own judgments; not testable where no others are left."""
     assert read.judgments is not None
     hidden = owned.filter(pc.equal(owned["source"], name)).select(KEYS)
@@ -75,10 +75,10 @@ def without(evaluation: Evaluation, read: Read, name: str, owned: pa.Table) -> I
             LeftOut(name, each, of, *nothing) for of in evaluation.metrics for each in candidate_names(evaluation)
         )
         return
-    with saying(f"judgments without those of {name} alone"), opened(alone) as engine:
-        load(engine, Pulled(left, JUDGMENT, read.judgments.source), read.queries, read.rankings, alone)
-        score(engine, alone.metric_list, summed_up=False)
-        verify(engine, alone.metric_list)
+    with name_judgments_in_errors(f"judgments without those of {name} alone"), open_engine_for(alone) as engine:
+        load_tables(engine, Pulled(left, JUDGMENT, read.judgments.source), read.queries, read.rankings, alone)
+        score_metrics(engine, alone.metric_list, summed_up=False)
+        recompute_sample(engine, alone.metric_list)
         columns = paired_columns(engine, alone, read_sampling(engine, alone))
         compared = compare_columns(columns, alone, PRIMARY)
     for row in compared:

@@ -16,10 +16,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.labels.rescoring import Loaded, loaded
+from ndcg_ab.labels.rescoring import LoadedEngine, load_for_rescoring
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import PRIMARY, queries_text
-from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
 from ndcg_core.statistics.estimates.prediction_powered import Balance, balance, correct
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -52,7 +52,7 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Cheap:
+class ProxyTable:
     """What the cheap judgments gave.
 
     table: one row per (metric, candidate, query that they judge), in the columns of `SCHEMA`: 0 where the metric cannot
@@ -64,18 +64,18 @@ class Cheap:
 
 
 @contextlib.contextmanager
-def cheaply(evaluation: Evaluation, read: Read) -> Iterator[Loaded]:
+def score_by_proxy(evaluation: Evaluation, read: PulledInputs) -> Iterator[LoadedEngine]:
     """The same rankings beside the cheap judgments, in an engine of their own."""
     assert read.cheap is not None
-    with loaded(evaluation, read, read.cheap, "cheap judgments", evaluation.cheap_judgments) as found:
+    with load_for_rescoring(evaluation, read, read.cheap, "cheap judgments", evaluation.cheap_judgments) as found:
         yield found
 
 
-def score_cheaply(evaluation: Evaluation, read: Read) -> Cheap:
+def load_proxy_scores(evaluation: Evaluation, read: PulledInputs) -> ProxyTable:
     """What the cheap judgments say of the same rankings, which are whole, in tables of their own."""
-    with cheaply(evaluation, read) as found:
+    with score_by_proxy(evaluation, read) as found:
         found.score()
-        return Cheap(cheap_table(found.engine, found.evaluation), cheap_findings(found.findings))
+        return ProxyTable(proxy_table(found.engine, found.evaluation), proxy_findings(found.findings))
 
 
 def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
@@ -96,10 +96,10 @@ def refuse_uncovered(careful: Pulled, cheap: Pulled) -> None:
         )
 
 
-def cheap_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def proxy_findings(found: Sequence[Finding]) -> tuple[Finding, ...]:
     """What concerns the cheap judgments alone, under a code of its own: it is less grave than of the careful ones.
 
-    A query that they cannot score is not left out, whatever the metric says: `cheap_table`.
+    A query that they cannot score is not left out, whatever the metric says: `proxy_table`.
     """
     severity = CODES["cheap_judgments"].severity
     return tuple(
@@ -120,7 +120,7 @@ def unscored_text(finding: Finding) -> str:
     return f"{which}: {'its difference counts' if finding.count == 1 else 'their differences count'} as 0"
 
 
-def cheap_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
+def proxy_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     """`Cheap.table` from the tables of an engine that scored by the cheap judgments."""
     sampling = read_sampling(engine, evaluation)
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
@@ -145,7 +145,7 @@ def cheap_table(engine: Engine, evaluation: Evaluation) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def cheap_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
+def proxy_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Column]:
     """(metric, candidate) -> its cheap differences, from `Cheap.table`."""
     found = {}
     sampled = {row["query_id"]: row for row in table.select(["query_id", "weight", "cluster"]).to_pylist()}
@@ -165,7 +165,7 @@ def cheap_columns(table: pa.Table, baseline: str) -> dict[tuple[str, str], Colum
     return found
 
 
-def with_cheap(
+def add_proxy_corrections(
     engine: Engine, evaluation: Evaluation, compared: Sequence[Comparison], table: pa.Table
 ) -> tuple[list[Comparison], list[Finding]]:
     """The comparisons, the primary ones with their corrected differences; a finding where the sample is no random one.
@@ -175,7 +175,7 @@ def with_cheap(
     rows = engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")
     judged = frozenset(query_id for (query_id,) in rows)
     careful = {(column.metric, column.candidate): column for column in paired_columns(engine, evaluation)}
-    cheap = cheap_columns(table, evaluation.baseline_name)
+    cheap = proxy_columns(table, evaluation.baseline_name)
     found = []
     for row in compared:
         key = (row.metric, row.candidate)

@@ -20,13 +20,13 @@ from ndcg_ab.config.model.sources import JudgmentSource
 from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import Read, opened, score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import PulledInputs, open_engine_for, score_metrics
 from ndcg_ab.sources import JUDGMENT, Pulled
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedEngine:
     """Rankings beside other judgments.
 
     engine: with the tables, which are gone at the end.  evaluation: the same systems on the primary metrics, and
@@ -39,34 +39,34 @@ class Loaded:
 
     def score(self) -> None:
         """Makes the scores, and computes a sample of them a second time."""
-        score(self.engine, self.evaluation.metric_list, summed_up=False)
-        verify(self.engine, self.evaluation.metric_list)
+        score_metrics(self.engine, self.evaluation.metric_list, summed_up=False)
+        recompute_sample(self.engine, self.evaluation.metric_list)
 
 
 @contextlib.contextmanager
-def rescored(
+def rescore(
     evaluation: Evaluation,
-    read: Read,
+    read: PulledInputs,
     judgments: pa.Table,
     about: str,
-) -> Iterator[Loaded]:
+) -> Iterator[LoadedEngine]:
     """What was read, scored by other judgments in the columns of `JUDGMENT`; about: what an InputError says first."""
     assert read.judgments is not None
     other = Pulled(judgments, JUDGMENT, read.judgments.source)
-    with loaded(evaluation, read, other, about, evaluation.judgments) as found:
+    with load_for_rescoring(evaluation, read, other, about, evaluation.judgments) as found:
         found.score()
         yield found
 
 
 @contextlib.contextmanager
-def loaded(
-    evaluation: Evaluation, read: Read, judgments: Pulled, about: str, place: JudgmentSource | None
-) -> Iterator[Loaded]:
+def load_for_rescoring(
+    evaluation: Evaluation, read: PulledInputs, judgments: Pulled, about: str, place: JudgmentSource | None
+) -> Iterator[LoadedEngine]:
     """The same before anything is scored; place: what the configuration says of these judgments."""
     alone = primary_alone(evaluation, place)
-    with saying(about), opened(alone) as engine:
+    with name_judgments_in_errors(about), open_engine_for(alone) as engine:
         findings = load_and_check(engine, read._replace(judgments=judgments, cheap=None), alone)
-        yield Loaded(engine, alone, findings)
+        yield LoadedEngine(engine, alone, findings)
 
 
 def primary_alone(evaluation: Evaluation, judgments: JudgmentSource | None) -> Evaluation:
@@ -86,7 +86,7 @@ def primary_alone(evaluation: Evaluation, judgments: JudgmentSource | None) -> E
 
 
 @contextlib.contextmanager
-def saying(about: str) -> Iterator[None]:
+def name_judgments_in_errors(about: str) -> Iterator[None]:
     """An InputError says first what it is about."""
     try:
         yield

@@ -22,20 +22,20 @@ from ndcg_ab.comparing.sampling import read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
 from ndcg_ab.files import replacing
-from ndcg_ab.labels.bounds import with_bounds
-from ndcg_ab.labels.imputed_interval import with_likely
-from ndcg_ab.labels.judged_shares import check_labels, with_labels
+from ndcg_ab.labels.bounds import add_bounds
+from ndcg_ab.labels.imputed_interval import add_imputed_intervals
+from ndcg_ab.labels.judged_shares import add_labels, check_labels
 from ndcg_ab.labels.not_asked import check_asked
-from ndcg_ab.labels.proxy_judgments import with_cheap
+from ndcg_ab.labels.proxy_judgments import add_proxy_corrections
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.outcome import Finding, FunctionJudge, LeftOut, Outcome, SystemSummary
-from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_core.statistics.averages import mean, median, weighted_mean
 
 SHOWN_QUERIES = 300  # whose results are fetched from a cluster, for the page
 
 
-def conclude(
+def make_outcome(
     engine: Engine,
     evaluation: Evaluation,
     findings: Sequence[Finding],
@@ -56,28 +56,28 @@ def conclude(
     metrics = evaluation.metric_list
     sampling = read_sampling(engine, evaluation)
     weights = sampling.weights
-    systems = summaries(engine, weights)
+    systems = read_summaries(engine, weights)
     unknown = check_intended(engine, evaluation)
     compared = make_families(engine, evaluation, sampling)
-    systems, compared = with_bounds(engine, evaluation, sampling, systems, compared)
-    compared = with_likely(engine, evaluation, sampling, compared)
-    compared = with_labels(engine, evaluation, sampling, systems, compared)
+    systems, compared = add_bounds(engine, evaluation, sampling, systems, compared)
+    compared = add_imputed_intervals(engine, evaluation, sampling, compared)
+    compared = add_labels(engine, evaluation, sampling, systems, compared)
     compared += intended_comparisons(engine, evaluation, sampling)
-    noticed = [*findings, *about_configuration(engine, evaluation), *unknown]
+    noticed = [*findings, *note_configuration(engine, evaluation), *unknown]
     noticed += check_clusters(engine, evaluation)
     if evaluation.scores:
         systems = [replace(row, unanswered=None) for row in systems]
     else:
-        ours = of_ours(metrics)
+        ours = own_metrics(metrics)
         noticed += [*check_order(engine, ours, weights), *check_scored(engine, ours), *check_coverage(systems)]
         noticed += check_labels(compared, left_out)
     changes = find_changes(engine, evaluation)
     noticed += check_asked(engine, evaluation, changes)
-    engine.settle(lambda: shown_queries(engine))
+    engine.settle(lambda: queries_on_page(engine))
     noticed += check_slices(compared)
     noticed += check_heavy_queries(compared)
     if cheap is not None:
-        compared, of_sample = with_cheap(engine, evaluation, compared, cheap)
+        compared, of_sample = add_proxy_corrections(engine, evaluation, compared, cheap)
         noticed += of_sample
     refuse_errors(noticed, evaluation)
     return Outcome(
@@ -97,7 +97,7 @@ def conclude(
     )
 
 
-def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
+def read_summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> list[SystemSummary]:
     """One row per metric and system, in the order asked for; weights: query_id -> weight of the mean."""
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     weighing: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -123,7 +123,7 @@ def summaries(engine: Engine, weights: Mapping[str, float] | None = None) -> lis
     return found
 
 
-def query_scores(engine: Engine) -> pa.Table:
+def read_query_scores(engine: Engine) -> pa.Table:
     """One row per (system_id, query_id, metric) with its value and its hash, in the order of systems and metrics."""
     columns = ("system_id", "query_id", "metric", "value", "metric_hash")
     return engine.read("metric_value", columns, order="system_place, metric_place, query_id")
@@ -134,7 +134,7 @@ def write_query_scores(engine: Engine, path: Path) -> None:
     import pyarrow.csv as pacsv
     import pyarrow.parquet as papq
 
-    table = query_scores(engine)
+    table = read_query_scores(engine)
     with replacing(path) as partial:
         if path.suffix.lower() in (".parquet", ".pq"):
             papq.write_table(table, partial)
@@ -142,19 +142,19 @@ def write_query_scores(engine: Engine, path: Path) -> None:
             pacsv.write_csv(table, partial)
 
 
-def about_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
+def note_configuration(engine: Engine, evaluation: Evaluation) -> list[Finding]:
     """What is noticed of the configuration, and of the queries that it names."""
     return [*check_secrets(evaluation), *check_units(engine, evaluation), *check_queries(engine, evaluation)]
 
 
-def shown_queries(engine: Engine) -> list[str]:
+def queries_on_page(engine: Engine) -> list[str]:
     """The queries whose rankings a page shows where they cannot all be here: first those of the largest differences."""
-    largest = [row["query_id"] for row in extremes(engine)]
+    largest = [row["query_id"] for row in extreme_queries(engine)]
     scored = [query_id for (query_id,) in engine.rows("shown_query", ("query_id",), order="query_id")]
     return list(dict.fromkeys([*largest, *scored]))[:SHOWN_QUERIES]
 
 
-def extremes(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
+def extreme_queries(engine: Engine, places: int = 5) -> list[dict[str, Any]]:
     """The queries that each candidate wins and loses most, `places` of each, in the order of metrics and systems."""
     found: list[dict[str, Any]] = engine.read(
         "extreme_difference",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_ab.labels.function_judge import judged_by
+from ndcg_ab.labels.function_judge import ask_judge
 from ndcg_ab.labels.proxy_judgments import refuse_uncovered
 from ndcg_ab.pipeline.context import Context
 from ndcg_ab.pipeline.store import (
@@ -35,7 +35,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
     )
 
 
-def pull_cheap(context: Context, _: str) -> str | None:
+def pull_proxy_judgments(context: Context, _: str) -> str | None:
     assert context.evaluation.cheap_judgments is not None
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
@@ -108,7 +108,7 @@ def judge_with_function(context: Context, _: str) -> str:
     with store.memory() as memory:
         rankings = store.rankings(memory, whole=True)
         since = store.asked_since(context.force)
-        found, known = judged_by(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
+        found, known = ask_judge(judge, evaluation, store.files(), store.queries(), rankings, context.say, since)
     place = Place(JUDGED_BY_FUNCTION, judge, found.layout, judge.shown, "judgments", is_remembered=False)
     store.add(place, lambda: found)
     refuse_uncovered_queries(context)
@@ -132,6 +132,6 @@ def named_scores(context: Context) -> list[str]:
     ]
 
 
-def settle(context: Context, _: str) -> None:
+def check_and_count(context: Context, _: str) -> None:
     """The systems and metrics that the scores name."""
-    context.evaluation = external_scores.settled_by(context.evaluation, context.store.scores())
+    context.evaluation = external_scores.with_systems_of_scores(context.evaluation, context.store.scores())

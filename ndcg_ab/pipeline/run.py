@@ -7,15 +7,15 @@ from ndcg_ab.checks.severities import apply_severities, refuse_errors
 from ndcg_ab.comparing.intended import check_intended
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import Engine
-from ndcg_ab.labels.proxy_judgments import cheap_findings, cheaply
-from ndcg_ab.pipeline.conclude import about_configuration
+from ndcg_ab.labels.proxy_judgments import proxy_findings, score_by_proxy
+from ndcg_ab.pipeline.conclude import note_configuration
 from ndcg_ab.pipeline.context import Context, Say, Stage
 from ndcg_ab.pipeline.stages import CHECK_DATA, PULLS, STAGES, VERIFY
 from ndcg_ab.pipeline.store import MemoryStore
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import queries_text
-from ndcg_ab.scoring.other_tools import of_ours
-from ndcg_ab.scoring.scoring import Read, refuse_missing_gains
+from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.scoring import PulledInputs, refuse_missing_gains
 
 Call = Callable[[Stage, Context, str], str | None]  # does one part of a stage; returns what there is to say of it
 
@@ -32,7 +32,7 @@ def run_stages(context: Context, stages: Sequence[Stage] = STAGES, call: Call = 
             call(stage, context, part)
 
 
-def announced(say: Say, call: Call = call_directly, done: Callable[[], None] = lambda: None) -> Call:
+def announce(say: Say, call: Call = call_directly, done: Callable[[], None] = lambda: None) -> Call:
     """The same call; `say` is told what begins and what there is to say of its result, `done` that it ended."""
 
     def announcing(stage: Stage, context: Context, part: str) -> str | None:
@@ -61,7 +61,7 @@ def evaluate(
     store = MemoryStore(evaluation, engine, whole=whole)
     context = Context(evaluation, store, say)
     tell_spill_folder(engine, say)
-    run_stages(context, call=announced(say))
+    run_stages(context, call=announce(say))
     assert context.outcome is not None
     return context.outcome, store
 
@@ -74,7 +74,7 @@ def score_systems(
     summed_up: as for `score`.
     """
     context = Context(evaluation, MemoryStore(evaluation, engine, whole=False), say, summed_up=summed_up)
-    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1], announced(say))
+    run_stages(context, STAGES[: STAGES.index(VERIFY) + 1], announce(say))
     return context.findings
 
 
@@ -87,14 +87,14 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     """Reads and checks everything, scores nothing: the findings, and a sentence that counts what is there."""
     store = MemoryStore(evaluation, engine, whole=False)
     context = Context(evaluation, store, say)
-    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announced(say))
+    run_stages(context, STAGES[: STAGES.index(CHECK_DATA) + 1], announce(say))
     evaluation, findings, read = context.evaluation, context.findings, store.inputs()
     if read.cheap is not None:
-        with cheaply(evaluation, read) as other:
-            findings = [*findings, *cheap_findings(other.findings)]
+        with score_by_proxy(evaluation, read) as other:
+            findings = [*findings, *proxy_findings(other.findings)]
     if not evaluation.scores:
-        refuse_missing_gains(engine, of_ours(evaluation.metric_list))
-    findings = [*findings, *about_configuration(engine, evaluation)]
+        refuse_missing_gains(engine, own_metrics(evaluation.metric_list))
+    findings = [*findings, *note_configuration(engine, evaluation)]
     findings += [*check_intended(engine, evaluation), *check_clusters(engine, evaluation)]
     refuse_errors(findings, evaluation)
     findings = apply_severities(findings, evaluation)
@@ -109,8 +109,8 @@ def check_only(evaluation: Evaluation, engine: Engine, say: Say = lambda step: N
     return findings, f"{counted}; metrics {', '.join(evaluation.metrics)}"
 
 
-def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> Read:
+def pull_inputs(evaluation: Evaluation, say: Say = lambda step: None, *, whole: bool = True) -> PulledInputs:
     """The inputs alone.  whole: every row of the rankings, whatever the metrics look at."""
     store = MemoryStore(evaluation, whole=whole)
-    run_stages(Context(evaluation, store, say), PULLS, announced(say))
+    run_stages(Context(evaluation, store, say), PULLS, announce(say))
     return store.inputs()

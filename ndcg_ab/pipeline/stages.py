@@ -9,25 +9,25 @@ import dataclasses
 from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.comparing.gates import check_gates
 from ndcg_ab.comparing.since_last import check_drops
-from ndcg_ab.labels.function_judge import about_judge
-from ndcg_ab.labels.judges import what_judges_say
+from ndcg_ab.labels.function_judge import summarize_judge
+from ndcg_ab.labels.judges import compare_judges
 from ndcg_ab.labels.left_out import leave_out, sources_among
-from ndcg_ab.labels.proxy_judgments import score_cheaply as score_by_cheap
-from ndcg_ab.pipeline.conclude import conclude, extremes
+from ndcg_ab.labels.proxy_judgments import load_proxy_scores as score_by_cheap
+from ndcg_ab.pipeline.conclude import extreme_queries, make_outcome
 from ndcg_ab.pipeline.context import Context, Stage
 from ndcg_ab.pipeline.pulls import (
+    check_and_count,
     judge_with_function,
     named_scores,
-    pull_cheap,
     pull_judgments,
     pull_named_queries,
+    pull_proxy_judgments,
     pull_ranking,
     pull_scores,
-    settle,
 )
 from ndcg_ab.scoring import external_scores
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources.judgments.gathering import named_judgments
 
 # ---- scores
@@ -54,20 +54,20 @@ def check_data(context: Context, _: str) -> None:
 
 def score_all(context: Context, _: str) -> None:
     with context.store.engine() as engine:
-        score(engine, context.evaluation.metric_list, summed_up=context.summed_up)
+        score_metrics(engine, context.evaluation.metric_list, summed_up=context.summed_up)
         if context.store.keeps:
             context.store.write_scores(engine)
 
 
 def verify_sample(context: Context, _: str) -> None:
     with context.store.engine() as engine:
-        context.parity_queries = verify(engine, context.evaluation.metric_list)
+        context.parity_queries = recompute_sample(engine, context.evaluation.metric_list)
 
 
 # ---- what other judgments say
 
 
-def score_cheaply(context: Context, _: str) -> None:
+def score_by_proxy(context: Context, _: str) -> None:
     """By the cheap judgments, in tables that are not kept; what the data check noticed about them."""
     with context.store.memory() as memory:
         scored = score_by_cheap(context.evaluation, context.store.read(memory, whole=True))
@@ -78,7 +78,7 @@ def score_cheaply(context: Context, _: str) -> None:
 def score_by_judges(context: Context, _: str) -> None:
     """What each of several judges says, in tables that are not kept."""
     with context.store.memory() as memory:
-        context.judges = what_judges_say(context.evaluation, context.store.read(memory, whole=True))
+        context.judges = compare_judges(context.evaluation, context.store.read(memory, whole=True))
 
 
 def leave_out_labels(context: Context, _: str) -> None:
@@ -104,9 +104,9 @@ def names_sources(context: Context) -> bool:
 def test_differences(context: Context, _: str) -> None:
     """Against the baseline, and where something was kept every system against itself in the evaluation before."""
     evaluation, store = context.evaluation, context.store
-    function = about_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
+    function = summarize_judge(evaluation, store.files(), said) if (said := store.by_function()) else None
     with store.engine() as engine:
-        outcome = conclude(
+        outcome = make_outcome(
             engine,
             evaluation,
             context.findings,
@@ -119,7 +119,7 @@ def test_differences(context: Context, _: str) -> None:
         gates = check_gates(evaluation, outcome)
         if store.keeps:
             context.since_last = store.since_last(engine, evaluation)
-            context.extremes = extremes(engine)
+            context.extremes = extreme_queries(engine)
             gates = (*gates, *check_drops(evaluation, context.since_last))
         context.outcome = dataclasses.replace(outcome, gates=gates)
 
@@ -174,7 +174,7 @@ PULL_MORE = Stage(
 )
 PULL_CHEAP = Stage(
     "pull cheap judgments",
-    pull_cheap,
+    pull_proxy_judgments,
     applies=lambda context: context.evaluation.cheap_judgments is not None,
     outside=True,
 )
@@ -194,7 +194,7 @@ JUDGE = Stage(
     applies=lambda context: context.evaluation.judge is not None,
     outside=True,
 )
-SETTLE = Stage("take systems and metrics from the scores", settle, applies=has_scores)
+SETTLE = Stage("take systems and metrics from the scores", check_and_count, applies=has_scores)
 FIND_SAME = Stage(
     "look for an evaluation of the same inputs",
     find_same,
@@ -205,7 +205,7 @@ SCORE = Stage("score", score_all, applies=of_rankings)
 VERIFY = Stage("recompute a sample in Python", verify_sample, applies=of_rankings)
 SCORE_CHEAPLY = Stage(
     "score by the cheap judgments",
-    score_cheaply,
+    score_by_proxy,
     applies=lambda context: is_new(context) and context.evaluation.cheap_judgments is not None,
 )
 SCORE_BY_JUDGES = Stage(

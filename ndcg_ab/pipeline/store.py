@@ -14,8 +14,8 @@ from ndcg_ab.deadlines import Budget
 from ndcg_ab.engines import Engine
 from ndcg_ab.memory import Memory
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.scoring.scoring import Read
-from ndcg_ab.scoring.top_places import holds_enough, wanted_of
+from ndcg_ab.scoring.scoring import PulledInputs
+from ndcg_ab.scoring.top_places import holds_enough, wanted_places
 from ndcg_ab.sources import Layout, Pulled, Queries, Wanted
 from ndcg_ab.sources.judgments.gathering import completed
 from ndcg_ab.sources.tables.on_disk import Keep, keep_in
@@ -141,9 +141,9 @@ class Store(ABC):
     def each(self, keys: Iterator[str]) -> list[Pulled]:
         return [pulled for key in keys if (pulled := self.get(key)) is not None]
 
-    def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> Read:
+    def read(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> PulledInputs:
         """All inputs, as the stages look at them."""
-        return Read(
+        return PulledInputs(
             self.judgments(),
             self.queries(),
             {} if self.evaluation.scores else self.rankings(memory, whole=whole, force=force),
@@ -234,13 +234,13 @@ class MemoryStore(Store):
         judgments = self.judgments()
         if self._whole or judgments is None or judgments.singles is not None or self.get(CHEAP) is not None:
             return None  # other judgments look at other parts of the rankings
-        return wanted_of(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
+        return wanted_places(self.evaluation.metric_list, judgments, len(self.evaluation.systems))
 
     def holds_enough(self, pulled: Pulled) -> bool:
         judgments = self.judgments()
         return judgments is None or holds_enough(pulled, judgments)
 
-    def inputs(self) -> Read:
+    def inputs(self) -> PulledInputs:
         """All inputs as they were read, for those who show them."""
         with self.memory() as memory:
             return self.read(memory)

@@ -36,7 +36,7 @@ from ndcg_ab.pipeline.store import JUDGED_BY_FUNCTION, judgments_key, ranking_ke
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Input, Outcome
 from ndcg_ab.scoring.parity import sample_size
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Layout, Pulled, source_of
 from ndcg_ab.sources.base import ReducedPull
@@ -69,7 +69,7 @@ class RunFolder(Store):
     # ---- inputs
 
     def engine(self) -> contextlib.AbstractContextManager[Engine]:
-        return opened(self.evaluation, self.folder / bundles.TABLES)
+        return open_engine_for(self.evaluation, self.folder / bundles.TABLES)
 
     def memory(self) -> Memory:
         """What memory has no room for goes beside what is pulled, where no other folder is named."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ndcg_ab.scoring.tables_by_system import coded
+from ndcg_ab.scoring.tables_by_system import number_ids
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import LARGEST_FLOAT32, Placed, Result, arrange
 
@@ -136,28 +136,28 @@ def keys_in(rows: pa.Table, order: Order) -> Keys:
     return scores
 
 
-def long_answers(
+def count_long_answers(
     pieces: Pieces, answers: Iterable[Answer], grades: Mapping[str, Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[Answer, LongAnswer]:
     """Each of some answers, counted.  pieces: begins to read their results, and perhaps those of others."""
     orders = dict.fromkeys(order_of(metric) for metric in metrics if metric.unjudged != "condense")
     found = {answer: LongAnswer(grades[answer[1]], orders) for answer in answers}
-    for answer, rows in split(pieces(), found):
+    for answer, rows in split_answers(pieces(), found):
         found[answer].find(rows)
     for each in found.values():
         each.begin_to_count()
     if orders:
-        for answer, rows in split(pieces(), found):
+        for answer, rows in split_answers(pieces(), found):
             found[answer].count(rows)
     return found
 
 
-def split(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:
+def split_answers(pieces: Iterable[pa.Table], answers: Mapping[Answer, object]) -> Iterator[tuple[Answer, pa.Table]]:
     """The results of each piece, answer by answer."""
     for piece in pieces:
         if not piece.num_rows:
             continue
-        (systems, system_ids), (queries, query_ids) = coded(piece["system_id"]), coded(piece["query_id"])
+        (systems, system_ids), (queries, query_ids) = number_ids(piece["system_id"]), number_ids(piece["query_id"])
         codes = systems.astype(np.int64) * len(query_ids) + queries
         order = np.argsort(codes, kind="stable")
         codes = codes[order]

@@ -49,9 +49,9 @@ Values = dict[str, float]  # query_id -> value
 # ---- what the scores settle
 
 
-def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
+def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
     """The evaluation with its systems and its primary metric, where the scores alone say which there are."""
-    table = together(pulled)
+    table = combine_scores(pulled)
     origins = " and ".join(dict.fromkeys(each.origin for each in pulled))
     refuse_two_definitions(table, origins)
     single = table.filter(pc.invert(table["is_mean"]))
@@ -60,17 +60,19 @@ def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
         if name not in names:
             key = "baseline" if name == evaluation.baseline else "systems"
             raise InputError(
-                f"{key} = {format_value(name)}: is not in {origins} (there: {listed(names)}){near(name, names)}"
+                f"{key} = {format_value(name)}: is not in {origins} (there:"
+                f" {list_names(names)}){nearest_name_hint(name, names)}"
             )
     changes: dict[str, object] = {}
     if not evaluation.systems:
-        changes["systems"] = [system_called(name) for name in names]
+        changes["systems"] = [named_system(name) for name in names]
     if not evaluation.names_metrics:
         others = {*evaluation.secondary_metrics, *evaluation.guardrails}
         left = [name for name in metrics if name not in others and f"-{name}" not in others]
         if len(left) != 1:
             raise InputError(
-                f"metrics: {origins}: holds {len(metrics)} metrics ({listed(metrics)}): say which is the primary one,"
+                f"metrics: {origins}: holds {len(metrics)} metrics ({list_names(metrics)}): say which is the primary"
+                " one,"
                 f" as --metric {metrics[0]} (in a configuration: metrics: [{metrics[0]}])"
             )
         changes["metrics"] = left
@@ -83,13 +85,13 @@ def settled_by(evaluation: Evaluation, pulled: Sequence[Pulled]) -> Evaluation:
         assert isinstance(metric, GivenMetric)
         if metric.source_name not in metrics:
             raise InputError(
-                f"metric {format_value(metric.name)}: is not in {origins} (there: {listed(metrics)})"
-                f"{near(metric.source_name, metrics)}"
+                f"metric {format_value(metric.name)}: is not in {origins} (there: {list_names(metrics)})"
+                f"{nearest_name_hint(metric.source_name, metrics)}"
             )
     return settled
 
 
-def system_called(name: str) -> System:
+def named_system(name: str) -> System:
     """A system that is a name alone."""
     before = READING_SCORES.set(True)
     try:
@@ -102,12 +104,12 @@ def system_called(name: str) -> System:
         READING_SCORES.reset(before)
 
 
-def together(pulled: Sequence[Pulled]) -> pa.Table:
+def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
     """All of the values in one table; refuses what stands in two places."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
     for row in repeated(table.group_by(KEY).aggregate([([], "count_all")])):
         key = [row[name] for name in KEY]
-        places = [each.origin for each in pulled if key in keys_of(each.table, row["query_id"])]
+        places = [each.origin for each in pulled if key in value_keys(each.table, row["query_id"])]
         raise InputError(
             f"{' and '.join(places)}: {format_value(row['metric'])} of system {format_value(row['system_id'])} on query"
             f" {format_value(row['query_id'])} stands in both; a query has one value"
@@ -115,7 +117,7 @@ def together(pulled: Sequence[Pulled]) -> pa.Table:
     return table
 
 
-def keys_of(table: pa.Table, query_id: str) -> list[list[object]]:
+def value_keys(table: pa.Table, query_id: str) -> list[list[object]]:
     rows = table.filter(pc.equal(table["query_id"], query_id)).to_pylist()
     return [[row[name] for name in KEY] for row in rows]
 
@@ -132,12 +134,12 @@ def refuse_two_definitions(table: pa.Table, origins: str) -> None:
             )
 
 
-def near(name: str, known: Sequence[str]) -> str:
+def nearest_name_hint(name: str, known: Sequence[str]) -> str:
     found = get_close_matches(name, known, n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def listed(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
 
 
@@ -151,8 +153,8 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
     """
     metrics = [metric for metric in evaluation.metric_list if isinstance(metric, GivenMetric)]
     systems = [system.name for system in evaluation.systems]
-    table = together(pulled)
-    values, means = (values_of(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
+    table = combine_scores(pulled)
+    values, means = (values_by_system(table.filter(pc.equal(table["is_mean"], is_mean))) for is_mean in (False, True))
     names = pa.table({"system_id": systems, "place": list(range(len(systems)))}, schema=SYSTEM_SCHEMA)
     engine.put("pulled_system", names)
     engine.put("pulled_failed_query", FAILED.empty_table())
@@ -192,7 +194,7 @@ GIVEN = (
 )
 
 
-def values_of(table: pa.Table) -> dict[tuple[str, str], Values]:
+def values_by_system(table: pa.Table) -> dict[tuple[str, str], Values]:
     found: dict[tuple[str, str], Values] = {}
     columns = (table[name].to_pylist() for name in ("system_id", "metric", "query_id", "value"))
     for system, metric, query_id, value in zip(*columns, strict=True):
@@ -283,7 +285,7 @@ def check_means(
             own = list(values.get(key, {}).values())
             if not given or not own or metric.source_name.startswith(UNLIKE_MEANS):
                 continue
-            ours, unit = mean(own) or 0.0, 10.0 ** -min(FINE, decimals(np.array([*own, *given])))
+            ours, unit = mean(own) or 0.0, 10.0 ** -min(FINE, count_decimals(np.array([*own, *given])))
             if min(abs(ours - given[0]), abs(ours * len(own) - given[0])) > max(1.01 * unit, 1e-9 * abs(ours)):
                 message = (
                     f"system {system}: the mean of {metric.source_name} over its {queries_text(len(own))} is"
@@ -299,7 +301,7 @@ def check_rounding(
     """Says where values were rounded before they were written: small differences are lost then."""
     for metric in metrics:
         found = [value for name in systems for value in values.get((name, metric.source_name), {}).values()]
-        digits = decimals(np.array(found))
+        digits = count_decimals(np.array(found))
         if COARSE < digits <= FINE:
             message = (
                 f"{metric.source_name}: its values have {digits} decimals: smaller differences are lost, and a query"
@@ -309,6 +311,6 @@ def check_rounding(
             yield Finding("rounded_scores", "note", message, len(found), metric=metric.name)
 
 
-def decimals(values: NDArray[np.float64]) -> int:
+def count_decimals(values: NDArray[np.float64]) -> int:
     """The least number of decimals that all of the values can be written with; 15 where it takes more."""
     return next((digits for digits in range(15) if bool(np.all(np.round(values, digits) == values))), 15)

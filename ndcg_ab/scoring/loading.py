@@ -21,7 +21,7 @@ from ndcg_core.measures.metric import Metric
 SINGLES = "pulled_single_judgment"  # every judgment with its judge, source and file, where there is more than a grade
 
 
-def load(
+def load_tables(
     engine: Engine,
     judgments: Pulled,
     queries: Queries,
@@ -76,7 +76,7 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
     in_files = any(isinstance(each, Spilled) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
-        engine.put_all("pulled_ranking", [named(name, pulled) for name, pulled in rankings.items()])
+        engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
         return
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
     files = [(file_of(each), {"system_id": name}) for name, each in rows.items()]
@@ -85,21 +85,23 @@ def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
 
 def answer_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     """How many documents each reduced ranking held for each query, and the ends of its ranks and scores."""
-    return by_system(ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced})
+    return stack_by_system(
+        ANSWER, {name: pulled.reduced.answers for name, pulled in rankings.items() if pulled.reduced}
+    )
 
 
 def known_rank_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     """The ranks of relevant documents in reduced rankings, where they are known."""
     known = {name: pulled.reduced.ranks for name, pulled in rankings.items() if pulled.reduced}
-    return by_system(KNOWN_RANK, {name: ranks for name, ranks in known.items() if ranks is not None})
+    return stack_by_system(KNOWN_RANK, {name: ranks for name, ranks in known.items() if ranks is not None})
 
 
-def by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+def stack_by_system(schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Tables of one schema under each other, with the system's name in every row."""
     schema = pa.schema([("system_id", pa.string()), *schema])
     found = [schema.empty_table()]
     for name, table in tables.items():
-        names = one_text(name, table.num_rows).cast(pa.string())
+        names = repeat_text(name, table.num_rows).cast(pa.string())
         found.append(pa.table([names, *table.columns], schema=schema))
     return pa.concat_tables(found)
 
@@ -119,7 +121,7 @@ def document_table(rankings: Mapping[str, Pulled]) -> pa.Table:
     return pa.Table.from_pylist(list(known.values()), schema=DOCUMENT.schema)
 
 
-def named(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
+def with_system_column(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     """A system's ranking with its name in every row (kept once)."""
     if pulled.elsewhere:
         return pulled.elsewhere.named(system_id)
@@ -127,7 +129,7 @@ def named(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     query_ids = table["query_id"].cast(pa.dictionary(pa.int32(), pa.string()))
     return pa.table(
         {
-            "system_id": one_text(system_id, table.num_rows),
+            "system_id": repeat_text(system_id, table.num_rows),
             "query_id": query_ids,
             "doc_id": table["doc_id"],
             "score": table["score"],
@@ -136,6 +138,6 @@ def named(system_id: str, pulled: Pulled) -> pa.Table | RemoteTable:
     )
 
 
-def one_text(text: str, count: int) -> pa.Array:
+def repeat_text(text: str, count: int) -> pa.Array:
     """The same text in every row, kept once."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, dtype=np.int8)), [text])

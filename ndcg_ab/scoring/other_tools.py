@@ -17,7 +17,7 @@ def measured_elsewhere(metrics: Sequence[Metric]) -> list[GivenMetric]:
     return [metric for metric in metrics if isinstance(metric, GivenMetric) and metric.tool]
 
 
-def of_ours(metrics: Sequence[Metric]) -> list[Metric]:
+def own_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """The others, which SQL and core compute."""
     return [metric for metric in metrics if not isinstance(metric, GivenMetric)]
 
@@ -53,19 +53,19 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
                 if (system, query) not in failed
             ]
     # In the order of the SQL files: what is given makes anew what reads it.
-    engine.give("scored_query", extended(tables["scored_query"], scored))
-    engine.give("query_score", extended(tables["query_score"], rows))
-    engine.give("coverage", plain(tables["coverage"]))
+    engine.give("scored_query", append_rows(tables["scored_query"], scored))
+    engine.give("query_score", append_rows(tables["query_score"], rows))
+    engine.give("coverage", plain_texts(tables["coverage"]))
 
 
-def plain(table: pa.Table) -> pa.Table:
+def plain_texts(table: pa.Table) -> pa.Table:
     """The same with texts in the place of an engine's own types."""
     types = {"value": pa.float64(), "judged": pa.float64(), "is_answered": pa.bool_(), "is_relevant": pa.bool_()}
     return table.cast(pa.schema([(name, types.get(name, pa.string())) for name in table.column_names]))
 
 
-def extended(table: pa.Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+def append_rows(table: pa.Table, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     """The table, with rows in the order of its columns."""
-    first = plain(table)
+    first = plain_texts(table)
     columns = list(zip(*rows, strict=True)) or [()] * first.num_columns
     return pa.concat_tables([first, pa.table([pa.array(each) for each in columns], schema=first.schema)])

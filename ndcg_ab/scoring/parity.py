@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import ParityError
-from ndcg_ab.scoring.counted_places import RESULT, Answer, long_answers
+from ndcg_ab.scoring.counted_places import RESULT, Answer, count_long_answers
 from ndcg_ab.scoring.garbage_collection import paused_garbage_collection
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
-from ndcg_ab.scoring.other_tools import of_ours
-from ndcg_ab.scoring.tables_by_system import coded
+from ndcg_ab.scoring.other_tools import own_metrics
+from ndcg_ab.scoring.tables_by_system import number_ids
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
 
@@ -55,7 +55,7 @@ class Recomputed:
         self.failed = {*engine.rows("pulled_failed_query", ("system_id", "query_id"))}
         self.highest = engine.rows("highest_grade")[0][0]
         self.ideals: dict[tuple[str, str], float | None] = {}  # of a query and a metric: the same for every system
-        self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=rule_of), key=rule_of)]
+        self.by_rule = [list(own) for _, own in groupby(sorted(metrics, key=ranking_rule), key=ranking_rule)]
 
     def compare(self, answer: Answer, results: Sequence[Result], places_of: Callable[[Metric], list[Placed]]) -> None:
         """Every metric's value of one answer; ParityError where it is not that of the SQL.
@@ -72,18 +72,20 @@ class Recomputed:
                 ideal, core = self.ideals[query_id, metric.hash], None
                 if answer not in self.failed:
                     core = score_query(metric, results, grades, self.highest, places, ideal)
-                agree(self.stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric)
+                refuse_disagreement(
+                    self.stored.get((system_id, query_id, metric.hash)), core, query_id, system_id, metric
+                )
 
 
 @paused_garbage_collection()
-def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
+def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     """Recomputes the sample with `ndcg_core`; the number of queries compared.  What ir_measures computed is left out.
 
     Of long answers the places of judged documents are counted, of others results are made, one answer at a time, so
     that memory does not depend on how many there are.
     Raises ParityError with query, system, metric and both values at the first difference above 1e-9.
     """
-    metrics = of_ours(metrics)
+    metrics = own_metrics(metrics)
     if not metrics:
         return 0
     judged = [row[0] for row in engine.rows("query", ("query_id",), where={"is_judged": True}, order="query_id")]
@@ -98,13 +100,15 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     if long:
         wanted = {"query_id": sorted({query_id for _, query_id in long})}
         read = ("system_id", "query_id", *RESULT.names)
-        found = long_answers(lambda: engine.pieces("ranking", read, where=wanted), long, recomputed.judgments, metrics)
+        found = count_long_answers(
+            lambda: engine.pieces("ranking", read, where=wanted), long, recomputed.judgments, metrics
+        )
         for answer, each in found.items():
             recomputed.compare(answer, SOMETHING, each.places)
     left -= long
     short = {answer: count for answer, count in returned.items() if answer not in long}
     for several, queries in in_batches(short, systems, is_uniform=not long):
-        for answer, results in results_of(engine, several, queries, metrics):
+        for answer, results in read_results(engine, several, queries, metrics):
             order = partial(arrange, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
             left.discard(answer)
@@ -113,7 +117,7 @@ def verify(engine: Engine, metrics: Sequence[Metric]) -> int:
     return len(sample)
 
 
-def rule_of(metric: Metric) -> tuple[str, ...]:
+def ranking_rule(metric: Metric) -> tuple[str, ...]:
     """What the order of a ranking depends on."""
     return metric.ties, metric.score_precision, metric.unjudged, metric.negative, metric.duplicates
 
@@ -141,7 +145,7 @@ def in_batches(
             yield [name], queries[start : start + BATCH // LONG]
 
 
-def results_of(
+def read_results(
     engine: Engine, systems: Sequence[str], sample: Sequence[str], metrics: Sequence[Metric]
 ) -> Iterator[tuple[tuple[str, str], list[Result]]]:
     """Each system and sampled query that it answers, with the results that any of the metrics may look at.
@@ -151,18 +155,18 @@ def results_of(
     columns = ("system_id", "query_id", "doc_id", "score", "rank_given")
     rows = engine.read("ranking", columns, where={"query_id": sample, "system_id": systems})
     places = None if any(looks_beyond(metric) for metric in metrics) else deepest_cutoff(metrics)
-    system_codes, system_ids = coded(rows["system_id"])
-    query_codes, query_ids = coded(rows["query_id"])
+    system_codes, system_ids = number_ids(rows["system_id"])
+    query_codes, query_ids = number_ids(rows["query_id"])
     codes = system_codes.astype(np.int64) * max(1, len(query_ids)) + query_codes
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     table = rows.select(["doc_id", "score", "rank_given"]).combine_chunks().take(pa.array(order))
     edges = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
-    keys = keys_of(table)
+    keys = order_keys(table)
     kept = np.ones(len(codes), dtype=bool)
     for start, end in pairwise(edges if places is not None and len(codes) else ()):
         if places is not None and end - start > places:
-            kept[start:end] = reachable([values[start:end] for values in keys], places)
+            kept[start:end] = reachable_places([values[start:end] for values in keys], places)
     table = table.filter(pa.array(kept))
     ends = [0, *np.cumsum(kept).tolist()]
     for start, end in pairwise(edges if len(codes) else ()):
@@ -172,7 +176,7 @@ def results_of(
         yield (system_ids[system], query_ids[query]), results
 
 
-def keys_of(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
+def order_keys(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
     """What may order the results, higher first: the scores as 32-bit floats, the ranks with the sign reversed.
 
     Not a number where there is none.
@@ -182,7 +186,7 @@ def keys_of(results: pa.Table) -> list[NDArray[np.floating[Any]]]:
         return [scores.astype(np.float32), -ranks]
 
 
-def reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
+def reachable_places(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray[np.bool_]:
     """Which results of a query can stand in its first places: by score, or by the rank that they came with.
 
     keys: of the query's results.  Scores are compared as 32-bit floats, so that whatever ties with the last place in
@@ -198,7 +202,7 @@ def reachable(keys: Sequence[NDArray[np.floating[Any]]], places: int) -> NDArray
     return found
 
 
-def agree(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
+def refuse_disagreement(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
     if sql is None and core is None:
         return
     if sql is None or core is None or not abs(sql - core) <= TOLERANCE * max(1.0, abs(core)):

@@ -15,7 +15,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
 
-class Read(NamedTuple):
+class PulledInputs(NamedTuple):
     """The inputs of an evaluation as they were read.
 
     judgments, rankings (by the names of the systems): None and none where another tool computed the scores.
@@ -32,7 +32,9 @@ class Read(NamedTuple):
     by_function: Pulled | None = None
 
 
-def opened(evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None) -> Engine:
+def open_engine_for(
+    evaluation: Evaluation | None, path: Path | None = None, resources: Resources | None = None
+) -> Engine:
     """The engine that an evaluation asks for, with what it may use.
 
     path: the file that keeps its tables; None keeps them in memory.  resources: where there is no evaluation, and the
@@ -46,7 +48,7 @@ def opened(evaluation: Evaluation | None, path: Path | None = None, resources: R
     return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
 
 
-def score(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
+def score_metrics(engine: Engine, metrics: Sequence[Metric], *, summed_up: bool = True) -> None:
     """Ranks, grades and scores every metric at once; summed_up: with what there is to say of each system by itself."""
     refuse_missing_gains(engine, metrics)
     engine.build("dcg_by_rank", "own_ideal_by_rank")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ndcg_ab.engines.base import Engine, Value
 
 
-def by_system(
+def read_by_system(
     engine: Engine, name: str, columns: Sequence[str], where: Mapping[str, Value] | None = None
 ) -> dict[str, pa.Table]:
     """system_id -> its rows of a table, in any order; systems without rows are not there."""
     table = engine.read(name, ("system_id", *columns), where=where)
-    codes, system_ids = coded(table["system_id"])
+    codes, system_ids = number_ids(table["system_id"])
     order = np.argsort(codes, kind="stable")
     codes = codes[order]
     rows = table.select(columns).combine_chunks().take(pa.array(order))
@@ -33,7 +33,7 @@ def rows_of(tables: Mapping[str, pa.Table], system_id: str) -> list[tuple[Any, .
     return [] if table is None else list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def coded(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
+def number_ids(ids: pa.ChunkedArray) -> tuple[NDArray[np.int32], list[str]]:
     """A number for every id, and the ids that the numbers stand for."""
     whole = ids.unify_dictionaries().combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()

@@ -18,7 +18,7 @@ FIRST_QUERIES = 200  # enough to see whether ids meet at all
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
 
 
-def wanted_of(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> Wanted | None:
+def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> Wanted | None:
     """What the metrics and the checks look at, if that is not everything; systems: how many are compared.
 
     The parity check takes whole queries, the look for ids that never meet takes a number for each.
@@ -59,7 +59,7 @@ def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], 
 
     systems: how many are compared.  None where everything must be looked at, or not all of it is in memory.
     """
-    wanted = wanted_of(metrics, judgments, systems)
+    wanted = wanted_places(metrics, judgments, systems)
     if wanted is None or pulled.elsewhere or isinstance(pulled.table, Spilled):
         return None
     table = pulled.table.combine_chunks()

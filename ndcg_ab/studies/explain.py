@@ -11,8 +11,8 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.other_tools import measured_elsewhere
-from ndcg_ab.scoring.parity import agree
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.parity import refuse_disagreement
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import RANKING, pull, pull_judgments, pull_queries
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
@@ -45,9 +45,9 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
         pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
-    loading.load(engine, judgments, queries, rankings, evaluation)
+    loading.load_tables(engine, judgments, queries, rankings, evaluation)
     check_tables(engine, judgments, rankings, evaluation, one_query=True)
-    score(engine, evaluation.metric_list)
+    score_metrics(engine, evaluation.metric_list)
     grades = dict(zip(known["doc_id"].to_pylist(), known["grade"].to_pylist(), strict=True))
     highest = pc.max(judgments.table["grade"]).as_py()
     found = []
@@ -72,4 +72,4 @@ def nearest(query_id: str, table: object) -> str:
 def compare_with_sql(engine: Engine, explanation: Explanation, system_id: str, query_id: str) -> None:
     wanted = {"system_id": system_id, "query_id": query_id, "metric_id": explanation.metric.hash}
     rows = engine.rows("query_score", ("value",), where=wanted)
-    agree(rows[0][0] if rows else None, explanation.value, query_id, system_id, explanation.metric)
+    refuse_disagreement(rows[0][0] if rows else None, explanation.value, query_id, system_id, explanation.metric)

@@ -17,11 +17,11 @@ from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.labels.bounds import Known, bounds_of, known_of, none_of, numbers_of, with_bounds
-from ndcg_ab.labels.grade_chances import Pool, fitted, pool_of, why_no_model
-from ndcg_ab.labels.imputed_interval import numbered
+from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, no_bounds
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
+from ndcg_ab.labels.imputed_interval import number_documents
 from ndcg_ab.pipeline import Say, score_systems
-from ndcg_ab.scoring.other_tools import of_ours
+from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.sources.documents import documents_of
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
@@ -94,8 +94,8 @@ def on_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     if len(evaluation.systems) < 2:
         raise InputError("--system: given once; at least 2 systems are needed; add --system NAME=FILE")
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
-    if not of_ours([chosen]) or why_unbounded(chosen):
-        raise InputError(f"--metric {chosen.name}: what a grade would do is told by bounds, and {none_of(chosen)}")
+    if not own_metrics([chosen]) or why_unbounded(chosen):
+        raise InputError(f"--metric {chosen.name}: what a grade would do is told by bounds, and {no_bounds(chosen)}")
     statistics = evaluation.statistics.model_copy(update={"bounds": True, "all_pairs": False, "ranges": {}})
     slices = evaluation.slices.model_copy(update={"by": []})
     left_out: dict[str, Any] = {"secondary_metrics": [], "guardrails": {}, "gate": None, "cheap_judgments": None}
@@ -119,7 +119,7 @@ def judge_next(
     documents = documents_of(evaluation)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
-    _, compared = with_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling))
+    _, compared = add_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling))
     by_candidate = {row.candidate: row for row in compared}
     open_ones = [name for name, row in by_candidate.items() if not row.label_settled]
     wanted = list(candidates) or open_ones or list(by_candidate)
@@ -161,19 +161,19 @@ def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
 
 
 def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
-    pool = pool_of(engine, evaluation, evaluation.metric_list)
+    pool = load_pool(engine, evaluation, evaluation.metric_list)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
     why_even = why_no_model(pool)
     if why_even is None:
-        model = fitted(pool)
+        model = fit_grade_model(pool)
         chances = model.chances(pool)[rows]
         drawn = model.draw(pool, generator, DRAWS)[:, rows]
     else:
         chances = np.full((len(rows), len(pool.grades)), 1 / len(pool.grades))
         drawn = generator.choice(pool.grades, (DRAWS, len(rows)))
-    known = known_of(engine, evaluation.metric_list)
-    places = {key: numbered(each, known, pool, rows) for key, each in known.places.items()}
+    known = load_known(engine, evaluation.metric_list)
+    places = {key: number_documents(each, known, pool, rows) for key, each in known.places.items()}
     return Unjudged(pool, rows, chances, drawn, replace(known, places=places), why_even)
 
 
@@ -181,7 +181,7 @@ def effects_of(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sam
     """On the mean difference; a query that a first relevant document would bring in counts from then on."""
     known = unjudged.known
     ids = known.query_ids.to_pylist()
-    counted = numbers_of(pa.array(column.query_ids, pa.string()), known.query_ids)
+    counted = code_numbers(pa.array(column.query_ids, pa.string()), known.query_ids)
     before, is_counted = np.zeros(len(ids)), np.zeros(len(ids), dtype=bool)
     before[counted], is_counted[counted] = column.differences, True
     weights = np.ones(len(ids))
@@ -233,7 +233,7 @@ def narrowed_by(
     taken = {key: only(places, chosen) for key, places in known.places.items()}
     query = unjudged.pool.query[unjudged.rows[chosen]]
     grades = unjudged.drawn[:, chosen]
-    numbers = numbers_of(pa.array(column.query_ids, pa.string()), known.query_ids)
+    numbers = code_numbers(pa.array(column.query_ids, pa.string()), known.query_ids)
     sides = [replace(known, places=taken).of(metric, name) for name in (column.candidate, column.baseline)]
     lines = Completions(metric, known.judged, query, grades).differences(
         np.asarray(column.differences, dtype=np.float64), numbers, *sides
@@ -243,7 +243,7 @@ def narrowed_by(
     for line, drawn in zip(lines, grades, strict=True):
         places = {key: judged_there(each, chosen, drawn) for key, each in known.places.items()}
         judged = replace(known, places=places, judged=graded(known.judged, query, drawn))
-        bounds = bounds_of(metric, column.query_ids, line, column.candidate, column.baseline, judged)
+        bounds = find_bounds(metric, column.query_ids, line, column.candidate, column.baseline, judged)
         ends.append([averaged(values, weights) for values in (bounds.low, bounds.high)])
     low, high = np.mean(ends, axis=0).tolist()
     return Narrowed(comparison, low, high)

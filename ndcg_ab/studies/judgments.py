@@ -14,7 +14,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.pipeline import Say, evaluate
 from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull
 from ndcg_core.statistics.estimates.agreement import alpha_of, cohen_kappa
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -139,7 +139,7 @@ def evaluated(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
     def say_under(step: str) -> None:
         say(f"{step}, judged by {origin}")
 
-    with opened(evaluation) as engine:
+    with open_engine_for(evaluation) as engine:
         outcome, _ = evaluate(evaluation, engine, say_under, whole=False)
         return outcome
 

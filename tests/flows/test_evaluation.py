@@ -218,7 +218,7 @@ def test_a_failed_run_leaves_nothing_behind(
         def disagree(*_: object) -> int:
             raise ParityError("planted")
 
-        monkeypatch.setattr(stages, "verify", disagree)
+        monkeypatch.setattr(stages, "recompute_sample", disagree)
     with pytest.raises(expected) as caught:
         flow.run_evaluation(demo(tmp_path / "results", **changes))
     assert ("bad.tsv, line 2: grade = 'three'" if broken == "judgments" else "planted") in str(caught.value)

@@ -13,7 +13,7 @@ from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
-from ndcg_ab.pipeline.run import announced
+from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import finish, perform
 from tests.slow.broken_servers import dripping
@@ -34,7 +34,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(watch, "GRACE", 0.1)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     quiet = calling(PUBLISH=no_tracker)
-    monkeypatch.setattr(announced, "__defaults__", (quiet, lambda: None))
+    monkeypatch.setattr(announce, "__defaults__", (quiet, lambda: None))
     monkeypatch.setattr(finish, "__defaults__", (quiet,))
     return evaluation
 

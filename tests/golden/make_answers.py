@@ -45,7 +45,7 @@ def to_answer(outcome: Any, folder: Path) -> Any:
 def make_answers() -> dict[str, Any]:
     """The outcome of every case, evaluated in memory, as JSON."""
     from ndcg_ab.pipeline import evaluate
-    from ndcg_ab.scoring.scoring import opened
+    from ndcg_ab.scoring.scoring import open_engine_for
     from tests.ndcg_ab.pipeline.test_two_stores import CASES, configured, write_inputs
 
     found = {}
@@ -53,7 +53,7 @@ def make_answers() -> dict[str, Any]:
         write_inputs(Path(folder))
         for case in CASES:
             evaluation = configured(case, Path(folder), Path(folder) / "out")
-            with opened(evaluation) as engine:
+            with open_engine_for(evaluation) as engine:
                 found[case] = to_answer(evaluate(evaluation, engine, whole=False)[0], Path(folder))
     return found
 

@@ -12,7 +12,7 @@ import pytest
 
 from ndcg_ab.config.environment import prepare
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline.run import announced
+from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.slow.broken_servers import OUTAGES, closed, configuration
@@ -30,7 +30,7 @@ def test_a_night_without_prefect_goes_on(outage: str, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(flow, "PATIENCE", 1.0)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(announced, "__defaults__", (calling(PUBLISH=no_tracker), lambda: None))
+    monkeypatch.setattr(announce, "__defaults__", (calling(PUBLISH=no_tracker), lambda: None))
     said: list[str] = []
     with OUTAGES[outage]() as port, temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
         finished = flow.run_evaluation(small(tmp_path), said.append)

@@ -11,7 +11,7 @@ from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
@@ -81,9 +81,9 @@ def checked_scores(judgments: Judgments, rankings: Mapping[str, Ranking], metric
     evaluation = evaluation_of(list(rankings), metrics)
     with DuckDBEngine() as engine:
         pulled = pulled_judgments(judgments)
-        loading.load(engine, pulled, Queries(), tables, evaluation)
+        loading.load_tables(engine, pulled, Queries(), tables, evaluation)
         check_tables(engine, pulled, tables, evaluation)
-        score(engine, evaluation.metric_list)
+        score_metrics(engine, evaluation.metric_list)
         rows = engine.rows("metric_value", ("system_id", "query_id", "metric", "value"))
     return {(system, query, name): value for system, query, name, value in rows}
 

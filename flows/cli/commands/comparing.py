@@ -140,8 +140,8 @@ def compare(
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.options.from_options import evaluation_of
         from ndcg_ab.pipeline import evaluate
-        from ndcg_ab.pipeline.conclude import extremes, query_scores, write_query_scores
-        from ndcg_ab.scoring.scoring import opened
+        from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
+        from ndcg_ab.scoring.scoring import open_engine_for
 
         refuse_nothing_given(judgments, system, scores)
         evaluation = evaluation_of(options)
@@ -159,13 +159,13 @@ def compare(
         refuse_one_file_twice("--per-query", json_path, scores_path)
         refuse_one_file_twice("--report", json_path, report_path)
         refuse_one_file_twice("--report", scores_path, report_path, "--per-query")
-        with opened(evaluation) as engine:
+        with open_engine_for(evaluation) as engine:
             with Progress(quiet) as say:
                 outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
             if markdown:
                 from ndcg_ab.report.comment.comment import QUERIES, comment
 
-                written = comment(outcome, extremes(engine, QUERIES))
+                written = comment(outcome, extreme_queries(engine, QUERIES))
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
@@ -176,7 +176,7 @@ def compare(
             if scores_path:
                 write_query_scores(engine, scores_path)
                 if scores_path.suffix.lower() == ".csv" and not quiet:
-                    table = query_scores(engine).select(["system_id", "query_id", "metric"])
+                    table = read_query_scores(engine).select(["system_id", "query_id", "metric"])
                     texts = (text for column in table.columns for text in column.unique().to_pylist())
                     warn_of_formulas(f"--per-query {scores_path}", texts)
         write_or_print(outcome.to_json, json_path, to_standard_output=json == "-")
@@ -254,7 +254,7 @@ def sensitivity(
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.options.from_options import evaluation_of
-        from ndcg_ab.scoring.scoring import opened
+        from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
             DISCOUNTS,
@@ -274,7 +274,7 @@ def sensitivity(
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        with opened(evaluation) as engine, Progress(quiet) as say:
+        with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
         if drawing:
             from ndcg_ab.report.plots import draw_sensitivity

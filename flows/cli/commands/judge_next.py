@@ -109,11 +109,11 @@ def judge_next(
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
         from ndcg_ab.report.terminal.next_labels import as_csv, as_json_lines, sentences
-        from ndcg_ab.scoring.scoring import opened
+        from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 
         alone = study.on_one_metric(evaluation, chosen)
-        with opened(alone) as engine, Progress(quiet) as say:
+        with open_engine_for(alone) as engine, Progress(quiet) as say:
             found = study.judge_next(alone, engine, candidate or (), count, say)
         if sheet_file := paths["--sheet"]:
             from ndcg_ab.report.judging_sheet import write_judging_sheet

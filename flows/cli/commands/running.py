@@ -71,7 +71,7 @@ def check(
         from ndcg_ab.config.options.resource_options import Room, resources_of, with_room
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
-        from ndcg_ab.scoring.scoring import opened
+        from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.checking import check_files, is_configuration
         from ndcg_ab.trackers import refuse_unknown_tracker
 
@@ -97,7 +97,7 @@ def check(
         if evaluation:
             refuse_unrunnable(evaluation)
             refuse_unknown_tracker(evaluation)
-        with opened(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
+        with open_engine_for(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:

@@ -47,7 +47,7 @@ def scores_by(
     systems = [each.name(system_id) for each in rankings for system_id in each.system_ids]
     judged = judgments.read("judgment")
     tables = {name: pa.concat_tables([each.read(name) for each in rankings]) for name in OF_RANKINGS}
-    with scoring.opened(evaluation) as engine:
+    with scoring.open_engine_for(evaluation) as engine:
         engine.number("system_id", systems)
         named = [table["query_id"] for table in (judged, *tables.values())]
         engine.number("query_id", {text for ids in named for text in ids.unique().to_pylist()})
@@ -61,7 +61,7 @@ def scores_by(
             engine.put(name, rankings[0].engine.read(name).slice(0, 0))
         engine.put("pulled_system", pa.table([systems, list(range(len(systems)))], schema=SYSTEM_SCHEMA))
         engine.set(baseline=systems[0])
-        scoring.score(engine, metrics, summed_up=False)
+        scoring.score_metrics(engine, metrics, summed_up=False)
         values = engine.read("metric_value", ("metric_hash", "system_id", "query_id", "value"), order="query_id")
         return value_groups(values, "metric_hash", "system_id")
 

@@ -20,7 +20,7 @@ from ndcg_ab.engines.duckdb import is_duckdbs
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.attribution.cross_scoring import Rankings, changed_judgments, scores_by
 from ndcg_ab.history.bundles.bundle import TABLES
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split
@@ -122,7 +122,7 @@ def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
     if earlier.evaluation.scores:
         raise UnknownPartsError(OTHER_TOOL)
     try:
-        with opened(None, earlier.folder / TABLES, resources) as engine:
+        with open_engine_for(None, earlier.folder / TABLES, resources) as engine:
             yield side_of(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error

@@ -36,7 +36,7 @@ TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line en
 def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     """The decision, a table for each metric, the queries that moved most, what to keep in mind.
 
-    extremes: as `ndcg_ab.pipeline.conclude.extremes` gives them; of the first metric the largest are shown.
+    extremes: as `ndcg_ab.pipeline.conclude.extreme_queries` gives them; of the first metric the largest are shown.
     """
     parts = [f"### {title(outcome)}"]
     parts += [f"> **{escaped(banner)}**" for banner in banners(outcome)]

@@ -17,7 +17,7 @@ from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import OverNights
 from ndcg_ab.report.words.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.documents import Documents, over
 from ndcg_ab.sources.judgments.gathering import Several
@@ -151,7 +151,7 @@ def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:
     return found if found.num_rows else None
 
 
-def about_files(evaluation: Evaluation, read: Read, digested: int | None = None) -> dict[str, Any]:
+def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None = None) -> dict[str, Any]:
     """What the page says of a comparison that no history keeps: where its data are from.
 
     digested: rows of an input beyond which its digest is left out.

@@ -15,7 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
-from ndcg_ab.pipeline.run import announced, parts_left
+from ndcg_ab.pipeline.run import announce, parts_left
 from ndcg_ab.runs.run import perform
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct
@@ -229,7 +229,7 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
     counted: list[int] = []
-    performed = perform(evaluation, announced(told.append, call), when_begun=lambda it: counted.append(parts_left(it)))
+    performed = perform(evaluation, announce(told.append, call), when_begun=lambda it: counted.append(parts_left(it)))
     assert [len(told)] == counted
     assert "score by the cheap judgments" in told
     bundle = read_bundle(performed.bundle)

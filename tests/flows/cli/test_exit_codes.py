@@ -49,7 +49,7 @@ ERRORS: dict[str, tuple[BaseException, int, str]] = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     error, code, said = ERRORS[name]
-    monkeypatch.setattr(stages, "conclude", raising(error))
+    monkeypatch.setattr(stages, "make_outcome", raising(error))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (code, "", 1)
     assert said in found.stderr
@@ -59,7 +59,7 @@ def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytes
 @pytest.mark.slow
 def test_the_traceback_of_an_error_of_ours_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(stages, "conclude", raising(ZeroDivisionError("planted \ud800")))
+    monkeypatch.setattr(stages, "make_outcome", raising(ZeroDivisionError("planted \ud800")))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     (path,) = tmp_path.glob("ndcg-ab-error-*.txt")
     assert str(path) in found.stderr

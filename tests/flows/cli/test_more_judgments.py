@@ -15,7 +15,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
-from ndcg_ab.pipeline.run import announced
+from ndcg_ab.pipeline.run import announce
 from ndcg_ab.runs.run import perform
 from tests.small_evaluation import calling, no_tracker, plain_page
 
@@ -192,7 +192,7 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     evaluation = read_config(configured(case, tmp_path, "second.csv"))
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    performed = perform(evaluation, announced(told.append, call))
+    performed = perform(evaluation, announce(told.append, call))
     assert "pull judgments second.csv" in told and "score by each judge" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == expected["comparisons"]
@@ -212,7 +212,7 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     other = evaluation.judgments.model_copy(update={"file": case.folder / "whole"})  # type: ignore[union-attr]
     first = evaluation.model_copy(update={"judgments": other})
     told.clear()
-    again = perform(first, announced(told.append, call))
+    again = perform(first, announce(told.append, call))
     assert not again.reused, "each of the files counts"
     assert sum("not read again" in line for line in told) == 3, "but for the file that is another"
     odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]

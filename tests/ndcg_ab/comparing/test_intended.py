@@ -17,7 +17,7 @@ from ndcg_ab.report.comment.comment import comment
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
@@ -142,7 +142,7 @@ def test_with_scores_of_another_tool(result: ndcg_ab.CompareResult) -> None:
 def test_check_tells_unknown_ids(tmp_path: Path) -> None:
     evaluation = small(tmp_path, intended={"file": "intended.txt"})
     (tmp_path / "inputs" / "intended.txt").write_text("tofu\nzap\n")
-    with opened(evaluation) as engine:
+    with open_engine_for(evaluation) as engine:
         found, _ = check_only(evaluation, engine)
     assert "intended_unknown" in {finding.code for finding in found}
 

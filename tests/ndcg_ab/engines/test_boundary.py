@@ -18,7 +18,7 @@ from ndcg_ab.history.bundles.bundle import TABLES, read_bundle, read_content
 from ndcg_ab.labels import bounds
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import evaluate, stages
-from ndcg_ab.pipeline.conclude import query_scores
+from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.run import perform
@@ -65,12 +65,12 @@ def test_the_outcome_is_the_same(tmp_path: Path) -> None:
     evaluation, cluster = small(tmp_path, metrics=METRICS), Cluster()
     with DuckDBEngine() as engine:
         alone = evaluate(evaluation, engine)[0]
-        scores = query_scores(engine)
+        scores = read_query_scores(engine)
     assert any(row.bound_low is not None for row in alone.comparisons) and alone.changes
     elsewhere = small(tmp_path, metrics=METRICS, engine=SPARK)
     with cluster.engine(None) as engine:
         assert evaluate(elsewhere, engine)[0].to_json() == alone.to_json()
-        assert query_scores(engine).equals(scores)
+        assert read_query_scores(engine).equals(scores)
     (there,) = cluster.begun
     assert there.was_left
 
@@ -93,7 +93,7 @@ def page_of(bundle: Path) -> PageData:
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:
     if cluster:
-        monkeypatch.setattr(folder_store, "opened", lambda evaluation, path: cluster.engine(path))
+        monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, path: cluster.engine(path))
     evaluation = small(folder, metrics=METRICS, **changes)
     return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
@@ -166,9 +166,9 @@ def test_it_is_left_where_a_step_fails(where: str, tmp_path: Path, monkeypatch: 
         raise ZeroDivisionError
 
     if where == "SCORE":
-        monkeypatch.setattr(stages, "score", fails)
+        monkeypatch.setattr(stages, "score_metrics", fails)
     else:
-        monkeypatch.setattr(stages, "verify", fails)
+        monkeypatch.setattr(stages, "recompute_sample", fails)
     with pytest.raises(ZeroDivisionError):
         performed(tmp_path, monkeypatch, cluster)
     boundary.leave_all()  # as at the end of the process

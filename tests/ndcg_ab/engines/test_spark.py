@@ -26,7 +26,7 @@ from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pull
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.runs.run import perform
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.temporary import clear_abandoned
 from ndcg_core.measures.notation import parse
 from tests.places import ROOT
@@ -302,7 +302,7 @@ def test_a_document_twice_is_refused(master: str, folder: Path, tmp_path: Path) 
     write(tmp_path / "twice", [ROW, ROW | {"rank": 2}])
     twice = evaluation(folder, systems=[{"name": "twice", "table": f"{tmp_path}/twice"}], **on(master, folder))
     told = "document 'd1' stands 2 times in the ranking of query 'q1' by system twice"
-    with pytest.raises(InputError, match=told), opened(twice) as engine:
+    with pytest.raises(InputError, match=told), open_engine_for(twice) as engine:
         check_only(twice, engine)
 
 
@@ -359,7 +359,7 @@ print(*[finding.message for finding in found], counts, sep="\\n")
 def test_spark_connect_checks_the_same(both: Both, tmp_path: Path) -> None:
     """In a process of its own, since one has either kind of session; the server is in the driver of `both`."""
     alone = small(tmp_path)
-    with opened(alone) as engine:
+    with open_engine_for(alone) as engine:
         found, counts = check_only(alone, engine)
     command = [sys.executable, "-c", CHECK, str(tmp_path), f"sc://127.0.0.1:{connect_port()}"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)

@@ -13,7 +13,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, condense
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
-from ndcg_ab.pipeline.conclude import extremes
+from ndcg_ab.pipeline.conclude import extreme_queries
 from ndcg_ab.report import bundle_files
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import plain_page, small, unlogged
@@ -29,7 +29,7 @@ def made(tmp_path: Path) -> Path:
     path = tmp_path / "made.duckdb"
     with DuckDBEngine(path) as engine:
         evaluate(small(tmp_path), engine)
-        extremes(engine)
+        extreme_queries(engine)
     return path
 
 

@@ -14,13 +14,13 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels import bounds
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.comment.comment import comment
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
@@ -68,9 +68,9 @@ def concluded(judgments: Judgments, rankings: Rankings, metrics: tuple[str, ...]
     evaluation = evaluation_of(list(rankings), metrics, statistics=statistics, **keys)
     with DuckDBEngine(None, 1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
-        loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-        score(engine, evaluation.metric_list)
-        return conclude(engine, evaluation, [], verify(engine, evaluation.metric_list))
+        loading.load_tables(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+        score_metrics(engine, evaluation.metric_list)
+        return make_outcome(engine, evaluation, [], recompute_sample(engine, evaluation.metric_list))
 
 
 @pytest.fixture(scope="module")

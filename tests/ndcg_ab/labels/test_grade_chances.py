@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.labels.grade_chances import Pool, fitted, pool_of, why_no_model
+from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
 from ndcg_core.measures.score import Result
 from tests.laboratory import Judgments, Ranking, evaluation_of, fill, in_order
 
@@ -21,7 +21,7 @@ def pooled(judgments: Judgments, rankings: dict[str, Ranking], metrics: tuple[st
     with DuckDBEngine(None, 1) as engine:
         fill(engine, judgments, rankings, metrics)
         evaluation = evaluation_of(list(rankings), metrics)
-        return pool_of(engine, evaluation, evaluation.metric_list)
+        return load_pool(engine, evaluation, evaluation.metric_list)
 
 
 def rows_of(pool: Pool) -> list[tuple[str, str, list[int], float | None]]:
@@ -57,7 +57,7 @@ def many() -> Pool:
 
 def test_chances_and_draws() -> None:
     pool = many()
-    model = fitted(pool)
+    model = fit_grade_model(pool)
     chances = model.chances(pool)
     assert model.levels == (0.0, 1.0)
     assert chances.sum(axis=1) == pytest.approx(1.0)
@@ -80,7 +80,7 @@ def test_too_little_is_said_why() -> None:
     few = pool_with((0.0, 1.0, np.nan))
     assert why_no_model(few) == "only 2 of the documents shown are judged, a model needs 100"
     with pytest.raises(ValueError, match="only 2 of the documents shown are judged"):
-        fitted(few)
+        fit_grade_model(few)
     assert why_no_model(pool_with(tuple(map(float, range(21))))) == (
         "the judgments hold 21 grades, a model takes at most 20"
     )

@@ -9,11 +9,11 @@ import pytest
 from rich.console import Console
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from tests.laboratory import Judgments, Ranking, evaluation_of, in_order, pulled_judgments, pulled_ranking
@@ -44,9 +44,9 @@ def concluded(queries: int = 150, metrics: tuple[str, ...] = METRICS, per: int =
     evaluation = evaluation_of(list(rankings), metrics, **keys)
     with DuckDBEngine(None, 1) as engine:
         tables = {name: pulled_ranking(name, ranking) for name, ranking in rankings.items()}
-        loading.load(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
-        score(engine, evaluation.metric_list)
-        return conclude(engine, evaluation, [], 50)
+        loading.load_tables(engine, pulled_judgments(judgments), Queries(), tables, evaluation)
+        score_metrics(engine, evaluation.metric_list)
+        return make_outcome(engine, evaluation, [], 50)
 
 
 @pytest.fixture(scope="module")

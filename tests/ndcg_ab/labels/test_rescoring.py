@@ -9,7 +9,7 @@ from ndcg_ab.comparing.families import paired_columns
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.labels.rescoring import rescored
+from ndcg_ab.labels.rescoring import rescore
 from ndcg_ab.pipeline import evaluate
 
 QUERIES = [f"q{number}" for number in range(12)]
@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_other_judgments_and_nothing_of_the_first_is_tou
         assert read.judgments is not None
         table = read.judgments.table
         turned = table.set_column(2, "grade", pc.subtract(1.0, table["grade"]))
-        with rescored(evaluation, read, turned, "turned") as found:
+        with rescore(evaluation, read, turned, "turned") as found:
             (column,) = paired_columns(found.engine, found.evaluation)
             assert list(column.differences) == [0.5] * len(QUERIES)
             assert found.evaluation.metrics == ["rr"] and not found.evaluation.guardrails
@@ -60,6 +60,6 @@ def test_what_is_wrong_with_them_says_whose_they_are(tmp_path: Path) -> None:
     strange = table.set_column(0, "query_id", pc.binary_join_element_wise(table["query_id"], "x", "-"))
     with (
         pytest.raises(InputError, match=r"^judgments of ann: .*answers none of the 12 judged queries"),
-        rescored(evaluation, read, strange, "judgments of ann"),
+        rescore(evaluation, read, strange, "judgments of ann"),
     ):
         pass

@@ -22,7 +22,7 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.page.data import about_files
 from ndcg_ab.runs.run import perform
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
 from tests.small_evaluation import calling, no_tracker, plain_page
@@ -213,7 +213,7 @@ def configured(case: str, folder: Path, output: Path) -> Evaluation:
 @pytest.mark.parametrize("case", CASES)
 def test_both_stores_come_to_the_same(case: str, folder: Path, tmp_path: Path) -> None:
     evaluation = configured(case, folder, tmp_path / "out")
-    with opened(evaluation) as engine:
+    with open_engine_for(evaluation) as engine:
         in_memory, store = evaluate(evaluation, engine, whole=False)
         inputs = about_files(evaluation, store.inputs())["inputs"]
     kept = read_bundle(perform(evaluation, calling(**KEPT)).bundle)

@@ -15,7 +15,7 @@ from ndcg_ab.history import input_cache as known_inputs
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, run_stages, stages
 from ndcg_ab.pipeline import pulls as pull_stages
-from ndcg_ab.pipeline.run import announced
+from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
@@ -49,7 +49,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Performed:
-    call = announced((said if said is not None else []).append, calling(PUBLISH=no_tracker))
+    call = announce((said if said is not None else []).append, calling(PUBLISH=no_tracker))
     return perform(evaluation, call, at=FIRST + timedelta(days=number), **options)
 
 

@@ -14,8 +14,8 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
 from ndcg_ab.pipeline import score_systems
 from ndcg_ab.scoring import parity
-from ndcg_ab.scoring.counted_places import RESULT, long_answers
-from ndcg_ab.scoring.parity import results_of, verify
+from ndcg_ab.scoring.counted_places import RESULT, count_long_answers
+from ndcg_ab.scoring.parity import read_results, recompute_sample
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, arrange, score_query
@@ -72,7 +72,7 @@ def check(seed: int, chosen: Sequence[Metric]) -> None:
             yield table.slice(start, size)
 
     wanted = [answer for answer in answers if answer != ("b", "q2")]  # whose results come along
-    found = long_answers(pieces, wanted, grades, chosen)
+    found = count_long_answers(pieces, wanted, grades, chosen)
     for answer in wanted:
         own, judged = answers[answer], grades[answer[1]]
         assert found[answer].returned == len(own)
@@ -94,7 +94,7 @@ def test_results_of_which_only_some_have_a_score_are_refused_as_by_the_core() ->
     mixed = {("a", "q1"): [Result("d1", 1.0, 1), Result("d2", None, 2)]}
     table = rows_of(mixed, random.Random(1))
     with pytest.raises(ValueError, match="some results have a score"):
-        long_answers(lambda: [table], mixed, {"q1": {"d1": 1.0}}, [parse("ap")])
+        count_long_answers(lambda: [table], mixed, {"q1": {"d1": 1.0}}, [parse("ap")])
 
 
 @pytest.fixture
@@ -124,13 +124,13 @@ def test_the_sample_is_recomputed_whole_however_answers_are_read(
     monkeypatch.setattr(parity, "LONG", long)
     monkeypatch.setattr(parity, "BATCH", batch)
     compared: list[tuple[str, str, str]] = []
-    agree = parity.agree
+    agree = parity.refuse_disagreement
 
     def noting(sql: float | None, core: float | None, query_id: str, system_id: str, metric: Metric) -> None:
         compared.append((system_id, query_id, metric.name))
         agree(sql, core, query_id, system_id, metric)
 
-    monkeypatch.setattr(parity, "agree", noting)
+    monkeypatch.setattr(parity, "refuse_disagreement", noting)
     with DuckDBEngine() as engine:
         score_systems(evaluation, engine)
         assert len(compared) == len(set(compared)) == 3 * 8 * 5
@@ -145,19 +145,19 @@ def refuse_wrong(engine: Engine, table: pa.Table, at: int, chosen: Sequence[Metr
     place = table.column_names.index("value")
     engine.give("query_score", table.set_column(place, "value", pa.array(values, pa.float64())))
     with pytest.raises(ParityError, match=f"query '{table['query_id'][at]}', system {table['system_id'][at]}"):
-        verify(engine, chosen)
+        recompute_sample(engine, chosen)
 
 
 def test_long_answers_become_no_objects(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     def counting(*arguments: object) -> Iterator[object]:
-        for answer, results in results_of(*arguments):  # type: ignore[arg-type]
+        for answer, results in read_results(*arguments):  # type: ignore[arg-type]
             made.append(len(results))
             yield answer, results
 
     monkeypatch.setattr(parity, "LONG", 4)
-    monkeypatch.setattr(parity, "results_of", counting)
+    monkeypatch.setattr(parity, "read_results", counting)
     with DuckDBEngine() as engine:
         score_systems(evaluation, engine)
     assert made and max(made) <= 4

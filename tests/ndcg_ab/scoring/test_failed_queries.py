@@ -7,11 +7,11 @@ import pytest
 
 from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.engines.duckdb import DuckDBEngine
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_ab.sources.base import with_failed
 from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
@@ -33,10 +33,10 @@ def found() -> Outcome:
     rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
     evaluation = evaluation_of(["old", "new"], METRICS)
     with DuckDBEngine(None, 1) as engine:
-        loading.load(engine, judgments, Queries(), rankings, evaluation)
+        loading.load_tables(engine, judgments, Queries(), rankings, evaluation)
         findings = check_tables(engine, judgments, rankings, evaluation)
-        score(engine, evaluation.metric_list)
-        return conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+        score_metrics(engine, evaluation.metric_list)
+        return make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
 
 
 def test_it_is_no_pair(found: Outcome) -> None:

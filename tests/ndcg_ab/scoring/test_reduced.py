@@ -15,12 +15,12 @@ from ndcg_ab.checks.checked_loading import load_and_check
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs
-from ndcg_ab.pipeline.conclude import conclude
+from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring import top_places as reducing
-from ndcg_ab.scoring.parity import verify
-from ndcg_ab.scoring.scoring import Read, score
+from ndcg_ab.scoring.parity import recompute_sample
+from ndcg_ab.scoring.scoring import PulledInputs, score_metrics
 from ndcg_ab.scoring.top_places import reduce_pulled
 from ndcg_ab.sources import RANKING, Pulled, Queries
 from ndcg_ab.sources.base import ReducedPull
@@ -90,9 +90,9 @@ def pulled(evaluation: Evaluation) -> tuple[Pulled, dict[str, Pulled]]:
 
 def shown(engine: DuckDBEngine, evaluation: Evaluation, judgments: Pulled, rankings: Mapping[str, Pulled]) -> Any:
     """All that an evaluation shows."""
-    findings = load_and_check(engine, Read(judgments, Queries(), dict(rankings)), evaluation)
-    score(engine, evaluation.metric_list)
-    outcome = conclude(engine, evaluation, findings, verify(engine, evaluation.metric_list))
+    findings = load_and_check(engine, PulledInputs(judgments, Queries(), dict(rankings)), evaluation)
+    score_metrics(engine, evaluation.metric_list)
+    outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
     page = gather(engine, outcome, {})
     tables = [page.queries, page.scores.sort_by([(name, "ascending") for name in page.scores.column_names])]
     return outcome.to_json(), *(table.to_pylist() for table in (*tables, page.rankings, page.missed))

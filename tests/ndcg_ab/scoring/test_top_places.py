@@ -8,7 +8,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate, pull_inputs
 from ndcg_ab.scoring import top_places as reducing
-from ndcg_ab.scoring.scoring import Read
+from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.files import file as files
 
 QUERIES, DOCUMENTS = 6, 20
@@ -29,7 +29,7 @@ def evaluation(folder: Path, metrics: tuple[str, ...] = ("ndcg@3",), spelt: str 
     return Evaluation.model_validate({**content, "metrics": list(metrics), "statistics": {"resamples": 100}})
 
 
-def read_of(given: Evaluation, *, whole: bool) -> Read:
+def read_of(given: Evaluation, *, whole: bool) -> PulledInputs:
     return pull_inputs(given, whole=whole)
 
 
