@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import functools
 import gc
 import os
 import re
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.testing
 
 from tests import examples, skips, stores
 from tests.references import Collection, collections
@@ -20,6 +22,8 @@ WIDTH = ("COLUMNS", "LINES")  # of a terminal that nobody sees: pytest-xdist set
 ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 for name in SERVERS:
     os.environ.pop(name, None)
+# The commands are made of their functions once, as in a process of their own, and not at every call.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 examples.draw_fewer()
@@ -50,11 +54,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What stands in tests/slow is slow. It begins first, then other slow tests: none is left alone at the end."""
-    here = Path(__file__).parent
+    folder = f"{Path(__file__).parent / 'slow'}{os.sep}"
+    places = {}
     for item in items:
-        if here / "slow" in item.path.parents or item.get_closest_marker("soak"):
+        in_slow = str(item.path).startswith(folder)
+        if in_slow or item.get_closest_marker("soak"):
             item.add_marker("slow")
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, here / "slow" not in item.path.parents))
+        places[item] = (item.get_closest_marker("slow") is None, not in_slow)
+    items.sort(key=places.__getitem__)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

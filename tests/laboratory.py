@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -117,6 +118,34 @@ def both_of_each(
     rankings = {"new": {"q": results}}
     sql, core = sql_scores(judgments, rankings, names), core_scores(judgments, rankings, names)
     return {name: (sql["new", "q", name], core["new", "q", name]) for name in names}
+
+
+class Case(NamedTuple):
+    """One query: its grades, what was returned, and a metric."""
+
+    grades: Mapping[str, float]
+    returned: Sequence[Result]
+    metric: str
+
+
+def both_of_all(cases: Sequence[Case]) -> list[tuple[float, float]]:
+    """Each case's value from the SQL and from the core, in as few evaluations as give the same.
+
+    Apart are cases of another highest grade, which some metrics look at; grades below 0, and those that a table of
+    gains may lack, are for the metrics of their own case alone.
+    """
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for at, case in enumerate(cases):
+        is_apart = min(case.grades.values()) < 0 or not isinstance(parse(case.metric).gain, str)
+        groups.setdefault((max(case.grades.values()), at if is_apart else None), []).append(at)
+    found: dict[int, tuple[float, float]] = {}
+    for places in groups.values():
+        judgments = {f"q{at}": cases[at].grades for at in places}
+        rankings = {"new": {f"q{at}": cases[at].returned for at in places}}
+        names = {at: parse(cases[at].metric).name for at in places}
+        sql, core = (score(judgments, rankings, sorted({*names.values()})) for score in (sql_scores, core_scores))
+        found |= {at: (sql["new", f"q{at}", name], core["new", f"q{at}", name]) for at, name in names.items()}
+    return [found[at] for at in range(len(cases))]
 
 
 def outcome_of(judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> Outcome:

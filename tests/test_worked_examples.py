@@ -11,7 +11,7 @@ from ndcg_core.measures.metric import VALUES, Metric
 from ndcg_core.measures.notation import PRESETS, parse
 from ndcg_core.measures.registry import MEASURES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
-from tests.laboratory import both_of_each, in_order
+from tests.laboratory import Case, both_of_all, both_of_each, in_order
 from tests.places import ROOT
 
 CASE = {"q": {"a": 3, "b": 3, "c": 2, "d": 1, "e": 0} | {f"r{number}": 1 for number in range(20)}}
@@ -47,19 +47,20 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"{example.returned}: {example.metric}")
 def test_worked_example(example: Example) -> None:
-    for computed in computed_of(example.returned, example.not_returned)[parse(example.metric).name]:
+    for computed in all_computed()[example]:
         assert computed == pytest.approx(float(example.value), abs=tolerance(example.value))
 
 
 @functools.cache
-def computed_of(grades_returned: str, grades_missed: str) -> dict[str, tuple[float, float]]:
-    """Every metric of the examples with these grades."""
-    returned, missed = grades_returned.split(), grades_missed.split()
+def all_computed() -> dict[Example, tuple[float, float]]:
+    return dict(zip(examples(), both_of_all([case_of(example) for example in examples()]), strict=True))
+
+
+def case_of(example: Example) -> Case:
+    returned = example.returned.split()
     grades = {f"d{place}": float(grade) for place, grade in enumerate(returned) if grade != "-"}
-    grades |= {f"m{place}": float(grade) for place, grade in enumerate(missed)}
-    results = in_order(*(f"d{place}" for place in range(len(returned))))
-    mine = (grades_returned, grades_missed)
-    return both_of_each({"q": grades}, results, [e.metric for e in examples() if (e.returned, e.not_returned) == mine])
+    grades |= {f"m{place}": float(grade) for place, grade in enumerate(example.not_returned.split())}
+    return Case(grades, in_order(*(f"d{place}" for place in range(len(returned)))), example.metric)
 
 
 def rows(name: str) -> dict[str, list[str]]:

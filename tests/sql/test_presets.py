@@ -396,19 +396,18 @@ def test_values_that_tools_print(subtests: pytest.Subtests) -> None:
 ZOOLANDER = {"q": {"the movie": 1.0, "Zoolander 2": 0.9, "Stiller photo": 0.7, "helicopter": 0.1, "doggy": 0.1}}
 
 
-@pytest.mark.parametrize(
-    ("preset", "ideal"),
-    [
-        ("turnbull-local", 1.0 + 0.1 / 2),  # the two that stand there, in the best order
-        ("turnbull-recall", 1.0 + 0.7 / 2),  # the best two of the three that were returned
-        ("turnbull-global", 1.0 + 0.9 / 2),  # the best two of all that were judged
-        ("turnbull-max", 1.0 + 1.0 / 2),  # the highest grade in both places
-    ],
-)
-def test_turnbull(preset: str, ideal: float) -> None:
+def test_turnbull() -> None:
+    ideals = {
+        "turnbull-local": 1.0 + 0.1 / 2,  # the two that stand there, in the best order
+        "turnbull-recall": 1.0 + 0.7 / 2,  # the best two of the three that were returned
+        "turnbull-global": 1.0 + 0.9 / 2,  # the best two of all that were judged
+        "turnbull-max": 1.0 + 1.0 / 2,  # the highest grade in both places
+    }
     returned = in_order("helicopter", "the movie", "Stiller photo")
-    value = (0.1 + 1.0 / 2) / ideal
-    assert both(ZOOLANDER, returned, name_of(preset, 2)) == pytest.approx((value, value), abs=1e-12)
+    found = both_of_each(ZOOLANDER, returned, [name_of(preset, 2) for preset in ideals])
+    for preset, ideal in ideals.items():
+        value = (0.1 + 1.0 / 2) / ideal
+        assert found[name_of(preset, 2)] == pytest.approx((value, value), abs=1e-12), preset
 
 
 @pytest.mark.slow
@@ -426,6 +425,6 @@ def test_jarvelin_kekalainen() -> None:
     ideal = 3 + 3 + 2 / math.log2(3) + 1 / 2 + 0
     assert dcg == pytest.approx(5.685, abs=0.0005)
     assert ideal == pytest.approx(7.762, abs=0.0005)
-    for cutoff in (5, None):
-        computed = both(judgments, in_order(*"abcde"), name_of("jarvelin-kekalainen", cutoff))
+    asked = [name_of("jarvelin-kekalainen", cutoff) for cutoff in (5, None)]
+    for computed in both_of_each(judgments, in_order(*"abcde"), asked).values():
         assert computed == pytest.approx((dcg / ideal, dcg / ideal), abs=1e-12)
