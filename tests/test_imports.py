@@ -62,6 +62,7 @@ LONGEST_MODULE, LONGEST_FUNCTION = 400, 60
 Sources = Mapping[str, str]
 
 
+@functools.cache
 def sources() -> dict[str, str]:
     found = {}
     for folder, package in FOLDERS.items():
@@ -75,9 +76,14 @@ def sources() -> dict[str, str]:
 
 
 @functools.cache
+def parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@functools.cache
 def import_statements(text: str) -> list[ast.stmt]:
     """Every import of a module, at the top and inside of functions."""
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return [node for node in ast.walk(parsed(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imported(name: str, text: str, known: Sources) -> Iterator[str]:
@@ -171,7 +177,7 @@ def passes_a_door(known: Sources) -> Iterator[str]:
 def spells_imports_otherwise(known: Sources) -> Iterator[str]:
     """Prefect loads a flow's file by its path too: inside `flows` imports of `flows` are relative, no others are."""
     for name in known:
-        for node in ast.walk(ast.parse(known[name])):
+        for node in ast.walk(parsed(known[name])):
             if isinstance(node, ast.ImportFrom):
                 inside = within(name, ("ndcg_ab.flows",))
                 if node.level and not inside:
@@ -213,7 +219,7 @@ def is_too_long(known: Sources) -> Iterator[str]:
             yield name
         if within(name, ("ndcg_ab.flows.cli", "ndcg_ab.api.comparing")):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(text)):
             is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             if is_function and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION:
                 yield f"{name}.{node.name}"

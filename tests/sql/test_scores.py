@@ -218,6 +218,7 @@ def test_small_rankings_agree_with_trec_eval(level: int) -> None:
     assert len(scores) > 0.8 * len(ours) * len(run)
 
 
+@pytest.mark.slow
 def test_err_agrees_with_gdeval(collection: Collection) -> None:
     """Whose highest grade is 4, and whose queries bear numbers; it prints five decimals."""
     ir_measures = pytest.importorskip("ir_measures")
@@ -235,6 +236,7 @@ def test_err_agrees_with_gdeval(collection: Collection) -> None:
         assert scores.get(("new", query, "err(max_grade=4)@20"), 0.0) == pytest.approx(value, abs=0.5001e-5), query
 
 
+@pytest.mark.slow
 def test_measures_agree_with_ir_measures(collection: Collection) -> None:
     ir_measures = pytest.importorskip("ir_measures")
     judgments = collection.judgments()
@@ -278,7 +280,7 @@ def test_ndcg_agrees_with_scikit_learn(queries: list[list[tuple[str, int, int]]]
             assert ours["new", query, name] == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("threads", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4))])
 def test_values_are_the_same_to_the_last_bit_over_any_number_of_threads(threads: int) -> None:
     judgments = {f"q{n}": {f"d{m}": (n * 7 + m * 3) % 4 / 1.7 for m in range(60)} for n in range(40)}
     systems = {

@@ -1,5 +1,6 @@
 """Every SQL file keeps to its header, and stays readable for other engines."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -17,8 +18,14 @@ FILES = sorted(sql_directory().glob("*/*.sql"))
 UNPORTABLE = r"\blog\s*\(|//|\blist_|\bmacro\b|^\s*from .*\n\s*select|\bhash\s*\(|sum\([^)]*order by"
 
 
+@functools.cache
 def parsed(path: Path) -> exp.Expression:
     return sqlglot.parse_one(path.read_text(encoding="utf-8"), read="duckdb")
+
+
+@functools.cache
+def database() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
 
 
 def read_tables(path: Path) -> set[str]:
@@ -46,7 +53,7 @@ class TestFile:
 
     def test_takes_the_parameters_its_header_says(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
-        (statement,) = duckdb.connect().extract_statements(text)
+        (statement,) = database().extract_statements(text)
         said = header(text)["params"]
         assert set(statement.named_parameters) == (set() if said == "-" else set(said.split(", ")))
 

@@ -49,7 +49,7 @@ ERRORS: dict[str, tuple[BaseException, int, str]] = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_error_has_its_code_and_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     error, code, said = ERRORS[name]
-    monkeypatch.setattr(stages, "make_outcome", raising(error))
+    monkeypatch.setattr(stages, "load_and_check", raising(error))
     found = CliRunner().invoke(app, [*COMPARE, "--quiet"])
     assert (found.exit_code, found.stdout, found.stderr.count("\n")) == (code, "", 1)
     assert said in found.stderr

@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
@@ -31,6 +32,7 @@ def run(code: str) -> list[str]:
     return found.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_compare_imports_nothing_that_it_does_not_use() -> None:
     said = run(
         "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
