@@ -37,11 +37,11 @@ from prefect.settings import (
 from prefect.states import Cancelled, Completed, Failed
 from prefect.task_engine import TaskRunTimeoutError
 
-from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.lookup import remembered_address, without_password
+from ndcg_ab.config.secrets.lookup import remember_address, without_password
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
-from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted
+from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact
 from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
 from ndcg_ab.full_disks import full_place
@@ -116,7 +116,7 @@ def discreetly() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told_of_it = discreet(error)
+        told_of_it = discreet_error(error)
         if told_of_it is error:
             raise
         raise told_of_it from None
@@ -162,7 +162,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
     """The flow's work; its final state."""
     try:
         with discreetly():
-            evaluation = at_moment(watch.evaluation or evaluation, moment)
+            evaluation = resolve_at(watch.evaluation or evaluation, moment)
             with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
                 call = announce(bar.begins, by_task(evaluation, watch), bar.ended)
                 performed = perform(
@@ -313,7 +313,7 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
         watch.is_over = True
         if watch.limit is not None:
             raise InputError(too_slow) from None
-        return f"{without_password(remembered_address(url))} has not answered for half a minute"
+        return f"{without_password(remember_address(url))} has not answered for half a minute"
     except Exception as error:
         if watch.context is None and isinstance(watch.error, OURS):
             raise watch.error from None
@@ -361,7 +361,7 @@ def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:
 def silence(api_url: str) -> str | None:
     """Why the Prefect server does not answer; None where it does."""
 
-    shown = without_password(remembered_address(api_url))
+    shown = without_password(remember_address(api_url))
 
     def ask() -> None:
         with urllib.request.urlopen(f"{shown.rstrip('/')}/health", timeout=PATIENCE) as answer:
@@ -370,11 +370,11 @@ def silence(api_url: str) -> str | None:
     try:
         run_with_timeout(PATIENCE, ask)
     except OverdueError:
-        return f"{redacted(shown)} does not answer in {PATIENCE:g} s"
+        return f"{redact(shown)} does not answer in {PATIENCE:g} s"
     except urllib.error.HTTPError as error:
-        return f"{redacted(shown)} answers {error.code}" if error.code >= 500 else None
+        return f"{redact(shown)} answers {error.code}" if error.code >= 500 else None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        return redacted(f"{shown} does not answer: {getattr(error, 'reason', error)}")
+        return redact(f"{shown} does not answer: {getattr(error, 'reason', error)}")
     return None
 
 

@@ -21,7 +21,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.config.secrets.plain_secrets import plain_secrets
+from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 
@@ -40,7 +40,7 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
     pool: the work pool whose workers run it; None where this process does.
     """
     content = evaluation.model_dump(mode="json")
-    if plain := next(plain_secrets(content), None):
+    if plain := next(find_plain_secrets(content), None):
         raise InputError(
             f"{evaluation.name}: {plain}: holds what looks like a secret in plain text, which Prefect would keep and"
             " show: name it by reference, as {env: NAME}, {file: PATH} or {prefect: BLOCK}"

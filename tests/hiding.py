@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 from flows.cli.app import app
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.variables import filled
+from ndcg_ab.config.loading.variables import fill_variables
 from ndcg_ab.config.secrets import redaction
 from ndcg_ab.engines import duckdb
 from ndcg_ab.errors import InputError, format_value, in_short, on_one_line, shortened
@@ -131,8 +131,8 @@ QUICK: dict[str, Way] = {
     "a store": of_a_store,
     "DuckDB": lambda text: duckdb.first_line(ValueError(text)),
     "MLflow": first_sentence,
-    "a column of a table": lambda text: redaction.without_known(grid.shortened(text, 20)),
-    "a variable": lambda text: raised(lambda: filled(f"${{{text}", "x")),
+    "a column of a table": lambda text: redaction.remove_known_secrets(grid.shortened(text, 20)),
+    "a variable": lambda text: raised(lambda: fill_variables(f"${{{text}", "x")),
 }
 WITH_FILES: dict[str, Way] = {
     "TREC": lambda text: of_a_ranking(text, ".run", "q Q0 {} 1 1 t\n"),
@@ -211,7 +211,7 @@ def knowing(key: str) -> Iterator[None]:
     before = set(redaction._known)
     redaction._known.clear()
     redaction.forget_forms()
-    redaction.remembered(key)
+    redaction.remember_secret(key)
     try:
         yield
     finally:

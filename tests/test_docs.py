@@ -18,7 +18,7 @@ from ndcg_ab import evaluate
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import EXTENDS
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.plain_secrets import plain_secrets
+from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.config.secrets.secret_shapes import secrets_in
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.studies.first_configuration import write_example
@@ -164,7 +164,7 @@ def test_no_example_of_a_configuration_holds_what_looks_like_a_secret() -> None:
         for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
     }
     assert len(blocks) > 20
-    found = {name: list(plain_secrets(list(yaml.safe_load_all(block)))) for name, block in blocks.items()}
+    found = {name: list(find_plain_secrets(list(yaml.safe_load_all(block)))) for name, block in blocks.items()}
     for path in (ROOT / "configs").glob("*.yaml"):
         pairs = PAIR.findall(path.read_text(encoding="utf-8"))
         found[path.name] = [key for key, value in pairs if any(secrets_in(key, value.strip("\"' ")))]

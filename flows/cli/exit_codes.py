@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ndcg_ab import __version__
-from ndcg_ab.config.secrets.redaction import redacted
+from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.deadlines import is_anything_left
 from ndcg_ab.errors import InputError, ParityError, SqlError, on_one_line, shortened, words_of
 from ndcg_ab.full_disks import is_full, no_room
@@ -77,7 +77,7 @@ def complain(text: str) -> None:
     Here alone a message is cut, when no secret is in it any more.
     """
     with contextlib.suppress(OSError):
-        for line in fitting_lines(visible(redacted(text)).splitlines()):
+        for line in fitting_lines(visible(redact(text)).splitlines()):
             print(f"ndcg-ab: {line}", file=sys.stderr, flush=True)
 
 
@@ -122,7 +122,7 @@ def exit_code_for(error: BaseException) -> int:
 
 def keep_traceback(error: BaseException) -> str:
     """Where the traceback stands: in a file, or here where the user wants it so."""
-    text = redacted("".join(traceback.format_exception(error)))
+    text = redact("".join(traceback.format_exception(error)))
     if os.environ.get(DEBUG) not in (None, "", "0"):
         print(text, file=sys.stderr, end="")
         return "its traceback stands above"

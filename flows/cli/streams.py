@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
-from ndcg_ab.config.secrets.redaction import without_known
+from ndcg_ab.config.secrets.redaction import remove_known_secrets
 from ndcg_ab.visible import visible_but_colours
 
 PLAIN = {  # one character for one, so that columns stay where they are
@@ -67,7 +67,7 @@ class Guarded:
 
     def write(self, text: str) -> int:
         try:
-            self._stream.write(visible_but_colours(without_known(text)))
+            self._stream.write(visible_but_colours(remove_known_secrets(text)))
         except BrokenPipeError:
             self._drop()
         except OSError as error:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ndcg_ab.api.data import place_of
+from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import Given
-from ndcg_ab.config.options.from_options import evaluation_from
+from ndcg_ab.config.model.sources import InMemoryData
+from ndcg_ab.config.options.from_options import evaluation_from_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.in_memory import is_table, kind_of, unboxed
 from ndcg_core.measures.metric import Metric
@@ -20,23 +20,23 @@ LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given wit
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
 
 
-def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
+def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation that the arguments describe, None where one is not given; InputError names the argument."""
     if arguments.get("scores") is not None:
-        return evaluation_of_scores(arguments)
-    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in RANKED}
+        return make_scores_evaluation(arguments)
+    plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in RANKED}
     plain["judgments"], judgments = judgments_place("judgments", arguments["judgments"], arguments.get("slices"))
-    entries, rankings = systems_of(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
+    entries, rankings = systems_entries(arguments["systems"], plain.pop("columns", None), plain.pop("format", None))
     held = {"judgments": judgments}
-    held |= optional_places(plain)
+    held |= add_optional_places(plain)
     for name, given in held.items():
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), arguments.get(f"{name}_format"))
     if arguments.get("cheap_judgments") is not None:
-        plain["cheap_judgments"], held["cheap_judgments"] = cheap_place(arguments)
-    more = more_places(arguments.get("more_judgments"), arguments.get("slices"))
+        plain["cheap_judgments"], held["cheap_judgments"] = proxy_judgments_place(arguments)
+    more = more_judgments_places(arguments.get("more_judgments"), arguments.get("slices"))
     plain["more_judgments"] = [place if isinstance(place, dict) else {"file": place} for place, _ in more]
-    evaluation = evaluation_from(plain | {"systems": entries})
-    hold(evaluation, held)
+    evaluation = evaluation_from_arguments(plain | {"systems": entries})
+    attach_data(evaluation, held)
     for place, (_, given) in zip(evaluation.more_judgments, more, strict=True):
         place.hold(given)
     for system, given in zip(evaluation.systems, rankings, strict=True):
@@ -44,7 +44,7 @@ def evaluation_of(arguments: Mapping[str, Any]) -> Evaluation:
     return evaluation
 
 
-def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
+def add_optional_places(plain: dict[str, Any]) -> dict[str, InMemoryData | None]:
     """Puts queries and documents into `plain` as a configuration has them; of each what it was given in memory."""
     held = {}
     for name in OPTIONAL:
@@ -52,25 +52,27 @@ def optional_places(plain: dict[str, Any]) -> dict[str, Given | None]:
         if name == "intended" and isinstance(plain.get(name), list | tuple | set | frozenset):
             plain[name] = table_of_ids(plain[name])
         if plain.get(name) is not None:
-            file, held[name] = place_of(name, plain[name])
+            file, held[name] = read_argument(name, plain[name])
             plain[name] = {"file": file, "columns": dict(columns or {})}
     return held
 
 
-def judgments_place(argument: str, data: Any, slices: Any) -> tuple[Any, Given | None]:
+def judgments_place(argument: str, data: Any, slices: Any) -> tuple[Any, InMemoryData | None]:
     """The file, or the place of a function that judges, and what was given in memory.
 
     slices: the columns of queries that it is given, too.
     """
     if not callable(data) or isinstance(data, str | Mapping) or is_table(data):
-        return place_of(argument, data)
+        return read_argument(argument, data)
     words = [getattr(data, "__module__", None) or "python", getattr(data, "__qualname__", type(data).__name__)]
     module, name = (re.sub(r"\W", "", word.rpartition(".<locals>.")[2].rpartition(".")[2]) for word in words)
     attributes = [slices] if isinstance(slices, str) else list(slices or ())
-    return {"python": f"{module or 'python'}:{name or 'function'}", "attributes": attributes}, Given(argument, data)
+    return {"python": f"{module or 'python'}:{name or 'function'}", "attributes": attributes}, InMemoryData(
+        argument, data
+    )
 
 
-def more_places(given: Any, slices: Any) -> list[tuple[Any, Given | None]]:
+def more_judgments_places(given: Any, slices: Any) -> list[tuple[Any, InMemoryData | None]]:
     """The file of each, and what it was given in memory; one alone may be given without a list."""
     several = given if isinstance(given, list | tuple) else [] if given is None else [given]
     return [judgments_place(f"more_judgments[{at}]", each, slices) for at, each in enumerate(several)]
@@ -86,9 +88,9 @@ def table_of_ids(ids: Any) -> pa.Table:
     return pa.table({"query_id": pa.array(ids, pa.string())})
 
 
-def cheap_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Given | None]:
+def proxy_judgments_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], InMemoryData | None]:
     """The cheap judgments as a configuration has them, with the columns and the format of the judgments."""
-    file, given = place_of("cheap_judgments", arguments["cheap_judgments"])
+    file, given = read_argument("cheap_judgments", arguments["cheap_judgments"])
     place: dict[str, Any] = {"file": file}
     if given is None or not isinstance(given.data, Mapping):
         place["columns"] = dict(arguments.get("judgments_columns") or {})
@@ -97,75 +99,80 @@ def cheap_place(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Given | N
     return place, given
 
 
-def hold(evaluation: Evaluation, held: Mapping[str, Given | None]) -> None:
+def attach_data(evaluation: Evaluation, held: Mapping[str, InMemoryData | None]) -> None:
     for name, given in held.items():
         getattr(evaluation, name).hold(given)
 
 
-def evaluation_of_scores(arguments: Mapping[str, Any]) -> Evaluation:
+def make_scores_evaluation(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation of scores that another tool computed; InputError names the argument."""
     for name in ("judgments", "more_judgments", "cheap_judgments", "systems", "documents"):
         if arguments.get(name) is not None:
             raise InputError(f"{name}: goes with rankings, and scores hold none: take one of the two out")
-    plain = {name: as_key(name, value) for name, value in arguments.items() if name not in ("scores", *RANKED)}
-    entries, givens = scores_of(arguments["scores"])
-    held = optional_places(plain)
+    plain = {name: as_configured(name, value) for name, value in arguments.items() if name not in ("scores", *RANKED)}
+    entries, givens = scores_entries(arguments["scores"])
+    held = add_optional_places(plain)
     for name, given in held.items():
         refuse_for_data(name, given, arguments.get(f"{name}_columns"), None)
-    evaluation = evaluation_from(plain | {"scores": entries})
-    hold(evaluation, held)
+    evaluation = evaluation_from_arguments(plain | {"scores": entries})
+    attach_data(evaluation, held)
     for source, given in zip(evaluation.scores, givens, strict=True):
         source.hold(given)
     return evaluation
 
 
-def scores_of(scores: Any) -> tuple[list[dict[str, Any]], list[Given | None]]:
+def scores_entries(scores: Any) -> tuple[list[dict[str, Any]], list[InMemoryData | None]]:
     """The entries of a configuration, and of each what it was given in memory."""
     if not isinstance(scores, Mapping):
-        path, given = place_of("scores", scores)
+        path, given = read_argument("scores", scores)
         return [{"file": path}], [given]
     if not scores:
         raise InputError("scores: is empty: at least one system is needed")
-    places = [place_of(f"scores[{name!r}]", data) for name, data in scores.items()]
+    places = [read_argument(f"scores[{name!r}]", data) for name, data in scores.items()]
     entries = [{"system": name, "file": path} for name, (path, _) in zip(scores, places, strict=True)]
     return entries, [given for _, given in places]
 
 
-def as_key(name: str, value: Any) -> Any:
+def as_configured(name: str, value: Any) -> Any:
     """An argument as a configuration has it: metrics by their names, lists as lists, Python's own numbers."""
     if name in LISTS and value is not None:
         alone = isinstance(value, str | Metric | Mapping)
-        return [named(each) for each in ([value] if alone else listed(name, value))]
+        return [metric_text(each) for each in ([value] if alone else list_entries(name, value))]
     if isinstance(value, Mapping) and name in ("guardrails", "smallest_effect"):
-        return {named(metric): unboxed(number) for metric, number in value.items()}
+        return {metric_text(metric): unboxed(number) for metric, number in value.items()}
     if name == "gate" and isinstance(value, bool):
         return {} if value else None
     if name == "gate" and isinstance(value, Mapping):
-        return {key: as_key("guardrails", each) if key == "not_worse" else unboxed(each) for key, each in value.items()}
+        return {
+            key: as_configured("guardrails", each) if key == "not_worse" else unboxed(each)
+            for key, each in value.items()
+        }
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
-        form = f"; write {form_in_python(value)}" if name == "guardrails" else ""
+        form = f"; write {python_form(value)}" if name == "guardrails" else ""
         raise InputError(f"{name} = {format_value(value)}: must be a mapping{form}")
     return value if name in OPTIONAL else unboxed(value)
 
 
-def form_in_python(metrics: Any) -> str:
+def python_form(metrics: Any) -> str:
     """``{'recall@10': 0.02}`` for what names the metric alone."""
-    names = [metrics] if isinstance(metrics, str | Metric) else listed("guardrails", metrics)
-    return repr({named(each): 0.02 for each in names[:1] or ["recall@10"]})
+    names = [metrics] if isinstance(metrics, str | Metric) else list_entries("guardrails", metrics)
+    return repr({metric_text(each): 0.02 for each in names[:1] or ["recall@10"]})
 
 
-def listed(name: str, value: Any) -> list[Any]:
+def list_entries(name: str, value: Any) -> list[Any]:
     try:
         return list(value)
     except TypeError:
         raise InputError(f"{name} = {format_value(value)}: must be one, or a list of them") from None
 
 
-def named(metric: Any) -> Any:
+def metric_text(metric: Any) -> Any:
     return metric.name if isinstance(metric, Metric) else metric
 
 
-def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[str, Any]], list[Given | None]]:
+def systems_entries(
+    systems: Any, columns: Any, file_format: Any
+) -> tuple[list[dict[str, Any]], list[InMemoryData | None]]:
     """The entries of a configuration, and of each what it was given in memory.
 
     columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
@@ -175,9 +182,9 @@ def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries: list[dict[str, Any]] = []
-    givens: list[Given | None] = []
+    givens: list[InMemoryData | None] = []
     for name, data in systems.items():
-        path, given = place_of(f"systems[{name!r}]", data)
+        path, given = read_argument(f"systems[{name!r}]", data)
         entry = {"name": name, "file": path}
         if columns and not (given and isinstance(given.data, Mapping)):
             entry["columns"] = columns
@@ -194,7 +201,7 @@ def systems_of(systems: Any, columns: Any, file_format: Any) -> tuple[list[dict[
     return entries, givens
 
 
-def refuse_for_data(name: str, given: Given | None, columns: Any, file_format: Any) -> None:
+def refuse_for_data(name: str, given: InMemoryData | None, columns: Any, file_format: Any) -> None:
     """Columns of dictionaries, and formats of what is no file."""
     if given and columns and isinstance(given.data, Mapping):
         raise InputError(f"{name}_columns = {format_value(columns)}: names columns of a table, and {name} has none")

@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.arguments import make_evaluation
 from ndcg_ab.api.data import Data, JudgeFunction
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
-from ndcg_ab.config.options.from_options import checked
+from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
@@ -102,7 +102,7 @@ def compare(
     """
     arguments: dict[str, Any] = dict(locals())
     del arguments["progress"]
-    return evaluated(evaluation_of(arguments), progress)
+    return run_and_collect(make_evaluation(arguments), progress)
 
 
 def evaluate(
@@ -117,17 +117,19 @@ def evaluate(
     if isinstance(config, str | os.PathLike):
         evaluation = read_config(Path(os.fspath(config)).expanduser())
     elif isinstance(config, Mapping):
-        evaluation = checked(dict(config), str)
+        evaluation = validate_evaluation(dict(config), str)
     elif isinstance(config, Evaluation):
         evaluation = config
     else:
         raise InputError(
             f"config: {format_value(config)}: must be the path of a YAML file, its content, or an Evaluation"
         )
-    return evaluated(at_moment(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
+    return run_and_collect(resolve_at(evaluation, datetime.now(UTC)), progress, shows_configuration=True)
 
 
-def evaluated(evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False) -> CompareResult:
+def run_and_collect(
+    evaluation: Evaluation, progress: Progress | None, *, shows_configuration: bool = False
+) -> CompareResult:
     """All that the result may be asked for is read at once, so that no connection has to stay open for it.
 
     It is little beside the rankings: a value per query, system and metric, and the results that the page shows.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ndcg_ab.config.model.connections import ADDRESS
-from ndcg_ab.config.model.sources import FileSource, Given
+from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.tables.in_memory import is_table, kind_of
 
@@ -23,12 +23,12 @@ JudgeFunction = Callable[..., float | None]
 """A function that is given an `ndcg_ab.Query` and an `ndcg_ab.Document`, and returns a grade."""
 
 
-def place_of(argument: str, data: Any) -> tuple[Path | str, Given | None]:
+def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | None]:
     """The path or address to read, or the argument's name and the data in memory; InputError where it is neither."""
     if isinstance(data, str | os.PathLike):
         return (data if isinstance(data, str) and ADDRESS.match(data) else Path(os.fspath(data)).expanduser()), None
     if isinstance(data, Mapping) or is_table(data):
-        return Path(argument), Given(argument, data)
+        return Path(argument), InMemoryData(argument, data)
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
     if hasattr(data, "collect"):
         hint = "; collect() it first"
@@ -39,9 +39,9 @@ def place_of(argument: str, data: Any) -> tuple[Path | str, Given | None]:
     )
 
 
-def source_of(argument: str, data: Any) -> FileSource:
+def make_source(argument: str, data: Any) -> FileSource:
     """The same as a source."""
-    path, given = place_of(argument, data)
+    path, given = read_argument(argument, data)
     source = FileSource(file=path)
     source.hold(given)
     return source

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_ab.api.arguments import evaluation_of
-from ndcg_ab.api.data import Data, place_of
-from ndcg_ab.api.options import as_arguments
+from ndcg_ab.api.arguments import make_evaluation
+from ndcg_ab.api.data import Data, read_argument
+from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.engines import open_engine
@@ -79,15 +79,15 @@ def explain(
         raise InputError(f"systems, ranking: {given}; exactly one of them is needed")
     arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
-    evaluation = of_one(ranking, arguments) if ranking is not None else evaluation_of(arguments)
+    evaluation = evaluation_of_one_system(ranking, arguments) if ranking is not None else make_evaluation(arguments)
     query_id = str(read_value(JUDGMENT.fields[0], unboxed(query), "query"))
-    with as_arguments(), open_engine() as engine:
+    with name_arguments_in_errors(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))
 
 
-def of_one(ranking: Data, arguments: Mapping[str, object]) -> Evaluation:
+def evaluation_of_one_system(ranking: Data, arguments: Mapping[str, object]) -> Evaluation:
     """An evaluation of one system, which messages name by the argument."""
-    _, given = place_of(ALONE, ranking)
-    evaluation = evaluation_of({**arguments, "systems": {ALONE: ranking}})
+    _, given = read_argument(ALONE, ranking)
+    evaluation = make_evaluation({**arguments, "systems": {ALONE: ranking}})
     evaluation.systems[0].hold(given)
     return evaluation

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.arguments import make_evaluation
 from ndcg_ab.api.data import Data
-from ndcg_ab.api.options import as_arguments
+from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.scoring.scoring import open_engine_for
@@ -95,12 +95,12 @@ def judge_next(
         raise InputError(f"count = {format_value(most)}: must be a whole number, at least 1")
     name = chosen.name if isinstance(chosen, Metric) else chosen
     if given_config is None:
-        evaluation = evaluation_of(arguments | ({"metrics": [name]} if name else {}))
+        evaluation = make_evaluation(arguments | ({"metrics": [name]} if name else {}))
     elif judgments is not None or systems is not None:
         raise InputError("config: stands in the place of judgments and systems: take one of the two out")
     else:
-        evaluation = at_moment(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
-    with as_arguments():
+        evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
+    with name_arguments_in_errors():
         alone = study.on_one_metric(evaluation, name)
         with open_engine_for(alone) as engine:
             found = study.judge_next(alone, engine, named, most)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ndcg_ab.api.arguments import evaluation_of, refuse_for_data
-from ndcg_ab.api.data import Data, place_of
+from ndcg_ab.api.arguments import make_evaluation, refuse_for_data
+from ndcg_ab.api.data import Data, read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.errors import InputError
@@ -81,8 +81,8 @@ def compare_judgments(
     settings |= {"cluster_prefix": cluster_prefix}
     settings |= {"systems": systems or NO_SYSTEM}
     settings |= {"columns": columns, "format": format} if systems else {}
-    by_first = judged_by("first", first, first_columns, first_format, settings)
-    by_second = judged_by("second", second, second_columns, second_format, settings)
+    by_first = evaluation_by("first", first, first_columns, first_format, settings)
+    by_second = evaluation_by("second", second, second_columns, second_format, settings)
 
     def say(step: str) -> None:
         if progress:
@@ -91,7 +91,7 @@ def compare_judgments(
     return JudgmentsResult(study.compare_judgments(by_first, by_second, say, with_systems=systems is not None))
 
 
-def judged_by(
+def evaluation_by(
     argument: str,
     data: Data,
     columns: Mapping[str, str] | None,
@@ -99,10 +99,10 @@ def judged_by(
     settings: Mapping[str, Any],
 ) -> Evaluation:
     """The evaluation by one set; InputError names the argument that gave the set."""
-    path, given = place_of(argument, data)
+    path, given = read_argument(argument, data)
     refuse_for_data(argument, given, columns, file_format)
     about = {"judgments": path, "judgments_columns": columns, "judgments_format": file_format}
-    evaluation = evaluation_of({**settings, **about})
+    evaluation = make_evaluation({**settings, **about})
     assert evaluation.judgments is not None
     evaluation.judgments.hold(given)
     return evaluation

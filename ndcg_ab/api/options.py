@@ -31,7 +31,7 @@ OPTION = re.compile(r"(?<![\w'\"-])(" + "|".join(map(re.escape, ARGUMENTS)) + r"
 
 
 @contextlib.contextmanager
-def as_arguments() -> Iterator[None]:
+def name_arguments_in_errors() -> Iterator[None]:
     """An InputError names arguments instead of options."""
     try:
         yield

@@ -7,9 +7,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import as_key
-from ndcg_ab.api.data import Data, place_of, source_of
-from ndcg_ab.api.options import as_arguments
+from ndcg_ab.api.arguments import as_configured
+from ndcg_ab.api.data import Data, make_source, read_argument
+from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
@@ -76,54 +76,56 @@ def power(
     comparisons: how many will be adjusted together (candidates x metrics), >= 1.
     Raises InputError (argument, row, value, rule).
     """
-    with as_arguments():
+    with name_arguments_in_errors():
         asked = asked_of(
-            listed_numbers("effects", effects),
-            listed_numbers("queries", queries, whole=True),
-            checked_number("alpha", alpha),
-            checked_number("power", power),
-            checked_number("comparisons", comparisons, whole=True),
+            list_numbers("effects", effects),
+            list_numbers("queries", queries, whole=True),
+            check_number("alpha", alpha),
+            check_number("power", power),
+            check_number("comparisons", comparisons, whole=True),
         )
-        spread = None if deviation is None else checked_number("deviation", deviation)
+        spread = None if deviation is None else check_number("deviation", deviation)
         chosen = [candidates] if isinstance(candidates, str) else candidates
         if weights is None and isinstance(scores, CompareResult) and scores.is_weighted:
             raise InputError("weights: is missing: the comparison was weighted; give the queries that it was given")
-        weighing = None if weights is None else source_of("weights", weights)
+        weighing = None if weights is None else make_source("weights", weights)
         if clusters is None and cluster_prefix is None and isinstance(scores, CompareResult) and scores.is_clustered:
             raise InputError("clusters: is missing: the comparison had clusters; give the queries that it was given")
-        grouping = None if clusters is None else source_of("clusters", clusters)
-        names = named_metrics(metrics)
-        plans = plans_of(spread, scores_in(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix)
+        grouping = None if clusters is None else make_source("clusters", clusters)
+        names = metric_names(metrics)
+        plans = plans_of(
+            spread, scores_place(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix
+        )
     return PowerResult(tuple(plans), asked)
 
 
-def checked_number(argument: str, value: Any, *, whole: bool = False) -> Any:
+def check_number(argument: str, value: Any, *, whole: bool = False) -> Any:
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
         raise InputError(f"{argument} = {format_value(value)}: must be a {'whole ' * whole}number")
     return unboxed(value)
 
 
-def listed_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
+def list_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:
     """A list, of one number too."""
     values = [given] if isinstance(given, Real) else given
-    return None if values is None else [checked_number(argument, value, whole=whole) for value in values]
+    return None if values is None else [check_number(argument, value, whole=whole) for value in values]
 
 
-def named_metrics(metrics: Any) -> list[str] | None:
-    names: list[Any] | None = as_key("metrics", metrics)
+def metric_names(metrics: Any) -> list[str] | None:
+    names: list[Any] | None = as_configured("metrics", metrics)
     for name in names or ():
         if not isinstance(name, str):
             raise InputError(f"metrics = {format_value(name)}: must be text like ndcg@10")
     return names
 
 
-def scores_in(given: Data | CompareResult | None) -> Path | Scores | None:
+def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
     """The path to read, or the values that were given."""
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
         return Path(given).expanduser()
-    _, held = place_of("scores", given.query_scores if isinstance(given, CompareResult) else given)
+    _, held = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
     if held is None or isinstance(held.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
     return scores_of(read_given(held, SCORE, {}), Path(held.name))

@@ -106,8 +106,8 @@ class CompareResult:
         if not rows:
             raise InputError(f"candidate: there is none: {self.baseline!r} is the only system")
         name = metric.name if isinstance(metric, Metric) else metric and canonical(metric)
-        chosen = among("candidate", candidate, [row.candidate for row in rows])
-        measure = among("metric", name, [row.metric for row in rows])
+        chosen = choose_name("candidate", candidate, [row.candidate for row in rows])
+        measure = choose_name("metric", name, [row.metric for row in rows])
         return next(row for row in rows if (row.candidate, row.metric) == (chosen, measure))
 
     def losses(
@@ -136,13 +136,13 @@ class CompareResult:
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The same for pandas; ImportError where it is not installed."""
-        needed("to_pandas", "pandas")
+        import_library("to_pandas", "pandas")
         made: pandas.DataFrame = self.to_arrow().to_pandas()
         return made
 
     def to_polars(self) -> "polars.DataFrame":
         """The same for polars; ImportError where it is not installed."""
-        made: polars.DataFrame = needed("to_polars", "polars").from_arrow(self.to_arrow())
+        made: polars.DataFrame = import_library("to_polars", "polars").from_arrow(self.to_arrow())
         return made
 
     def to_dict(self) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class CompareResult:
         return outcome_html(self._outcome)
 
 
-def among(argument: str, name: str | None, known: Sequence[str]) -> str:
+def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:
     """The name, or the first that is known."""
     if name is None or name in known:
         return name or known[0]
@@ -202,7 +202,7 @@ def among(argument: str, name: str | None, known: Sequence[str]) -> str:
     raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){hint}")
 
 
-def needed(method: str, library: str) -> Any:
+def import_library(method: str, library: str) -> Any:
     """A library that is not one of ours."""
     from importlib import import_module
 

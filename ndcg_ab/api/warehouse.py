@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.api.options import as_arguments
+from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.warehouse.names import Tables
 from ndcg_ab.warehouse.query import query_for
@@ -35,13 +35,13 @@ def sql_query(
     chosen = parse(metric) if isinstance(metric, str) else metric
     if not isinstance(chosen, Metric):
         raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
-    with as_arguments():
+    with name_arguments_in_errors():
         return query_for(
-            chosen, dialect, tables_of(judgments, rankings, systems, judgments_columns, columns), mean=mean
+            chosen, dialect, make_tables(judgments, rankings, systems, judgments_columns, columns), mean=mean
         )
 
 
-def tables_of(
+def make_tables(
     judgments: str,
     rankings: str | None,
     systems: Mapping[str, str] | None,

@@ -1,7 +1,7 @@
 """Findings about the configuration itself: secrets that stand in it in plain text."""
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.plain_secrets import plain_secrets
+from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.results.outcome import Finding
 
 SHOWN = 3  # keys in a message
@@ -9,7 +9,7 @@ SHOWN = 3  # keys in a message
 
 def check_secrets(evaluation: Evaluation) -> list[Finding]:
     """Says which keys hold what looks like a secret."""
-    keys = list(dict.fromkeys(plain_secrets(evaluation.model_dump(mode="json"))))
+    keys = list(dict.fromkeys(find_plain_secrets(evaluation.model_dump(mode="json"))))
     if not keys:
         return []
     more = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""

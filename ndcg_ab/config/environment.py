@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.operation import fault_of_server, fault_of_tracker
+from ndcg_ab.config.model.operation import server_address_fault, tracker_address_fault
 from ndcg_ab.config.secrets.lookup import (
-    parted_address,
+    remember_address,
     remember_environment,
-    remembered,
-    remembered_address,
-    revealed_address,
+    remember_secret,
+    reveal_address,
+    split_address,
     without_password,
 )
 from ndcg_ab.errors import InputError, format_value
@@ -48,7 +48,7 @@ UPLOAD_TIMEOUT = "60"  # seconds without a sign of life: the answer to an upload
 
 
 @contextlib.contextmanager
-def uploading() -> Iterator[None]:
+def uploading_patiently() -> Iterator[None]:
     """More patience with MLflow while files go there; a timeout set by the user always stands."""
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     given = os.environ.get(name)
@@ -61,32 +61,32 @@ def uploading() -> Iterator[None]:
             os.environ[name] = given
 
 
-def prepare(evaluation: Evaluation | None = None) -> None:
+def prepare_environment(evaluation: Evaluation | None = None) -> None:
     """Call before importing prefect or mlflow."""
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     if not os.environ.get("PREFECT_API_URL"):
         os.environ.pop("PREFECT_API_URL", None)  # set and empty means none, as for MLFLOW_TRACKING_URI
     if evaluation is not None and (
-        url := revealed_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
+        url := reveal_address(evaluation.prefect.api_url, f"{evaluation.name}: prefect.api_url", evaluation.directory)
     ):
-        if fault := fault_of_server(url):
+        if fault := server_address_fault(url):
             raise InputError(f"{evaluation.name}: prefect.api_url = {format_value(without_password(url))}: {fault}")
         os.environ["PREFECT_API_URL"] = url
     if evaluation is not None and evaluation.mlflow.tracking_uri is None and not os.environ.get("MLFLOW_TRACKING_URI"):
         embedded_store(evaluation)
     remember_environment()
-    part_prefect_address()
+    hide_prefect_password()
 
 
-def part_prefect_address() -> None:
+def hide_prefect_password() -> None:
     """Takes user and password out of Prefect's address, which Prefect logs and names in errors.
 
     They go where Prefect looks for them, PREFECT_API_AUTH_STRING, and are taken away from there with the address.
     """
-    url, held = parted_address(os.environ.get("PREFECT_API_URL", ""))
+    url, held = split_address(os.environ.get("PREFECT_API_URL", ""))
     if held:
-        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remembered(held)
+        os.environ["PREFECT_API_URL"], os.environ["PREFECT_API_AUTH_STRING"] = url, remember_secret(held)
         _parted[url] = held
     elif url not in _parted and os.environ.get("PREFECT_API_AUTH_STRING") in _parted.values():
         del os.environ["PREFECT_API_AUTH_STRING"]
@@ -95,12 +95,12 @@ def part_prefect_address() -> None:
 def tracking_uri(evaluation: Evaluation) -> str:
     """Where to log: the configuration, else MLFLOW_TRACKING_URI, else SQLite beside the results."""
     place = f"{evaluation.name}: mlflow.tracking_uri"
-    configured = revealed_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
+    configured = reveal_address(evaluation.mlflow.tracking_uri, place, evaluation.directory)
     named = configured or os.environ.get("MLFLOW_TRACKING_URI")
     if not named:
         return embedded_store(evaluation)
-    remembered_address(named)
-    if fault := fault_of_tracker(named):
+    remember_address(named)
+    if fault := tracker_address_fault(named):
         where = place if configured else "MLFLOW_TRACKING_URI"
         raise InputError(f"{where} = {format_value(without_password(named))}: {fault}")
     return named

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.secrets.redaction import redacted
+from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import InputError, TrackingError, words_of
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history.bundles import bundle as bundles
@@ -52,7 +52,7 @@ def perform(
     """
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
-    evaluation = at_moment(evaluation, moment)
+    evaluation = resolve_at(evaluation, moment)
     with bundles.working(evaluation, moment) as folder:
         context = Context(evaluation, RunFolder(evaluation, folder), say, force=force, moment=moment)
         when_begun(context)
@@ -75,7 +75,7 @@ def finish(context: Context, call: Call = call_directly) -> Performed:
         )
         context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
         context.published["is_full"] = is_full(error)
-        pending = redacted(reason)
+        pending = redact(reason)
     bundles.retain(context.evaluation)
     published = {**context.published, "pending": pending, "tracker": context.store.tracker_label}
     return Performed(context.bundle, context.reused, published)

@@ -16,7 +16,7 @@ import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, Given
+from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import (
     UNCLEAR,
@@ -239,7 +239,7 @@ def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
     return rows
 
 
-def by_key(given: Given, data: Mapping[Any, Any]) -> Placed:
+def by_key(given: InMemoryData, data: Mapping[Any, Any]) -> Placed:
     """``documents['d1']`` maps columns to their values, or is the title alone."""
     for doc_id, about in data.items():
         where = f"{given.name}[{format_value(doc_id)}]"

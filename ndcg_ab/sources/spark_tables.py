@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.connections import ADDRESS, plain_address
 from ndcg_ab.config.model.operation import Spark
 from ndcg_ab.config.model.sources import SparkSource
-from ndcg_ab.config.secrets.lookup import revealed
+from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.files import resolved
@@ -30,8 +30,8 @@ RULES = {
 def cluster_of(spark: Spark, directory: Path) -> Cluster:
     """The cluster that a configuration describes, its secrets looked up; directory: what relative paths start from."""
     needs("engine.spark", "pyspark", "sqlglot")
-    conf = {key: revealed(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
-    remote = revealed(spark.remote, "engine.spark.remote", directory)
+    conf = {key: reveal_secrets(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
+    remote = reveal_secrets(spark.remote, "engine.spark.remote", directory)
     scratch = placed(spark.scratch, directory) if spark.scratch else None
     return Cluster(spark.master, remote, conf, scratch, spark.patience)
 

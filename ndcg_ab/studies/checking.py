@@ -7,7 +7,7 @@ from typing import Any
 
 from ndcg_ab.checks.unjudged_checks import check_rankings_alone
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import checked
+from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
@@ -52,7 +52,7 @@ def check_files(
     content["systems"] = [{"name": name, **source(each)} for name, each in found.systems.items()]
     if found.queries:
         content["queries"] = source(found.queries)
-    evaluation: Evaluation = checked(content, str)
+    evaluation: Evaluation = validate_evaluation(content, str)
     check = check_only if found.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
     return findings, "\n".join([*found.words(), counts])

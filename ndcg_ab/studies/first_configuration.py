@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from ndcg_ab.config.loading.file import problems
-from ndcg_ab.config.loading.templates import at_moment, stem_of
-from ndcg_ab.config.loading.variables import with_variables
+from ndcg_ab.config.loading.file import describe_problems
+from ndcg_ab.config.loading.templates import file_stem, resolve_at
+from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.errors import InputError
@@ -78,7 +78,7 @@ def beginning_of(
     for path in files:
         found = guess(path)
         if found.kind == RANKING:
-            name = stem_of(path)
+            name = file_stem(path)
             if name in named:
                 raise InputError(
                     f"{path}: the system {name!r} has {named[name].path} already: name it, --system NAME=FILE"
@@ -161,9 +161,9 @@ def scalar(text: str) -> str:
 
 def read(text: str, folder: Path) -> Evaluation:
     """The evaluation of such a text, as it is now; InputError where it is none."""
-    content: dict[str, Any] = with_variables(yaml.load(text, Loader), "init")
+    content: dict[str, Any] = fill_in_content(yaml.load(text, Loader), "init")
     try:
         evaluation = Evaluation.model_validate({**content, "directory": resolved(folder)})
     except ValidationError as error:
-        raise InputError("\n".join(problems(error))) from None
-    return at_moment(evaluation, datetime.now(UTC))
+        raise InputError("\n".join(describe_problems(error))) from None
+    return resolve_at(evaluation, datetime.now(UTC))

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ndcg_ab.api.arguments import as_key
+from ndcg_ab.api.arguments import as_configured
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
-from ndcg_ab.config.loading.hints import closest
+from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.visible import visible
@@ -61,7 +61,9 @@ def refuse_unknown(options: Mapping[str, Any]) -> None:
     known = list(inspect.signature(compare).parameters)
     for name in options:
         if name not in known:
-            raise TypeError(f"assert_not_worse() got an unexpected keyword argument {name!r}{closest(name, known)}")
+            raise TypeError(
+                f"assert_not_worse() got an unexpected keyword argument {name!r}{closest_hint(name, known)}"
+            )
 
 
 def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
@@ -85,7 +87,9 @@ def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any
 def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compare`: a margin and what else must hold become its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
-    metrics = [canonical(name) if isinstance(name, str) else name for name in as_key("metrics", options["metrics"])]
+    metrics = [
+        canonical(name) if isinstance(name, str) else name for name in as_configured("metrics", options["metrics"])
+    ]
     margins = margins_of(options["margin"], metrics)
     gate = options["gate"]
     if gate is not None and not isinstance(gate, Mapping):
@@ -102,7 +106,7 @@ def margins_of(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float
     """Metric -> how much worse the candidate may be; InputError for what is no number above 0."""
     if margin is None:
         return {}
-    given = as_key("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
+    given = as_configured("guardrails", margin if isinstance(margin, Mapping) else dict.fromkeys(metrics, margin))
     for number in given.values():
         is_number = isinstance(number, int | float) and not isinstance(number, bool)
         if not is_number or not 0 < number < math.inf:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndcg_ab.api.arguments import evaluation_of
+from ndcg_ab.api.arguments import make_evaluation
 from ndcg_ab.api.comparing import compare
 from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
@@ -76,7 +76,7 @@ class RankingBaseline:
         given = {"metrics": metrics, "margin": margin, "gate": gate, **options}
         alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
         try:
-            evaluation = evaluation_of({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
+            evaluation = make_evaluation({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
             depth, ties = depth_of(evaluation.metric_list), ties_of(evaluation.metric_list)
             path = self.path(depth)
             if self.place.is_updated:

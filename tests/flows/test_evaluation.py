@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -27,7 +27,7 @@ from tests.planted_secrets import PLANTED, everything_below, found_in, planted_c
 from tests.small_evaluation import small
 from tests.stores import with_prefect, with_store
 
-prepare()
+prepare_environment()
 pytestmark = pytest.mark.slow
 
 

@@ -11,14 +11,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
 from tests.places import ROOT
 
-prepare()
+prepare_environment()
 
 CONFIG = """
 name: {name}
@@ -269,7 +269,7 @@ def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
     """What the configuration takes, Prefect takes: whatever Prefect refuses is said before it is deployed."""
     import random
 
-    from ndcg_ab.config.model.cron import FIELDS, fault_of
+    from ndcg_ab.config.model.cron import FIELDS, cron_fault
     from ndcg_ab.flows.schedules import next_time
 
     chance = random.Random(2)
@@ -285,8 +285,8 @@ def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
             entry = chance.choice(special) if chance.random() < 0.15 else entry
             texts[at] = f"{entry},{numbers[2]}" if chance.random() < 0.2 else entry
         cron = " ".join(texts)
-        if fault_of(cron) is None:
+        if cron_fault(cron) is None:
             taken += 1
             assert next_time(evaluation(cron=cron)) is not None, cron
     assert 100 < taken < 380
-    assert [fault_of(cron) for cron in ("0 0 29 2 *", "0 22 * * fri-mon", "*/5 0-4,8 L jan,7 *")] == [None] * 3
+    assert [cron_fault(cron) for cron in ("0 0 29 2 *", "0 22 * * fri-mon", "*/5 0-4,8 L jan,7 *")] == [None] * 3

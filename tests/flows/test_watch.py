@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
@@ -19,7 +19,7 @@ from ndcg_ab.runs.run import finish, perform
 from tests.slow.broken_servers import dripping
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 
-prepare()
+prepare_environment()
 pytestmark = pytest.mark.slow  # imports Prefect
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab import memory
-from ndcg_ab.config.options.resource_options import Room, resources_of
+from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.memory import LEAST, Memory, bytes_of
@@ -26,18 +26,18 @@ def test_sizes_are_bytes(size: str, expected: int) -> None:
 
 @pytest.mark.parametrize("size", ["4GB", "4 G", "4gb", "4gib", "90%"])
 def test_sizes_are_taken_as_people_write_them(size: str) -> None:
-    assert resources_of(Room(memory_limit=size)).memory_limit == size
+    assert read_resources(ResourceOptions(memory_limit=size)).memory_limit == size
 
 
 @pytest.mark.parametrize("size", ["4", "4B", "4i", "G", "-4G", "4 giga", "4G\n"])
 def test_other_sizes_are_refused(size: str) -> None:
     with pytest.raises(InputError, match="must be a size such as 4GB or 512MiB, or a share such as 50%"):
-        resources_of(Room(memory_limit=size))
+        read_resources(ResourceOptions(memory_limit=size))
 
 
 def test_an_empty_folder_is_none() -> None:
     with pytest.raises(InputError, match="--spill is empty: it must be a folder"):
-        resources_of(Room(spill=""))
+        read_resources(ResourceOptions(spill=""))
 
 
 def test_a_share_is_of_the_machine_s_memory() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.config.environment import DEFAULTS, prepare
+from ndcg_ab.config.environment import DEFAULTS, prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import TrackingError
 from ndcg_ab.history import database
@@ -31,7 +31,7 @@ from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, 
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
 from tests.stores import with_store
 
-prepare()
+prepare_environment()
 
 PENDING = 75
 TIMEOUT = "MLFLOW_HTTP_REQUEST_TIMEOUT"
@@ -204,12 +204,12 @@ def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
 
 
 def test_uploads_get_more_time_unless_the_user_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab.config.environment import uploading
+    from ndcg_ab.config.environment import uploading_patiently
 
     name = "MLFLOW_HTTP_REQUEST_TIMEOUT"
     for given, during in ((DEFAULTS[name], "60"), ("5", "5")):
         monkeypatch.setenv(name, given)
-        with uploading():
+        with uploading_patiently():
             assert os.environ[name] == during
         assert os.environ[name] == given
 

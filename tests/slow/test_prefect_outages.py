@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_ab.config.environment import prepare
+from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
@@ -19,7 +19,7 @@ from tests.slow.broken_servers import OUTAGES, closed, configuration
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, runs, small
 from tests.stores import with_prefect, with_store
 
-prepare()
+prepare_environment()
 
 
 @pytest.mark.parametrize("outage", ["refused", "hanging", "500"])

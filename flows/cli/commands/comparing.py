@@ -138,13 +138,13 @@ def compare(
         spare_imports()
         if report:
             needs("ndcg-ab compare --report", *PAGE)
-        from ndcg_ab.config.options.from_options import evaluation_of
+        from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.pipeline import evaluate
         from ndcg_ab.pipeline.conclude import extreme_queries, read_query_scores, write_query_scores
         from ndcg_ab.scoring.scoring import open_engine_for
 
         refuse_nothing_given(judgments, system, scores)
-        evaluation = evaluation_of(options)
+        evaluation = evaluation_from_options(options)
         inputs = inputs_of(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
@@ -211,12 +211,12 @@ def explain(
     options = dict(locals())
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.options.from_options import evaluation_of
+        from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
         from ndcg_ab.studies.explain import explain_query
 
-        evaluation = evaluation_of(options)
+        evaluation = evaluation_from_options(options)
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
         show(print_explained, explained, query)
@@ -253,7 +253,7 @@ def sensitivity(
         spare_imports()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
-        from ndcg_ab.config.options.from_options import evaluation_of
+        from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies.sensitivity import (
             CUTOFFS,
@@ -270,7 +270,7 @@ def sensitivity(
             tried = grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
         except MetricError as error:
             raise InputError(f"--{error}") from None
-        evaluation = evaluation_of(options | {"metric": [each.name for each in tried]}, least_systems=2)
+        evaluation = evaluation_from_options(options | {"metric": [each.name for each in tried]}, least_systems=2)
         json_path = json_file(json, inputs_of(evaluation))
         drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)

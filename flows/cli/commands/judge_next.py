@@ -37,7 +37,7 @@ from .running import moment_of
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
-    from ndcg_ab.config.options.resource_options import Room
+    from ndcg_ab.config.options.resource_options import ResourceOptions
 
 MOST = 50
 OF_FILES = (
@@ -93,12 +93,12 @@ def judge_next(
         if count < 1:
             raise InputError(f"-n {count}: must be at least 1")
         from ndcg_ab.config.options.option_parsing import parse_metrics
-        from ndcg_ab.config.options.resource_options import Room
+        from ndcg_ab.config.options.resource_options import ResourceOptions
 
         chosen = parse_metrics("--metric", [metric])[0] if metric else None
         if config:
             refuse_files(options)
-            evaluation = of_config(config, settings, at, Room(threads, memory_limit, spill))
+            evaluation = of_config(config, settings, at, ResourceOptions(threads, memory_limit, spill))
         else:
             evaluation = of_files(options | {"metric": [chosen] if chosen else None})
         inputs = [*inputs_of(evaluation), *([config] if config else [])]
@@ -145,19 +145,19 @@ def refuse_files(options: Mapping[str, object]) -> None:
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 
 
-def of_config(config: Path, settings: list[str] | None, at: str | None, room: "Room") -> "Evaluation":
-    from ndcg_ab.config.environment import prepare
+def of_config(config: Path, settings: list[str] | None, at: str | None, room: "ResourceOptions") -> "Evaluation":
+    from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.config.loading.templates import at_moment
-    from ndcg_ab.config.options.resource_options import with_room
+    from ndcg_ab.config.loading.templates import resolve_at
+    from ndcg_ab.config.options.resource_options import with_resource_options
 
-    evaluation = with_room(read_config(config, settings or ()), room)
-    prepare(evaluation)
-    return at_moment(evaluation, moment_of(at) or datetime.now(UTC))
+    evaluation = with_resource_options(read_config(config, settings or ()), room)
+    prepare_environment(evaluation)
+    return resolve_at(evaluation, moment_of(at) or datetime.now(UTC))
 
 
 def of_files(options: Mapping[str, object]) -> "Evaluation":
-    from ndcg_ab.config.options.from_options import evaluation_of
+    from ndcg_ab.config.options.from_options import evaluation_from_options
 
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
         if value:
@@ -165,7 +165,7 @@ def of_files(options: Mapping[str, object]) -> "Evaluation":
     for name in ("judgments", "system"):
         if not options[name]:
             raise InputError(f"--{name}: is missing: give a configuration, or --judgments FILE and --system NAME=FILE")
-    return evaluation_of(options, least_systems=2)
+    return evaluation_from_options(options, least_systems=2)
 
 
 def sheet_path(path: Path, inputs: list[Path]) -> Path:

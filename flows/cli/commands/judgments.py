@@ -75,7 +75,7 @@ def judgments(
     options = dict(locals())
     with user_errors():
         spare_imports()
-        from ndcg_ab.config.options.from_options import evaluation_of
+        from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.studies.judgments import compare_judgments
 
         refuse_without_systems(options)
@@ -83,7 +83,7 @@ def judgments(
         names = of_each("--judgments-columns", judgments_columns)
         options |= {"system": system or [NO_SYSTEM]}
         evaluations = [
-            evaluation_of(
+            evaluation_from_options(
                 options | {"judgments": file, "judgments_format": file_format, "judgments_columns": columns_of_file},
                 least_systems=2 if system else 1,
             )

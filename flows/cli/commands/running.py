@@ -66,9 +66,9 @@ def check(
     """
     with user_errors():
         from ndcg_ab.config.loading.file import read_config
-        from ndcg_ab.config.loading.templates import at_moment
+        from ndcg_ab.config.loading.templates import resolve_at
         from ndcg_ab.config.options.option_parsing import parse_metrics, parse_severities, parse_system
-        from ndcg_ab.config.options.resource_options import Room, resources_of, with_room
+        from ndcg_ab.config.options.resource_options import ResourceOptions, read_resources, with_resource_options
         from ndcg_ab.pipeline import check_only
         from ndcg_ab.report.terminal.tables import print_findings
         from ndcg_ab.scoring.scoring import open_engine_for
@@ -76,7 +76,7 @@ def check(
         from ndcg_ab.trackers import refuse_unknown_tracker
 
         systems = dict(map(parse_system, system or ()))
-        room = Room(None, memory_limit, spill)
+        room = ResourceOptions(None, memory_limit, spill)
         severities = parse_severities("--finding", finding or ())
         keys: dict[str, Any] = {
             "findings": severities,
@@ -91,13 +91,13 @@ def check(
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
             evaluation = read_config(given[0], [*(settings or ()), *more])
-            evaluation = at_moment(with_room(evaluation, room), moment_of(at) or datetime.now(UTC))
+            evaluation = resolve_at(with_resource_options(evaluation, room), moment_of(at) or datetime.now(UTC))
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
             refuse_unrunnable(evaluation)
             refuse_unknown_tracker(evaluation)
-        with open_engine_for(evaluation, resources=resources_of(room)) as engine, Progress(quiet) as say:
+        with open_engine_for(evaluation, resources=read_resources(room)) as engine, Progress(quiet) as say:
             if evaluation:
                 findings, counts = check_only(evaluation, engine, say)
             else:
@@ -110,10 +110,10 @@ def check(
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
     """InputError for what a run would end with when all is computed: where its results cannot be kept or logged."""
-    from ndcg_ab.config.environment import prepare, tracking_uri
+    from ndcg_ab.config.environment import prepare_environment, tracking_uri
     from ndcg_ab.history.bundles.bundle import refuse_output
 
-    prepare(evaluation)
+    prepare_environment(evaluation)
     tracking_uri(evaluation)
     refuse_output(evaluation.output_directory / evaluation.name, str(evaluation.output))
 
@@ -135,17 +135,19 @@ def run(
     with user_errors():
         needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.loading.file import read_config
-        from ndcg_ab.config.options.resource_options import Room, with_room
+        from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 
-        evaluation = with_room(read_config(config, settings or ()), Room(None, memory_limit, spill))
+        evaluation = with_resource_options(
+            read_config(config, settings or ()), ResourceOptions(None, memory_limit, spill)
+        )
         moment = moment_of(at)
         with Progress(quiet) as say:
-            from ndcg_ab.config.environment import prepare
+            from ndcg_ab.config.environment import prepare_environment
             from ndcg_ab.trackers import label_of, refuse_unknown_tracker
 
             refuse_unknown_tracker(evaluation)
             say(f"starting Prefect and {label_of(evaluation)}")
-            prepare(evaluation)
+            prepare_environment(evaluation)
             from ...evaluation import run_evaluation
 
             finished = run_evaluation(evaluation, say, force=force, at=moment)
@@ -276,12 +278,12 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
         if settings:
             raise InputError(f"--set: goes with a configuration; {path} is an evaluation that is finished")
         return [path], None
-    from ndcg_ab.config.environment import prepare
+    from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.history.bundles.bundle import unpublished
 
     evaluation = read_config(path, settings)
-    prepare(evaluation)
+    prepare_environment(evaluation)
     from ndcg_ab.trackers import tracker
 
     return unpublished(evaluation, tracker(evaluation).address(evaluation)), evaluation

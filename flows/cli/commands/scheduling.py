@@ -46,7 +46,7 @@ def deploy(
 
 def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
-    from ndcg_ab.config.environment import prepare
+    from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.trackers import refuse_unknown_tracker
 
@@ -60,7 +60,7 @@ def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evalua
     servers = {str(evaluation.prefect.api_url) for evaluation in evaluations}
     if len(servers) > 1:
         raise InputError(f"{configs[0]}: prefect.api_url: the configurations name different servers; take them apart")
-    prepare(evaluations[0])
+    prepare_environment(evaluations[0])
     return evaluations
 
 

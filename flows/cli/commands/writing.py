@@ -43,7 +43,7 @@ def sql(
 ) -> None:
     """Print a metric as one query for your own database, with its definition in a comment."""
     with user_errors():
-        from ndcg_ab.api.warehouse import tables_of
+        from ndcg_ab.api.warehouse import make_tables
         from ndcg_ab.config.options.option_parsing import parse_columns
         from ndcg_ab.other_measures import ours
         from ndcg_ab.warehouse.query import query_for
@@ -56,7 +56,7 @@ def sql(
             )
         judged = parse_columns("--judgments-columns", judgments_columns)
         returned = parse_columns("--columns", columns)
-        tables = tables_of(judgments, rankings, tables_of_systems(system or ()), judged, returned)
+        tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
         chosen = ours(metrics[0], "cannot be said in SQL")
         write_or_print(lambda: query_for(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
 

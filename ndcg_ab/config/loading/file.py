@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ndcg_ab.config.loading.hints import value_hint
-from ndcg_ab.config.loading.keys import Place, dotted, known_keys, meant_key, near_keys
+from ndcg_ab.config.loading.keys import Place, dotted_key, key_hint, known_keys, near_keys
 from ndcg_ab.config.loading.layers import read_layers
-from ndcg_ab.config.loading.templates import check_dates, datable
+from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.errors import InputError, format_value, shortened
@@ -30,10 +30,10 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
-        found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in placed_problems(error)]
+        found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in problems_by_place(error)]
         raise InputError("\n".join(found)) from None
-    for place, text in datable(evaluation):
-        check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted(place)}")
+    for place, text in texts_with_dates(evaluation):
+        check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
     return evaluation
 
 
@@ -66,12 +66,12 @@ RULES = {  # what pydantic calls it -> the rule in our words
 }
 
 
-def problems(error: ValidationError) -> Iterator[str]:
+def describe_problems(error: ValidationError) -> Iterator[str]:
     """One sentence for each thing wrong, with the key's path, the value and the rule."""
-    return (sentence for _, sentence in placed_problems(error))
+    return (sentence for _, sentence in problems_by_place(error))
 
 
-def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
+def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, str]]:
     """The same, each with the place that it is about."""
     misspelt = set()
     for problem in error.errors():
@@ -79,10 +79,10 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
             misspelt |= {(*problem["loc"][:-1], name) for name in near_keys(problem["loc"])}
     for problem in error.errors():
         place = problem["loc"]
-        key = dotted(place)
+        key = dotted_key(place)
         if problem["type"] == "extra_forbidden":
             known = ", ".join(known_keys(place[:-1]))
-            yield place, f"key {format_value(key)} is unknown{meant_key(place)} (known here: {known})"
+            yield place, f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"
         elif problem["type"] == "missing":
             if place not in misspelt:
                 yield place, f"key {key!r} is missing: it must be given"
@@ -90,7 +90,7 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
             yield place, f"key {format_value(problem['input'])} is no text: put it in quotes"
         else:
             allowed = str(problem.get("ctx", {}).get("expected", ""))
-            rule = shortened(rule_of(problem), LONGEST_RULE)
+            rule = shortened(broken_rule(problem), LONGEST_RULE)
             rule += shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE)
             value = (
                 "" if isinstance(problem["input"], dict | list) or not place else f" = {format_value(problem['input'])}"
@@ -98,7 +98,7 @@ def placed_problems(error: ValidationError) -> Iterator[tuple[Place, str]]:
             yield place, f"{shortened(key)}{value}: {rule}" if place else rule
 
 
-def rule_of(problem: ErrorDetails) -> str:
+def broken_rule(problem: ErrorDetails) -> str:
     context = problem.get("ctx", {})
     if problem["type"] == "string_pattern_mismatch":
         return RULES_OF_PATTERNS[context["pattern"]]

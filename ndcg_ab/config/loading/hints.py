@@ -44,14 +44,14 @@ def plain_number(text: str) -> str | None:
     return f"{float(bare) / 100 if share else float(bare):.12g}"
 
 
-def threshold(alpha: float) -> str | None:
+def alpha_meant(alpha: float) -> str | None:
     """The alpha that a confidence or a percentage stands for: 0.05 for 0.95, 95 and 5; None where there is none."""
     share = alpha / 100 if 1 <= alpha <= 100 else alpha
     share = min(share, 1 - share)
     return f"{share:.12g}" if 0 < share < 0.5 else None
 
 
-def closest(value: Any, known: Iterable[str]) -> str:
+def closest_hint(value: Any, known: Iterable[str]) -> str:
     """``; did you mean 'old'?``, or nothing where no known one is like it."""
     names = {name.lower(): name for name in known}
     text = str(value).lower()
@@ -64,19 +64,19 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
 
     key: dotted, without places in lists. kind: the rule's name, as pydantic has it. expected: the values allowed.
     """
-    if key == "statistics.alpha" and isinstance(value, int | float) and (meant := threshold(value)):
+    if key == "statistics.alpha" and isinstance(value, int | float) and (meant := alpha_meant(value)):
         return f"; did you mean {meant}?" if kind in ("less_than", "less_than_equal") else ""
     if kind == "literal_error":
-        return closest(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
+        return closest_hint(value, [name for name in expected.split("'") if name.strip(" ,") not in ("", "or")])
     if key == "gate.judged" and kind == "less_than_equal":
         meant = plain_number(f"{value}%")
         return f"; did you mean {meant}?" if meant and float(meant) <= 1 else ""
     if kind.startswith("float") and isinstance(value, str):
         meant = plain_number(value)
         if meant and key == "statistics.alpha":
-            meant = threshold(float(meant))
+            meant = alpha_meant(float(meant))
         return f"; did you mean {meant}?" if meant else ""
-    if kind in ("dict_type", "model_type") and (form := form_of(key, value)):
+    if kind in ("dict_type", "model_type") and (form := mapping_form(key, value)):
         return f"; write {form}"
     if key == "systems" and isinstance(value, dict) and value:
         return "; write each as {name: " + str(next(iter(value))) + ", file: FILE}"
@@ -87,7 +87,7 @@ def value_hint(key: str, kind: str, value: Any, expected: str = "") -> str:
     return ""
 
 
-def form_of(key: str, value: Any) -> str:
+def mapping_form(key: str, value: Any) -> str:
     """How a key is written that holds keys and values, with what was given in their place; empty for another key."""
     if re.fullmatch(r"systems\[\d+\]", key) and isinstance(value, str):
         return f"{{name: {value.rpartition('/')[2].partition('.')[0] or 'NAME'}, file: {value}}}"
@@ -97,7 +97,7 @@ def form_of(key: str, value: Any) -> str:
     return FORMS[key].format(", ".join(divided) or "…") if key in FORMS else ""
 
 
-def similar_file(path: Path) -> str:
+def similar_file_hint(path: Path) -> str:
     """``; did you mean old.run?``: the file in its folder whose name is most like it; or what is wrong with the folder.
 
     Names are compared without their endings too: two files are not alike because both are CSV.
@@ -105,17 +105,17 @@ def similar_file(path: Path) -> str:
     try:
         names = [each.name for each in path.parent.iterdir() if each.is_file()]
     except OSError:
-        return f"; there is no folder {path.parent} either{as_in_configurations(str(path))}"
+        return f"; there is no folder {path.parent} either{template_hint(str(path))}"
     stem = path.name.partition(".")[0].lower()
     near = [
         name
         for name in get_close_matches(path.name, names, n=5, cutoff=LIKE)
         if SequenceMatcher(None, stem, name.partition(".")[0].lower()).ratio() >= LIKE
     ]
-    return f"; did you mean {path.parent / near[0]}?" if near else as_in_configurations(str(path))
+    return f"; did you mean {path.parent / near[0]}?" if near else template_hint(str(path))
 
 
-def as_in_configurations(path: str) -> str:
+def template_hint(path: str) -> str:
     """How a date and a variable are written, where a path has what looks like one."""
     if variable := re.search(r"\$([A-Za-z_]\w*)", path):
         return f"; a configuration has a variable of the environment as ${{{variable[1]}}}"
@@ -126,7 +126,7 @@ def as_in_configurations(path: str) -> str:
     return ""
 
 
-def to_utf8(start: bytes) -> str:
+def utf8_command(start: bytes) -> str:
     """The command that makes UTF-8 of a text that begins so."""
     wide = start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in start[:4]
     what, encoding = ("it is UTF-16", "UTF-16") if wide else ("if it is Latin-1", "LATIN1")

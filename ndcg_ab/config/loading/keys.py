@@ -20,7 +20,7 @@ Place = tuple[int | str, ...]
 """Where something stands in a configuration: ("systems", 1, "file")."""
 
 
-def dotted(place: Place) -> str:
+def dotted_key(place: Place) -> str:
     """systems[1].file for ("systems", 1, "file")."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return text.removeprefix(".")
@@ -33,7 +33,7 @@ def near_keys(place: Place) -> list[str]:
     return get_close_matches(str(place[-1]), known_keys(place[:-1]), n=1, cutoff=0.6)
 
 
-def meant_key(place: Place) -> str:
+def key_hint(place: Place) -> str:
     """``; did you mean 'statistics.alpha'?``: a key like an unknown one, or of its name elsewhere; else nothing."""
     elsewhere = [f"{section}.{place[-1]}" for section in SECTIONS if place[-1] in known_keys((section,))]
     found = elsewhere[:1] or near_keys(place)
@@ -62,17 +62,17 @@ def annotation_of(place: Place) -> Any:
     """The type of what stands at a place; None where a configuration has no such place."""
     found: Any = Evaluation
     for part in place:
-        found = inside(found, part)
+        found = entry_type(found, part)
     return found
 
 
-def inside(annotation: Any, part: int | str) -> Any:
+def entry_type(annotation: Any, part: int | str) -> Any:
     """The type of one entry of a list or a mapping, or of one key of a model; None where there is none."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (typing.Union, types.UnionType):
-        return next((found for each in inner if (found := inside(each, part)) is not None), None)
+        return next((found for each in inner if (found := entry_type(each, part)) is not None), None)
     if origin is Annotated:
-        return inside(inner[0], part)
+        return entry_type(inner[0], part)
     if origin is list and isinstance(part, int):
         return inner[0]
     if origin is dict:

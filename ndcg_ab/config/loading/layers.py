@@ -8,23 +8,23 @@ from typing import Any, get_args, get_origin
 
 import yaml
 
-from ndcg_ab.config.loading.hints import similar_file
+from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.loading.keys import (
     EXTENDS,
     Place,
     annotation_of,
-    dotted,
+    dotted_key,
     has_default,
     inner_types,
     is_model,
+    key_hint,
     known_keys,
-    meant_key,
     takes_text,
 )
-from ndcg_ab.config.loading.variables import with_variables
+from ndcg_ab.config.loading.variables import fill_in_content
 from ndcg_ab.config.loading.yaml_files import Loader, read_yaml
 from ndcg_ab.config.model.connections import ADDRESS
-from ndcg_ab.config.model.references import is_kept, is_reference
+from ndcg_ab.config.model.references import is_looked_up_later, is_reference
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
 
@@ -33,7 +33,7 @@ FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # 
 
 
 @dataclasses.dataclass(frozen=True)
-class Layered:
+class LayeredConfiguration:
     """What several layers say together.
 
     content: keys and values, without variables.  origins: place -> where that value stands: a file, or `--set`.
@@ -49,18 +49,18 @@ class Layered:
                 return found
         return otherwise
 
-    def on(self, below: "Layered") -> "Layered":
+    def on(self, below: "LayeredConfiguration") -> "LayeredConfiguration":
         """Above another: mappings are merged, everything else is replaced, and null takes a key away."""
-        return Layered(merged(below.content, self.content), below.origins | self.origins)
+        return LayeredConfiguration(merge_layers(below.content, self.content), below.origins | self.origins)
 
 
-def read_layers(path: Path, settings: Sequence[str] = ()) -> Layered:
+def read_layers(path: Path, settings: Sequence[str] = ()) -> LayeredConfiguration:
     """The file on the files that it extends, and what `--set` changes in it."""
     layered = read_layer(path, (), resolved(path.parent))
     content, origins = layered.content, dict(layered.origins)
     for text in settings:
-        origins[assign(content, text)] = SET
-    return Layered(without_nulls(content), origins)
+        origins[assign_setting(content, text)] = SET
+    return LayeredConfiguration(without_nulls(content), origins)
 
 
 def without_nulls(content: Any, place: Place = ()) -> Any:
@@ -76,7 +76,7 @@ def without_nulls(content: Any, place: Place = ()) -> Any:
     }
 
 
-def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
+def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> LayeredConfiguration:
     """One file on those that it extends; relative paths in all of them start from `directory` then.
 
     above: the files that led here.
@@ -86,33 +86,33 @@ def read_layer(path: Path, above: tuple[Path, ...], directory: Path) -> Layered:
         raise InputError(f"{above[0]}: {EXTENDS}: {chain}: a circle; take `{EXTENDS}` out of one of them")
     if not path.is_file():
         reason = f" ({above[-1]}: {EXTENDS})" if above else ""
-        raise InputError(f"{path}: there is no such configuration file{reason}{similar_file(path)}")
+        raise InputError(f"{path}: there is no such configuration file{reason}{similar_file_hint(path)}")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: must hold keys and values; `configs/example.yaml` shows every key")
     if "directory" in content:
         raise InputError(f"{path}: key 'directory' cannot be set in a file: paths are relative to the file")
-    content = with_variables(content, str(path))
-    bases = bases_of(content.pop(EXTENDS, None), path)
+    content = fill_in_content(content, str(path))
+    bases = base_paths(content.pop(EXTENDS, None), path)
     if resolved(path.parent) != directory:
-        content = rebased(content, resolved(path.parent))
-    own = Layered(content, dict.fromkeys(leaves(content), str(path)))
+        content = rebase_paths(content, resolved(path.parent))
+    own = LayeredConfiguration(content, dict.fromkeys(leaf_places(content), str(path)))
     if not bases:
         return own
-    below = Layered({}, {})
+    below = LayeredConfiguration({}, {})
     for base in bases:
         below = read_layer(path.parent / base.expanduser(), (*above, path), directory).on(below)
     return own.on(below)
 
 
-def bases_of(value: Any, path: Path) -> list[Path]:
+def base_paths(value: Any, path: Path) -> list[Path]:
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise InputError(f"{path}: {EXTENDS} = {value!r}: must be the name of a file, or a list of names")
     return [Path(name) for name in names]
 
 
-def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
+def merge_layers(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
     found = dict(below)
     for key, value in above.items():
         under = found.get(key)
@@ -121,22 +121,22 @@ def merged(below: dict[Any, Any], above: dict[Any, Any]) -> dict[Any, Any]:
         if value is None:
             found.pop(key, None)
         elif isinstance(value, dict) and isinstance(under, dict) and not is_reference(value):
-            found[key] = merged(under, value)
+            found[key] = merge_layers(under, value)
         else:
             found[key] = value
     return found
 
 
-def leaves(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
+def leaf_places(content: dict[Any, Any], place: Place = ()) -> Iterator[Place]:
     """The places of everything that is no mapping with something in it."""
     for key, value in content.items():
         if isinstance(value, dict) and value:
-            yield from leaves(value, (*place, key))
+            yield from leaf_places(value, (*place, key))
         else:
             yield (*place, key)
 
 
-def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
+def rebase_paths(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
     """With the relative paths of a file that lies in another folder as absolute ones."""
 
     def absolute(value: Any) -> Any:
@@ -158,32 +158,32 @@ def rebased(content: dict[Any, Any], folder: Path) -> dict[Any, Any]:
     for key in ("more_judgments", "scores"):
         if isinstance(found.get(key), list):
             found[key] = [absolute(each) for each in found[key]]
-    return {key: with_whole_references(value, absolute, key) for key, value in found.items()}
+    return {key: absolute_references(value, absolute, key) for key, value in found.items()}
 
 
-def with_whole_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
+def absolute_references(content: Any, absolute: Callable[[Any], Any], key: str = "") -> Any:
     """With the paths of secrets' files absolute."""
-    if is_reference(content) and "file" in content and is_kept(key):
+    if is_reference(content) and "file" in content and is_looked_up_later(key):
         return {"file": absolute(content["file"])}
     if isinstance(content, dict):
         return {
-            part: with_whole_references(value, absolute, f"{key}.{part}".removeprefix("."))
+            part: absolute_references(value, absolute, f"{key}.{part}".removeprefix("."))
             for part, value in content.items()
         }
     if isinstance(content, list):
-        return [with_whole_references(value, absolute, f"{key}[{at}]") for at, value in enumerate(content)]
+        return [absolute_references(value, absolute, f"{key}[{at}]") for at, value in enumerate(content)]
     return content
 
 
 # ---- what --set changes
 
 
-def assign(content: dict[Any, Any], text: str) -> Place:
+def assign_setting(content: dict[Any, Any], text: str) -> Place:
     """Sets what ``statistics.alpha=0.01`` says, or takes away what ``gate=null`` names; the place of it."""
-    key, written = parted(text)
+    key, written = split_setting(text)
     if key.partition(".")[0] == EXTENDS:
         raise InputError(f"{SET} {text!r}: {EXTENDS} stands in a file only; name the file that extends another")
-    place, holder = found_place(content, key, text)
+    place, holder = find_place(content, key, text)
     try:
         value = yaml.load(written, Loader)
     except (yaml.YAMLError, ValueError) as error:
@@ -193,11 +193,11 @@ def assign(content: dict[Any, Any], text: str) -> Place:
     if value is None and isinstance(holder, dict) and annotation_of(place) is not Any:
         holder.pop(place[-1], None)
     else:
-        holder[place[-1]] = with_variables(value, SET, place)
+        holder[place[-1]] = fill_in_content(value, SET, place)
     return place
 
 
-def parted(text: str) -> tuple[str, str]:
+def split_setting(text: str) -> tuple[str, str]:
     """Key and value: what stands before and after the first `=` outside of parentheses."""
     depth = 0
     for at, letter in enumerate(text):
@@ -207,7 +207,7 @@ def parted(text: str) -> tuple[str, str]:
     raise InputError(f"{SET} {text!r}: must be KEY=VALUE, such as statistics.alpha=0.01")
 
 
-def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any]:
+def find_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, Any]:
     """The place that a dotted key names, and the mapping or list that holds it, made where it is not there yet."""
     place: Place = ()
     holder: Any = content
@@ -229,7 +229,7 @@ def found_place(content: dict[Any, Any], key: str, text: str) -> tuple[Place, An
         if inner is None and any(is_mapping(kind) for kind in kinds):
             inner = {}
         if not isinstance(inner, dict | list):
-            raise InputError(f"{SET} {text!r}: key {dotted(place)!r} has no keys below it")
+            raise InputError(f"{SET} {text!r}: key {dotted_key(place)!r} has no keys below it")
         holder[part] = inner
         holder = inner
 
@@ -253,12 +253,12 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
         known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
         near = get_close_matches(first, names, n=1, cutoff=0.6)
         hint = "".join(f"; did you mean {name!r}?" for name in near)
-        raise InputError(f"{SET} {text!r}: {dotted(place)} has no entry {first!r}{hint} (entries: {known})")
+        raise InputError(f"{SET} {text!r}: {dotted_key(place)} has no entry {first!r}{hint} (entries: {known})")
     values = [get_args(kind)[1] for kind in inner_types(annotation) if get_origin(kind) is dict]
     if values and Any not in values:
         return rest, ""  # the names of metrics and columns may hold points
     if not values and annotation is not Any and first not in known_keys(place):
-        hint = meant_key((*place, first))
+        hint = key_hint((*place, first))
         known = ", ".join(known_keys(place))
-        raise InputError(f"{SET} {text!r}: key {dotted((*place, first))!r} is unknown{hint} (known here: {known})")
+        raise InputError(f"{SET} {text!r}: key {dotted_key((*place, first))!r} is unknown{hint} (known here: {known})")
     return first, others

@@ -9,13 +9,13 @@ WILD = re.compile(r"[*?\[]")
 SHOWN = 3  # files in a message
 
 
-def matches(path: Path, directory: Path) -> list[Path]:
+def matching_files(path: Path, directory: Path) -> list[Path]:
     """The files that match, by name; relative to the directory where the pattern is."""
     names = glob.glob(str(path), root_dir=directory, recursive=True)  # noqa: PTH207 (absolute ones too)
     return [Path(name) for name in sorted(names) if (directory / name).is_file()]
 
 
-def instead(path: Path) -> str:
+def nothing_matches_text(path: Path) -> str:
     """What there is in the folder of a pattern that nothing matches."""
     folder = path.parent
     while WILD.search(str(folder)) and not folder.exists():

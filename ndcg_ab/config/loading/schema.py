@@ -47,7 +47,7 @@ def json_schema() -> Schema:
     for name in ("TableSource", "JudgmentSource", "System"):
         kinds = parts[name]["properties"]["database"]["anyOf"]
         kinds[:0] = [TEXT, *parts["Database"]["properties"]["uri"]["anyOf"][1:2]]
-    parts = {name: loosened(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
+    parts = {name: loosen_schema(part) for name, part in {**parts, "Metric": metric_schema()}.items()}
     extends = {
         "anyOf": [TEXT, {"type": "array", "items": TEXT}, {"type": "null"}],
         "description": "Files whose keys hold where this one does not give them, each above those before it.",
@@ -67,7 +67,7 @@ def json_schema() -> Schema:
         "type": "object",
         "properties": {
             EXTENDS: extends,
-            **loosened({"type": "object", "properties": keys, "required": ranked})["properties"],
+            **loosen_schema({"type": "object", "properties": keys, "required": ranked})["properties"],
         },
         "additionalProperties": False,
         "anyOf": ways,
@@ -101,7 +101,7 @@ def one_of(names: Iterable[str]) -> Schema:
     return {"anyOf": [{"enum": known}, {"type": "string", "pattern": f"^({'|'.join(letters)})$"}]}
 
 
-def loosened(schema: Schema) -> Schema:
+def loosen_schema(schema: Schema) -> Schema:
     """A schema that takes a variable where a text would be refused, and null where a key need not be given.
 
     An entry of a mapping may be null, too: in a file with `extends` that takes it away.
@@ -110,22 +110,22 @@ def loosened(schema: Schema) -> Schema:
     if "properties" in found:
         needed = found.get("required", ())
         found["properties"] = {
-            key: loosened(value) if key in needed else or_else(loosened(value), {"type": "null"})
+            key: loosen_schema(value) if key in needed else either_schema(loosen_schema(value), {"type": "null"})
             for key, value in found["properties"].items()
         }
     for group in GROUPS:
         if isinstance(found.get(group), dict):
-            inner = loosened(found[group])
-            found[group] = or_else(inner, {"type": "null"}) if group == "additionalProperties" else inner
+            inner = loosen_schema(found[group])
+            found[group] = either_schema(inner, {"type": "null"}) if group == "additionalProperties" else inner
         elif isinstance(found.get(group), list):
-            found[group] = [loosened(each) for each in found[group]]
+            found[group] = [loosen_schema(each) for each in found[group]]
     is_free = found.get("type") == "string" and not {"enum", "pattern"} & found.keys()
     if "$ref" not in found and "anyOf" not in found and not is_free and found.get("type") not in ("object", "null"):
-        return or_else(found, {"$ref": "#/$defs/Variable"})
+        return either_schema(found, {"$ref": "#/$defs/Variable"})
     return found
 
 
-def or_else(schema: Schema, other: Schema) -> Schema:
+def either_schema(schema: Schema, other: Schema) -> Schema:
     """A schema that takes something else, too; its description and default stay outside."""
     about: Schema = {key: schema[key] for key in ("description", "default") if key in schema}
     rule = {key: value for key, value in schema.items() if key not in about}

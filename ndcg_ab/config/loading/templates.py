@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from ndcg_ab.config.loading.keys import Place
-from ndcg_ab.config.loading.patterns import SHOWN, WILD, instead, matches
+from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files, nothing_matches_text
 from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.references import REQUEST
@@ -38,7 +38,7 @@ AnyPlace = TableSource | FileSource | System
 P = TypeVar("P", TableSource, FileSource, System)
 
 
-def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
+def resolve_at(evaluation: Evaluation, moment: datetime) -> Evaluation:
     """The evaluation as it is at a moment: with the dates written out, and the files that are there.
 
     Dates are those of the schedule's time zone, of UTC without a schedule.  What is settled already stays as it is.
@@ -50,19 +50,19 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         source = getattr(evaluation, name)
         if source is not None:
-            changes[name] = settled_place(evaluation, source, local, f"{name}.file")
+            changes[name] = resolve_place(evaluation, source, local, f"{name}.file")
     changes["more_judgments"] = [
-        settled_place(evaluation, source, local, f"more_judgments[{at}].file")
+        resolve_place(evaluation, source, local, f"more_judgments[{at}].file")
         for at, source in enumerate(evaluation.more_judgments)
     ]
     changes["systems"] = [
         system
         for at, given in enumerate(evaluation.systems)
-        for system in systems_of(evaluation, dated_place(given, local), f"systems[{at}].file")
+        for system in resolve_systems(evaluation, write_dates_in_place(given, local), f"systems[{at}].file")
     ]
     changes["scores"] = [
         each.model_copy(
-            update={"file": only_match(evaluation, Path(dated(str(each.file), local)), f"scores[{at}].file")}
+            update={"file": only_match(evaluation, Path(write_dates(str(each.file), local)), f"scores[{at}].file")}
             if each.given is None
             else {}
         )
@@ -71,10 +71,10 @@ def at_moment(evaluation: Evaluation, moment: datetime) -> Evaluation:
     settled = evaluation.model_copy(update=changes)
     if settled == evaluation and not any(system.stands_for_many for system in evaluation.systems):
         return evaluation
-    return checked_again(settled)
+    return check_again(settled)
 
 
-def checked_again(evaluation: Evaluation) -> Evaluation:
+def check_again(evaluation: Evaluation) -> Evaluation:
     """The systems may have other names now: one name twice, or a baseline that is none of them, is refused."""
     names = [system.name for system in evaluation.systems]
     for name in names:
@@ -91,7 +91,7 @@ def checked_again(evaluation: Evaluation) -> Evaluation:
 # ---- dates
 
 
-def datable(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
+def texts_with_dates(evaluation: Evaluation) -> Iterator[tuple[Place, str]]:
     """The texts in which dates are written out, with their places."""
     for name in ("judgments", "cheap_judgments", "queries", "documents", "intended"):
         if (source := getattr(evaluation, name)) is not None:
@@ -136,7 +136,7 @@ def check_dates(text: str, where: str) -> None:
             raise InputError(f"{where} = {text!r}: {found[0]}: {what}; write it as in {{date:%Y/%m/%d}}")
 
 
-def dated(text: str, moment: datetime) -> str:
+def write_dates(text: str, moment: datetime) -> str:
     """With the moment in the place of `{date}` (2026-11-20) and `{date:%Y/%m}`."""
     seconds = str(int(moment.timestamp()))
 
@@ -147,9 +147,9 @@ def dated(text: str, moment: datetime) -> str:
     return DATE.sub(written, text)
 
 
-def dated_place(source: P, moment: datetime) -> P:
+def write_dates_in_place(source: P, moment: datetime) -> P:
     def changed(value: Any) -> Any:
-        written = mapped(as_text(value), lambda text: dated(text, moment))
+        written = map_texts(as_text(value), lambda text: write_dates(text, moment))
         return Path(written) if isinstance(value, Path) else written
 
     changes = {key: changed(value) for key in DATED if (value := getattr(source, key, None)) is not None}
@@ -158,19 +158,19 @@ def dated_place(source: P, moment: datetime) -> P:
     return source.model_copy(update=changes)
 
 
-def settled_place(evaluation: Evaluation, source: P, moment: datetime, where: str) -> P:
+def resolve_place(evaluation: Evaluation, source: P, moment: datetime, where: str) -> P:
     """The place with its dates written out, and the one file that it names."""
-    source = dated_place(source, moment)
-    file = one_file(evaluation, source, where)
+    source = write_dates_in_place(source, moment)
+    file = resolve_file(evaluation, source, where)
     return source if file is None else source.model_copy(update={"file": file})
 
 
-def mapped(content: Any, change: Callable[[str], str]) -> Any:
+def map_texts(content: Any, change: Callable[[str], str]) -> Any:
     """Every text in lists and mappings changed, keys excepted."""
     if isinstance(content, dict):
-        return {key: mapped(value, change) for key, value in content.items()}
+        return {key: map_texts(value, change) for key, value in content.items()}
     if isinstance(content, list):
-        return [mapped(value, change) for value in content]
+        return [map_texts(value, change) for value in content]
     return change(content) if isinstance(content, str) else content
 
 
@@ -182,21 +182,21 @@ def is_pattern(evaluation: Evaluation, path: Path) -> bool:
     return bool(WILD.search(str(path))) and not evaluation.path(path).exists()
 
 
-def systems_of(evaluation: Evaluation, system: System, where: str) -> list[System]:
+def resolve_systems(evaluation: Evaluation, system: System, where: str) -> list[System]:
     """The system with its one file; with `{stem}` in its name one for each file, in the order of their names."""
     if not system.stands_for_many:
-        file = one_file(evaluation, system, where)
+        file = resolve_file(evaluation, system, where)
         return [system if file is None else system.model_copy(update={"file": file})]
     if not isinstance(system.file, Path):
         said = f"{STEM} in a name stands for files of this machine, not for addresses: name each of the systems"
         raise InputError(f"{evaluation.name}: {where} = {plain_address(str(system.file))!r}: {said}")
-    files = files_of(evaluation, system.file, where)
+    files = find_files(evaluation, system.file, where)
     return [
-        system.model_copy(update={"name": system.name.replace(STEM, stem_of(file)), "file": file}) for file in files
+        system.model_copy(update={"name": system.name.replace(STEM, file_stem(file)), "file": file}) for file in files
     ]
 
 
-def one_file(evaluation: Evaluation, source: AnyPlace, where: str) -> Path | str | None:
+def resolve_file(evaluation: Evaluation, source: AnyPlace, where: str) -> Path | str | None:
     """The one file that a place names; None where it names none, a pattern or an address as it stands for parts."""
     path = source.file
     if not isinstance(path, Path) or source.parts:
@@ -206,7 +206,7 @@ def one_file(evaluation: Evaluation, source: AnyPlace, where: str) -> Path | str
 
 def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
     """The one file that a path or a pattern names."""
-    found = files_of(evaluation, path, where)
+    found = find_files(evaluation, path, where)
     if len(found) > 1:
         more = ", …" if len(found) > SHOWN else ""
         names = ", ".join(file.name for file in found[:SHOWN]) + more
@@ -220,19 +220,20 @@ def only_match(evaluation: Evaluation, path: Path, where: str) -> Path:
     return found[0]
 
 
-def files_of(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
+def find_files(evaluation: Evaluation, path: Path, where: str) -> Sequence[Path]:
     """The files that match, by name; the path itself where it is no pattern."""
     if not is_pattern(evaluation, path):
         return [path]
-    found = matches(path, evaluation.directory)
+    found = matching_files(path, evaluation.directory)
     if not found:
         raise InputError(
-            f"{evaluation.name}: {where} = {str(path)!r}: no file matches it; {instead(evaluation.path(path))}"
+            f"{evaluation.name}: {where} = {str(path)!r}: no file matches it;"
+            f" {nothing_matches_text(evaluation.path(path))}"
         )
     return found
 
 
-def stem_of(path: Path) -> str:
+def file_stem(path: Path) -> str:
     """The name of a file without the endings of its format: bm25.v2 of bm25.v2.run.gz."""
     name = path.name
     while (ending := Path(name).suffix.lower()) in ENDINGS and ending != name.lower():

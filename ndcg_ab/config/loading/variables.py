@@ -11,17 +11,17 @@ from typing import Any
 
 import yaml
 
-from ndcg_ab.config.loading.keys import Place, dotted, takes_text
+from ndcg_ab.config.loading.keys import Place, dotted_key, takes_text
 from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.connections import ADDRESS
-from ndcg_ab.config.model.references import is_kept
+from ndcg_ab.config.model.references import is_looked_up_later
 from ndcg_ab.errors import InputError, format_value
 
 VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inner>[^{}]*)\}|\$\{")
 INNER = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(:-(?P<default>.*))?", flags=re.DOTALL)
 
 
-def filled(text: str, where: str) -> str:
+def fill_variables(text: str, where: str) -> str:
     """The text with the values of its variables.
 
     A variable that is set and empty counts as not set.  Raises InputError for one that is not set and has no default.
@@ -47,28 +47,28 @@ def filled(text: str, where: str) -> str:
     return VARIABLE.sub(value_of, text)
 
 
-def with_variables(content: Any, origin: str, place: Place = ()) -> Any:
+def fill_in_content(content: Any, origin: str, place: Place = ()) -> Any:
     """What a file holds at a place, with the values of its variables.
 
     A value that is one variable and nothing else is what YAML makes of it where the key does not take text, and null
     where it is empty.
     """
     if isinstance(content, dict):
-        return {key: with_variables(value, origin, (*place, key)) for key, value in content.items()}
+        return {key: fill_in_content(value, origin, (*place, key)) for key, value in content.items()}
     if isinstance(content, list):
-        return [with_variables(value, origin, (*place, at)) for at, value in enumerate(content)]
+        return [fill_in_content(value, origin, (*place, at)) for at, value in enumerate(content)]
     if not isinstance(content, str):
         return content
-    value = filled(content, f"{origin}: {dotted(place)}")
-    if is_kept(dotted(place)) or (place[-1] == "file" and ADDRESS.match(content)):
+    value = fill_variables(content, f"{origin}: {dotted_key(place)}")
+    if is_looked_up_later(dotted_key(place)) or (place[-1] == "file" and ADDRESS.match(content)):
         return content
     whole = VARIABLE.fullmatch(content.strip())
     if whole is None or whole["inner"] is None:
         return value
-    return (value or None) if takes_text(place) else as_yaml(value)
+    return (value or None) if takes_text(place) else parse_yaml_text(value)
 
 
-def as_yaml(text: str) -> Any:
+def parse_yaml_text(text: str) -> Any:
     """What YAML makes of a text; the text itself where it is no YAML."""
     try:
         return yaml.load(text, Loader)

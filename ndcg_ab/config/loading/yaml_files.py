@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from ndcg_ab.config.loading.hints import to_utf8
+from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import SHOWN, InputError, format_value, in_short, shortened
 
 LARGEST = 1 << 20  # bytes of a file
@@ -128,4 +128,4 @@ def read_text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read: {error}") from None
     except UnicodeDecodeError as error:
         line, bad = content.count(b"\n", 0, error.start) + 1, content[error.start : error.start + 1]
-        raise InputError(f"{path}, line {line}: byte {bad!r} is not UTF-8 text: {to_utf8(content)}") from None
+        raise InputError(f"{path}, line {line}: byte {bad!r} is not UTF-8 text: {utf8_command(content)}") from None

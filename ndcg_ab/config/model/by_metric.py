@@ -21,23 +21,23 @@ def read_metric(value: Any) -> str:
     raise ValueError(f"{value!r}: must be text like ndcg@10 or a mapping with measure and cutoff")
 
 
-def number(value: Any) -> float | None:
+def read_number(value: Any) -> float | None:
     """A number that a double can hold; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
 
 
-def margin(value: Any) -> float:
+def read_margin(value: Any) -> float:
     """A difference that matters: a number above 0."""
-    found = number(value)
+    found = read_number(value)
     if found is None or found <= 0:
         meant = plain_number(str(value)) if isinstance(value, str) or found is not None else None
         raise ValueError(f"{format_value(value)}: must be a number above 0{f'; write {meant}' if meant else ''}")
     return found
 
 
-def margins(value: dict[Any, Any]) -> dict[str, float]:
+def read_margins(value: dict[Any, Any]) -> dict[str, float]:
     """Canonical metric name -> difference."""
     found: dict[str, float] = {}
     for key, number in value.items():
@@ -45,13 +45,13 @@ def margins(value: dict[Any, Any]) -> dict[str, float]:
         if name in found:
             raise ValueError(f"{name} is named twice")
         try:
-            found[name] = margin(number)
+            found[name] = read_margin(number)
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     return found
 
 
-def ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
+def read_ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
     """Canonical metric name -> the lowest and the highest value that it can have."""
     found: dict[str, tuple[float, float]] = {}
     for key, pair in value.items():
@@ -59,7 +59,7 @@ def ranges(value: dict[Any, Any]) -> dict[str, tuple[float, float]]:
         if name in found:
             raise ValueError(f"{name} is named twice")
         given = list(pair) if isinstance(pair, list | tuple) else []
-        numbers = [each for each in map(number, given) if each is not None]
+        numbers = [each for each in map(read_number, given) if each is not None]
         if not (len(numbers) == len(given) == 2 and numbers[0] < numbers[1]):
             raise ValueError(f"{key}: {format_value(pair)}: must be the lowest and the highest value, as [0, 1]")
         found[name] = (numbers[0], numbers[1])

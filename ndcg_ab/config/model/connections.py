@@ -7,26 +7,26 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
-from ndcg_ab.config.model.operation import Model, at_home
+from ndcg_ab.config.model.operation import Model, expand_home
 from ndcg_ab.config.model.references import SecretText
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def given_file(value: Any) -> Path | str:
+def read_file_place(value: Any) -> Path | str:
     """A path, or the address of what is elsewhere (`s3://…`), which stays text: a path has no `//`."""
     if isinstance(value, str) and ADDRESS.match(value):
         return value
     if isinstance(value, str | Path):
-        return at_home(Path(value))
+        return expand_home(Path(value))
     raise ValueError("must be a path")
 
 
-GivenFile = Annotated[Path | str, PlainValidator(given_file), WithJsonSchema({"type": "string", "format": "path"})]
+GivenFile = Annotated[Path | str, PlainValidator(read_file_place), WithJsonSchema({"type": "string", "format": "path"})]
 """A path of this machine, or an address as a text."""
 
 
-def name_of(file: Path | str) -> str:
+def file_name(file: Path | str) -> str:
     """The name of a file, for tables of what was read."""
     return file.name if isinstance(file, Path) else plain_address(file).rstrip("/").rpartition("/")[2]
 

@@ -18,7 +18,7 @@ ENTRY = re.compile(r"(?P<first>\*|[a-z0-9]+)(-(?P<last>[a-z0-9]+))?(/(?P<step>[0
 ORDINAL = re.compile(r"(?P<day>[a-z0-9]+)#[1-5]|l(?P<last>[0-9]+)")
 
 
-class Field(NamedTuple):
+class CronField(NamedTuple):
     """One of the five: its lowest and highest number, and the names that stand for numbers from the lowest on."""
 
     name: str
@@ -52,15 +52,15 @@ class Field(NamedTuple):
 
 
 FIELDS = (
-    Field("minute", 0, 59),
-    Field("hour", 0, 23),
-    Field("day", 1, 31),
-    Field("month", 1, 12, MONTHS),
-    Field("weekday", 0, 7, WEEKDAYS),
+    CronField("minute", 0, 59),
+    CronField("hour", 0, 23),
+    CronField("day", 1, 31),
+    CronField("month", 1, 12, MONTHS),
+    CronField("weekday", 0, 7, WEEKDAYS),
 )
 
 
-def fault_of(cron: str) -> str | None:
+def cron_fault(cron: str) -> str | None:
     """The rule that a cron expression breaks; None where some moment fits it."""
     texts = ["*" if text == "?" and at in (2, 4) else text for at, text in enumerate(cron.lower().split())]
     if len(texts) != len(FIELDS):
@@ -71,13 +71,13 @@ def fault_of(cron: str) -> str | None:
     ordinals = [entry for entry in texts[4].split(",") if ORDINAL.fullmatch(entry)]
     if ordinals and (len(ordinals) < len(texts[4].split(",")) or texts[2] != "*"):
         return f"no moment fits it: {ordinals[0]!r} cannot stand beside other weekdays, or beside a day of the month"
-    days, months = numbers_of(FIELDS[2], texts[2]), numbers_of(FIELDS[3], texts[3])
+    days, months = first_numbers(FIELDS[2], texts[2]), first_numbers(FIELDS[3], texts[3])
     if days and months and min(days) > max(DAYS[month - 1] for month in months):
         return f"no moment fits it: none of its months has a day {min(days)}"
     return None
 
 
-def numbers_of(field: Field, text: str) -> set[int]:
+def first_numbers(field: CronField, text: str) -> set[int]:
     """The numbers that the entries of a field begin with; none where it takes any, or the last of a month."""
     firsts = [entry.partition("/")[0].partition("-") for entry in text.split(",")]
     if any(first in ("*", "l") for first, _, _ in firsts):

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_core import InitErrorDetails
 
-from ndcg_ab.config.loading.hints import closest
-from ndcg_ab.config.model.by_metric import margins, read_metric
+from ndcg_ab.config.loading.hints import closest_hint
+from ndcg_ab.config.model.by_metric import read_margins, read_metric
 from ndcg_ab.config.model.external_scores import ScoresSource, read_scores_key
 from ndcg_ab.config.model.operation import (
     ChosenTracker,
@@ -21,7 +21,7 @@ from ndcg_ab.config.model.operation import (
     Schedule,
     TrackerChoice,
     Tracking,
-    matching,
+    matching_text,
 )
 from ndcg_ab.config.model.settings import Gate, Slices, Statistics
 from ndcg_ab.config.model.sources import (
@@ -34,7 +34,7 @@ from ndcg_ab.config.model.sources import (
     TableSource,
 )
 from ndcg_ab.config.model.units import NamedDifference, differences_in
-from ndcg_ab.config.secrets.plain_secrets import with_marks
+from ndcg_ab.config.secrets.plain_secrets import mark_secrets
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
@@ -44,7 +44,9 @@ from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LONGEST_NAME = 200  # characters; it is a folder's
-Name = Annotated[str, matching(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")]
+Name = Annotated[
+    str, matching_text(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")
+]
 
 
 def read_source(value: Any) -> Any:
@@ -118,7 +120,7 @@ class Evaluation(Model):
     @model_validator(mode="before")
     @classmethod
     def _without_plain_secrets(cls, content: Any) -> Any:
-        return with_marks(content) if isinstance(content, dict) else content
+        return mark_secrets(content) if isinstance(content, dict) else content
 
     @model_validator(mode="wrap")
     @classmethod
@@ -151,7 +153,7 @@ class Evaluation(Model):
     @field_validator("guardrails", mode="before")
     @classmethod
     def _canonical_guardrails(cls, value: Any) -> Any:
-        return margins(value) if isinstance(value, dict) else value
+        return read_margins(value) if isinstance(value, dict) else value
 
     @field_validator("findings", mode="before")
     @classmethod
@@ -181,7 +183,7 @@ class Evaluation(Model):
             if names.count(name) > 1 and not is_open:
                 raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
         if self.baseline is not None and names and self.baseline not in names and not is_open:
-            hint = closest(self.baseline, names)
+            hint = closest_hint(self.baseline, names)
             raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
         if not self.scores or self.names_metrics:
             self._check_metrics()

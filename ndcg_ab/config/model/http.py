@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.http_presets import PRESETS, completed
+from ndcg_ab.config.model.http_presets import PRESETS, complete_preset
 from ndcg_ab.config.model.operation import Model
 
 PLACEHOLDER = re.compile(r"\{\{(?P<plain>[A-Za-z_]\w*(:number)?)\}\}|\{(?P<name>[A-Za-z_]\w*)(?P<number>:number)?\}")
@@ -59,7 +59,7 @@ class HttpRequest(Model):
     @model_validator(mode="before")
     @classmethod
     def _with_preset(cls, given: Any) -> Any:
-        return completed(given) if isinstance(given, dict) else given
+        return complete_preset(given) if isinstance(given, dict) else given
 
     @field_validator("url")
     @classmethod

@@ -79,7 +79,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def completed(given: dict[Any, Any]) -> dict[Any, Any]:
+def complete_preset(given: dict[Any, Any]) -> dict[Any, Any]:
     """What is given, on the defaults of the preset that it names; a key that is null has its default.
 
     Inside parameters and body a null takes away what the preset has; it stays there, so that completing twice gives

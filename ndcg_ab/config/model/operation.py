@@ -20,7 +20,7 @@ from ndcg_ab.memory import too_little
 RULES_OF_PATTERNS: dict[str, str] = {}  # pattern -> the rule in our words
 
 
-def matching(pattern: str, rule: str) -> Any:
+def matching_text(pattern: str, rule: str) -> Any:
     """For the type of a text that matches a pattern; rule: what is said of one that does not."""
     RULES_OF_PATTERNS[pattern] = rule
     return Field(pattern=pattern)
@@ -29,8 +29,8 @@ def matching(pattern: str, rule: str) -> Any:
 MASTER = r"(local(-cluster)?(\[[^\]]+\])?|yarn)$|(spark|k8s)://."  # as Spark reads it
 SIZE = r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?)?B$"
 MEMORY = r"^((0\.0*)?[1-9][0-9]*(\.[0-9]+)? ?([KMGTkmgt]|[KMGTkmgt][iI]?[bB])|([1-9][0-9]?|100) ?%)$"
-Size = Annotated[str, matching(SIZE, "must be a size such as 20GB or 512MiB")]
-MemorySize = Annotated[str, matching(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
+Size = Annotated[str, matching_text(SIZE, "must be a size such as 20GB or 512MiB")]
+MemorySize = Annotated[str, matching_text(MEMORY, "must be a size such as 4GB or 512MiB, or a share such as 50%")]
 
 TRACKERS = ("sqlite", "postgresql", "mysql", "mssql", "databricks", "databricks-uc", "uc")  # of MLflow, beside http
 HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -44,7 +44,7 @@ class Model(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-def at_home(path: Path) -> Path:
+def expand_home(path: Path) -> Path:
     """A path whose first part is `~`, in the home directory; any other as it is.  ValueError for what is none."""
     if (problem := unusable(str(path))) is not None:
         raise ValueError(problem)
@@ -54,17 +54,17 @@ def at_home(path: Path) -> Path:
         raise ValueError("there is no home directory here for ~: give the whole path") from None
 
 
-GivenPath = Annotated[Path, AfterValidator(at_home)]
+GivenPath = Annotated[Path, AfterValidator(expand_home)]
 
 
-def fault_of_tracker(address: str) -> str | None:
+def tracker_address_fault(address: str) -> str | None:
     """The rule that an MLflow address breaks; None where MLflow would take it."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9.+-]*):", address)
     kind = scheme[1].lower().partition("+")[0] if scheme else ""
     if HOST_AND_PORT.fullmatch(address):
         return f"must begin with http:// or https://; did you mean http://{address}?"
     if kind in ("http", "https"):
-        return fault_of_server(address)
+        return server_address_fault(address)
     if address in TRACKERS or kind in TRACKERS:
         return None
     if kind in ("", "file") and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1"):
@@ -73,7 +73,7 @@ def fault_of_tracker(address: str) -> str | None:
     return f"{named}: it must be as http://127.0.0.1:5000, or a file of a database as sqlite:///mlflow.db"
 
 
-def fault_of_server(address: str) -> str | None:
+def server_address_fault(address: str) -> str | None:
     """The rule that the address of a server breaks; None where it has a scheme and a host."""
     try:
         parts = urlsplit(address)
@@ -102,7 +102,7 @@ class Tracking(Model):
     @field_validator("tracking_uri")
     @classmethod
     def _of_a_tracker(cls, value: Any) -> Any:
-        if is_written_out(value) and value and (fault := fault_of_tracker(value)):
+        if is_written_out(value) and value and (fault := tracker_address_fault(value)):
             raise ValueError(fault)
         return value
 
@@ -150,7 +150,7 @@ class Prefect(Model):
     @field_validator("api_url")
     @classmethod
     def _of_a_server(cls, value: Any) -> Any:
-        if is_written_out(value) and value and (fault := fault_of_server(value)):
+        if is_written_out(value) and value and (fault := server_address_fault(value)):
             raise ValueError(fault)
         return value
 
@@ -172,7 +172,7 @@ class Schedule(Model):
     @field_validator("cron")
     @classmethod
     def _fits_a_moment(cls, value: str) -> str:
-        if (fault := cron.fault_of(value)) is not None:
+        if (fault := cron.cron_fault(value)) is not None:
             raise ValueError(fault)
         return value
 

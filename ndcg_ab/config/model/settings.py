@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from ndcg_ab.config.model.by_metric import margin, margins, ranges
+from ndcg_ab.config.model.by_metric import read_margin, read_margins, read_ranges
 from ndcg_ab.config.model.operation import Model
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
@@ -73,12 +73,12 @@ class Statistics(Model):
     @field_validator("smallest_effect", mode="before")
     @classmethod
     def _canonical_effects(cls, value: Any) -> Any:
-        return margins(value) if isinstance(value, dict) else None if value is None else margin(value)
+        return read_margins(value) if isinstance(value, dict) else None if value is None else read_margin(value)
 
     @field_validator("ranges", mode="before")
     @classmethod
     def _canonical_ranges(cls, value: Any) -> Any:
-        return ranges(value) if isinstance(value, dict) else value
+        return read_ranges(value) if isinstance(value, dict) else value
 
 
 class Slices(Model):
@@ -119,4 +119,4 @@ class Gate(Model):
     @field_validator("not_worse", "no_drop", mode="before")
     @classmethod
     def _canonical(cls, value: Any) -> Any:
-        return margins(value) if isinstance(value, dict) else value
+        return read_margins(value) if isinstance(value, dict) else value

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from ndcg_ab.config.model.connections import Database, GivenFile, Storage, name_of, plain_address, read_database
+from ndcg_ab.config.model.connections import Database, GivenFile, Storage, file_name, plain_address, read_database
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.operation import Model, Spark
 
@@ -34,7 +34,7 @@ WORKERS = "How many documents it is asked about at the same time, each by a thre
 MOST_GRADED_DEPTH, MOST_WORKERS = 100, 64
 
 
-class Given(NamedTuple):
+class InMemoryData(NamedTuple):
     """Data in memory. name: the argument that they were given as, for messages. data: a table, or dictionaries."""
 
     name: str
@@ -44,14 +44,14 @@ class Given(NamedTuple):
 class Readable(Model):
     """What is read from a file, or from data in memory that stand in its place: the Python API's, in no key."""
 
-    _given: Given | None = PrivateAttr(None)
+    _given: InMemoryData | None = PrivateAttr(None)
 
     @property
-    def given(self) -> Given | None:
+    def given(self) -> InMemoryData | None:
         """The data in memory; None where there is a file to read."""
         return self._given
 
-    def hold(self, given: Given | None) -> None:
+    def hold(self, given: InMemoryData | None) -> None:
         """Lets data in memory stand in the file's place."""
         self._given = given
 
@@ -77,7 +77,7 @@ class FileSource(Readable):
     @property
     def shown(self) -> str:
         """Its name in tables of what was read."""
-        return name_of(self.file)
+        return file_name(self.file)
 
     @property
     def origin(self) -> str:
@@ -197,7 +197,7 @@ class SparkSource(OnSpark):
 
     @property
     def shown(self) -> str:
-        return name_of(self.table) if "/" in self.table else self.table
+        return file_name(self.table) if "/" in self.table else self.table
 
     @property
     def origin(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from ndcg_ab.config.loading.file import problems
+from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
@@ -90,7 +90,7 @@ OPTIONS = (  # a list before what is put into its entries
 EMPTY = ("queries", "documents", "intended", "cheap_judgments")  # with "" not given: `--queries "$QUERIES"`
 
 
-def evaluation_of(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
+def evaluation_from_options(options: Mapping[str, Any], least_systems: int = 1) -> Evaluation:
     """The evaluation that the options describe; InputError names the option.
 
     options: the values of a command's parameters, by `Option.parameter`; None and "" are not given, others are ignored.
@@ -113,13 +113,13 @@ def evaluation_of(options: Mapping[str, Any], least_systems: int = 1) -> Evaluat
     for option in OPTIONS:
         value = given.get(option.parameter)
         if value is not None and (value not in ([], ()) or (option.given == "gate" and given.get("gate"))):
-            put(content, key_of(option, content), option.read(option.name, value))
+            set_key(content, evaluation_key(option, content), option.read(option.name, value))
     if given.get("cheap_judgments") and "judgments" in content:
         content["cheap_judgments"] = content["judgments"] | {"file": given["cheap_judgments"]}
-    return checked(content, by_option)
+    return validate_evaluation(content, name_option)
 
 
-def key_of(option: Option, content: Mapping[str, Any]) -> str:
+def evaluation_key(option: Option, content: Mapping[str, Any]) -> str:
     """Where an evaluation has the option; formats and columns are those of the scores, where there are some."""
     return option.key.replace("systems[]", "scores[]") if "scores" in content else option.key
 
@@ -130,7 +130,7 @@ def refuse_with_scores(given: Mapping[str, Any]) -> None:
             raise InputError(f"{option}: goes with rankings, and --scores hold none: take one of the two out")
 
 
-def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
+def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     """The evaluation that arguments of the Python API describe, by `Option.given`; InputError names the argument.
 
     None stands for what is not given.
@@ -138,45 +138,45 @@ def evaluation_from(arguments: Mapping[str, Any]) -> Evaluation:
     content: dict[str, Any] = {"name": "compare"}
     for option in OPTIONS:
         if (value := arguments.get(option.given)) is not None:
-            key = key_of(option, content)
+            key = evaluation_key(option, content)
             # what stands in the place of a file's name is all that is said of the place: a function that judges
-            put(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
-    return checked(content, by_argument)
+            set_key(content, key.removesuffix(".file") if isinstance(value, dict) else key, value)
+    return validate_evaluation(content, name_argument)
 
 
-def checked(content: dict[str, Any], named: Callable[[str], str]) -> Evaluation:
+def validate_evaluation(content: dict[str, Any], named: Callable[[str], str]) -> Evaluation:
     """named: a problem with its option or argument in the place of the key."""
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
-        raise InputError("\n".join(dict.fromkeys(map(named, problems(error))))) from None
+        raise InputError("\n".join(dict.fromkeys(map(named, describe_problems(error))))) from None
 
 
-def put(content: dict[str, Any], key: str, value: Any) -> None:
+def set_key(content: dict[str, Any], key: str, value: Any) -> None:
     """Sets a dotted key; `[].` sets it in every entry of a list."""
     first, _, rest = key.partition(".")
     if not rest:
         content[first] = value
     elif first.endswith("[]"):
         for entry in content[first[:-2]]:
-            put(entry, rest, value)
+            set_key(entry, rest, value)
     else:
-        put(content.setdefault(first, {}), rest, value)
+        set_key(content.setdefault(first, {}), rest, value)
 
 
 ADVICE = re.compile(r"`(?P<key>[a-z_.]+)(: [\[{](?P<value>[^`]*)[\]}])?`")  # a key, and what to write for it
 
 
-def by_option(problem: str) -> str:
+def name_option(problem: str) -> str:
     """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
 
     def said(option: Option, value: str) -> str:
         return f"`{option.name} {shlex.quote(value.replace(': ', '='))}`" if value else f"`{option.name}`"
 
-    return renamed(problem, lambda option: option.name, lambda option, part: f"{option.name} {part}", said)
+    return replace_key_names(problem, lambda option: option.name, lambda option, part: f"{option.name} {part}", said)
 
 
-def by_argument(problem: str) -> str:
+def name_argument(problem: str) -> str:
     """``alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
 
     def said(option: Option, value: str) -> str:
@@ -184,10 +184,12 @@ def by_argument(problem: str) -> str:
         entry = f"{{{name!r}: {number}}}" if colon else f"[{value!r}]"
         return f"`{option.given}={entry}`" if value else f"`{option.given}`"
 
-    return renamed(problem, lambda option: option.given, lambda option, part: f'{option.given}["{part}"]', said)
+    return replace_key_names(
+        problem, lambda option: option.given, lambda option, part: f'{option.given}["{part}"]', said
+    )
 
 
-def renamed(
+def replace_key_names(
     problem: str,
     name_of: Callable[[Option], str],
     part_of: Callable[[Option, str], str],
@@ -209,13 +211,13 @@ def renamed(
         problem = problem.replace(f" {option.key} needs", f" {name_of(option)} needs")
     for option in OPTIONS:
         for key in (option.key, *option.near):
-            if found := re.match(pattern_of(key), problem):
+            if found := re.match(problem_pattern(key), problem):
                 part = key.removeprefix(f"{option.key}.")
                 return (part_of(option, part) if part in SINGLE_GATES else name_of(option)) + problem[found.end() :]
     return problem
 
 
-def pattern_of(key: str) -> str:
+def problem_pattern(key: str) -> str:
     """How a problem begins that is about a key: ``systems[1].format =``, ``statistics: resamples =``."""
     parts = [re.escape(part).replace(r"\[\]", r"\[\d+\]") for part in key.split(".")]
     return r"(\.|: )".join(parts) + "(?= =|:)"

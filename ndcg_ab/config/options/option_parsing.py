@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.config.loading.hints import is_number, plain_number, threshold
+from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
 from ndcg_core.measures.notation import separate
@@ -112,7 +112,7 @@ def parse_severities(option: str, texts: Sequence[str]) -> dict[str, str]:
 def parse_share(option: str, text: str, number: str) -> float:
     if is_number(number):
         return float(number)
-    raise refused(option, text, number, "must be a number")
+    raise refusal_text(option, text, number, "must be a number")
 
 
 def parse_count(option: str, text: str, number: str) -> int:
@@ -124,10 +124,10 @@ def parse_count(option: str, text: str, number: str) -> int:
 def parse_number(option: str, text: str, number: str) -> float:
     if is_number(number) and 0 < float(number) < math.inf:
         return float(number)
-    raise refused(option, text, number, "must be a number above 0")
+    raise refusal_text(option, text, number, "must be a number above 0")
 
 
-def refused(option: str, text: str, number: str, rule: str) -> InputError:
+def refusal_text(option: str, text: str, number: str, rule: str) -> InputError:
     """What is said of a number that breaks a rule, with the one that was meant where it can be told."""
     meant = plain_number(number)
     hint = f"; say {option} {text.removesuffix(number)}{meant}" if meant else ""
@@ -139,7 +139,7 @@ def parse_alpha(option: str, value: Any) -> float:
     text = str(value)
     if not is_number(text):
         meant = plain_number(text)
-        hint = f"; say {option} {threshold(float(meant)) or meant}" if meant else ""
+        hint = f"; say {option} {alpha_meant(float(meant)) or meant}" if meant else ""
         raise InputError(f"{option} {text!r}: must be a number{hint}")
     return float(text)
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ndcg_ab.config.loading.file import problems
+from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import Resources
 from ndcg_ab.errors import InputError
 
 
 @dataclasses.dataclass(frozen=True)
-class Room:
+class ResourceOptions:
     """The options `--threads`, `--memory-limit` and `--spill` as they were given."""
 
     threads: int | None = None
@@ -20,7 +20,7 @@ class Room:
     spill: str | None = None
 
 
-def resources_of(room: Room, otherwise: Resources | None = None) -> Resources:
+def read_resources(room: ResourceOptions, otherwise: Resources | None = None) -> Resources:
     """What the options say; otherwise: of what they do not say.  InputError names the option."""
     given = {name: value for name, value in vars(room).items() if value is not None}
     if (spill := given.get("spill")) is not None:
@@ -30,10 +30,10 @@ def resources_of(room: Room, otherwise: Resources | None = None) -> Resources:
     try:
         return Resources.model_validate((otherwise or Resources()).model_dump() | given)
     except ValidationError as error:
-        said = [problem.partition(" ") for problem in problems(error)]
+        said = [problem.partition(" ") for problem in describe_problems(error)]
         raise InputError("\n".join(f"--{key.replace('_', '-')} {rest}" for key, _, rest in said)) from None
 
 
-def with_room(evaluation: Evaluation, room: Room) -> Evaluation:
+def with_resource_options(evaluation: Evaluation, room: ResourceOptions) -> Evaluation:
     """The evaluation of a configuration, with what the options say in the place of its `resources`."""
-    return evaluation.model_copy(update={"resources": resources_of(room, evaluation.resources)})
+    return evaluation.model_copy(update={"resources": read_resources(room, evaluation.resources)})

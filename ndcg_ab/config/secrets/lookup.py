@@ -5,7 +5,7 @@
     {prefect: NAME}  the Prefect block of type Secret that is called NAME
 
 What is kept of an evaluation holds the reference.  Every value that was looked up is remembered by this process, and
-`redacted` takes it out of whatever is about to be shown or kept.
+`redact` takes it out of whatever is about to be shown or kept.
 """
 
 import os
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ndcg_ab.config.loading.variables import VARIABLE, filled
+from ndcg_ab.config.loading.variables import VARIABLE, fill_variables
 from ndcg_ab.config.model.references import SecretText, is_reference
-from ndcg_ab.config.secrets.plain_secrets import without_marks
-from ndcg_ab.config.secrets.redaction import redacted, remembered
+from ndcg_ab.config.secrets.plain_secrets import restore_secrets
+from ndcg_ab.config.secrets.redaction import redact, remember_secret
 from ndcg_ab.config.secrets.secret_shapes import ASSIGNED, USERINFO, has_secret_name
 from ndcg_ab.errors import InputError
 
-__all__ = ["SecretText", "is_reference", "redacted", "remembered", "revealed", "revealed_address"]
+__all__ = ["SecretText", "is_reference", "redact", "remember_secret", "reveal_address", "reveal_secrets"]
 
 LEAST = 8  # letters of a variable's value that is no reference and counts as a secret for its looks
 CLIENTS = ("MLFLOW_", "PREFECT_")
@@ -30,38 +30,38 @@ FOLDERS = ("PWD", "OLDPWD")  # of the shell: no passwords
 WORDS = re.compile(r"\d+([.,]\d+)?|[a-z]+([-_. /]?[a-z]+)*|[A-Z][a-z]+|[~.]{0,2}/\S*|[\w.-]+:\d+|\w+://\S+")
 
 
-def revealed(content: Any, where: str, directory: Path) -> Any:
+def reveal_secrets(content: Any, where: str, directory: Path) -> Any:
     """The same with the values of its references and of `${VARIABLES}`, in lists and mappings, too.
 
     where: the key, for messages.  directory: what relative paths of secrets start from.  Raises InputError where a
     secret is not there.
     """
     if is_reference(content):
-        value = looked_up(content, where, directory)
-        remembered_address(value)
-        return remembered(value)
+        value = look_up(content, where, directory)
+        remember_address(value)
+        return remember_secret(value)
     if isinstance(content, dict):
-        return {key: revealed(value, f"{where}.{key}", directory) for key, value in content.items()}
+        return {key: reveal_secrets(value, f"{where}.{key}", directory) for key, value in content.items()}
     if isinstance(content, list):
-        return [revealed(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
+        return [reveal_secrets(value, f"{where}[{at}]", directory) for at, value in enumerate(content)]
     if not isinstance(content, str):
         return content
-    text = without_marks(filled(content, where), where)
+    text = restore_secrets(fill_variables(content, where), where)
     for found in VARIABLE.finditer(content):
         name = (found["inner"] or "").partition(":-")[0]
         value = os.environ.get(name, "")
         if has_secret_name(name) or has_secret_name(where) or (len(value) >= LEAST and not WORDS.fullmatch(value)):
-            remembered(value)
-    remembered_address(text)
+            remember_secret(value)
+    remember_address(text)
     return text
 
 
-def revealed_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
+def reveal_arguments(arguments: Mapping[str, Any], where: str, directory: Path) -> dict[str, Any]:
     """The same for keyword arguments, whose names are a function's own: one named `file` is no reference."""
-    return {name: revealed(value, f"{where}.{name}", directory) for name, value in arguments.items()}
+    return {name: reveal_secrets(value, f"{where}.{name}", directory) for name, value in arguments.items()}
 
 
-def revealed_address(content: Any, where: str, directory: Path) -> str:
+def reveal_address(content: Any, where: str, directory: Path) -> str:
     """An address, of which the secret parts alone are remembered: user and password, and keys in its query.
 
     The rest of it may be shown, whatever it was named by.
@@ -69,33 +69,33 @@ def revealed_address(content: Any, where: str, directory: Path) -> str:
     if content is None:
         return ""
     if not is_reference(content):
-        text = without_marks(filled(content, where), where)
+        text = restore_secrets(fill_variables(content, where), where)
     else:
-        text = looked_up(content, where, directory)
-    return remembered_address(text)
+        text = look_up(content, where, directory)
+    return remember_address(text)
 
 
-def remembered_address(text: str) -> str:
+def remember_address(text: str) -> str:
     """The same; its user and password are secret, and what is named like a secret in its query."""
     for found in USERINFO.finditer(text):
         user, password = found["user"], found["secret"]
         for each in (password, unquote(password), f"{user}:{password}", f"{unquote(user)}:{unquote(password)}"):
-            remembered(each)
+            remember_secret(each)
     for found in ASSIGNED.finditer(text):
         if has_secret_name(found["name"]):
-            remembered(unquote(remembered(found["secret"])))
-    if token := token_of(text):
-        remembered(unquote(remembered(token)))
+            remember_secret(unquote(remember_secret(found["secret"])))
+    if token := address_token(text):
+        remember_secret(unquote(remember_secret(token)))
     return text
 
 
-def token_of(text: str) -> str | None:
+def address_token(text: str) -> str | None:
     """What stands before the @ of an http address alone, and is long enough to be a secret."""
     found = re.match(r"https?://([^/:@?#\s]{8,})@", text)
     return found[1] if found else None
 
 
-def parted_address(text: str) -> tuple[str, str | None]:
+def split_address(text: str) -> tuple[str, str | None]:
     """An address without user and password, and these as ``user:password``, decoded; None where it has none."""
     if "@" not in text or not text.startswith(("http://", "https://")):
         return text, None
@@ -115,12 +115,12 @@ def remember_environment(variables: Mapping[str, str] | None = None) -> None:
     for name, value in (os.environ if variables is None else variables).items():
         if has_secret_name(name) and name not in FOLDERS and len(value) >= LEAST:
             if name.startswith(CLIENTS) or not WORDS.fullmatch(value):
-                remembered(value)
+                remember_secret(value)
         elif name.endswith(("_URI", "_URL")):
-            remembered_address(value)
+            remember_address(value)
 
 
-def looked_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
+def look_up(reference: Mapping[str, Any], where: str, directory: Path) -> str:
     ((kind, name),) = reference.items()
     return LOOK_UP[kind](str(name), where, directory)
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ndcg_ab.config.model.references import is_kept, is_reference
-from ndcg_ab.config.secrets.redaction import HIDDEN, SHORTEST, remembered
+from ndcg_ab.config.model.references import is_looked_up_later, is_reference
+from ndcg_ab.config.secrets.redaction import HIDDEN, SHORTEST, remember_secret
 from ndcg_ab.config.secrets.secret_shapes import secrets_in
 from ndcg_ab.errors import InputError
 
@@ -18,20 +18,20 @@ MARK = re.compile(f"{HIDDEN}(?P<key>[^•]+){HIDDEN}")
 _marked: dict[str, str] = {}
 
 
-def with_marks(content: Any, key: str = "", name: object = "") -> Any:
+def mark_secrets(content: Any, key: str = "", name: object = "") -> Any:
     """What a configuration says, with a mark for every plain secret; key: where in it; name: the last part of that."""
     if is_reference(content):
         return content
     if isinstance(content, dict):
-        return {part: with_marks(value, f"{key}.{part}".removeprefix("."), part) for part, value in content.items()}
+        return {part: mark_secrets(value, f"{key}.{part}".removeprefix("."), part) for part, value in content.items()}
     if isinstance(content, list):
-        return [with_marks(value, f"{key}[{at}]", name) for at, value in enumerate(content)]
+        return [mark_secrets(value, f"{key}[{at}]", name) for at, value in enumerate(content)]
     if not isinstance(content, str):
         return content
     for secret in dict.fromkeys(secrets_in(name, content)):
-        remembered(secret)
-        if is_kept(key):
-            content = replaced(content, secret, mark_of(secret, key))
+        remember_secret(secret)
+        if is_looked_up_later(key):
+            content = replace_secret(content, secret, secret_mark(secret, key))
     return content
 
 
@@ -44,18 +44,18 @@ def without_plain_secrets(content: Any, name: object = "") -> Any:
     if not isinstance(content, str):
         return content
     for secret in dict.fromkeys(secrets_in(name, content)):
-        content = replaced(content, secret, HIDDEN)
+        content = replace_secret(content, secret, HIDDEN)
     return content
 
 
-def replaced(content: str, secret: str, instead: str) -> str:
+def replace_secret(content: str, secret: str, instead: str) -> str:
     """With something else for a secret; a very short one stands in too many words, and is replaced as a password."""
     if len(secret) < SHORTEST and content != secret:
         return content.replace(f":{secret}@", f":{instead}@")
     return content.replace(secret, instead)
 
 
-def mark_of(secret: str, key: str) -> str:
+def secret_mark(secret: str, key: str) -> str:
     """What stands for a plain secret; another one at the same key has another number."""
     name = re.sub(r"[^\w.-]+", ".", key).strip(".")  # an address with it stays an address
     number = 1
@@ -67,7 +67,7 @@ def mark_of(secret: str, key: str) -> str:
     return mark
 
 
-def without_marks(text: str, where: str) -> str:
+def restore_secrets(text: str, where: str) -> str:
     """The text with its secrets; InputError where another process knew them."""
 
     def meant(found: re.Match[str]) -> str:
@@ -76,18 +76,18 @@ def without_marks(text: str, where: str) -> str:
                 f"{where}: the secret stood in plain text, and is not kept: name it by {{env: NAME}}, {{file: PATH}} or"
                 " {prefect: BLOCK} in the configuration"
             )
-        return remembered(_marked[found[0]])
+        return remember_secret(_marked[found[0]])
 
     return MARK.sub(meant, text)
 
 
-def plain_secrets(content: Any, key: str = "", name: object = "") -> Iterator[str]:
+def find_plain_secrets(content: Any, key: str = "", name: object = "") -> Iterator[str]:
     """The keys of an evaluation as it is dumped at which a secret stands in plain text, marked or not."""
     if isinstance(content, dict) and not is_reference(content):
         for part, value in content.items():
-            yield from plain_secrets(value, f"{key}.{part}".removeprefix("."), part)
+            yield from find_plain_secrets(value, f"{key}.{part}".removeprefix("."), part)
     elif isinstance(content, list):
         for at, value in enumerate(content):
-            yield from plain_secrets(value, f"{key}[{at}]", name)
+            yield from find_plain_secrets(value, f"{key}[{at}]", name)
     elif isinstance(content, str) and (MARK.search(content) or any(secrets_in(name, content))):
         yield key

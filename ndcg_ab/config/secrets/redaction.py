@@ -23,9 +23,9 @@ LINE = 16  # letters that make a line of a secret of several lines one that is l
 _known: set[str] = set()
 
 
-def remembered(value: str) -> str:
+def remember_secret(value: str) -> str:
     """The value, which is taken out of every text from now on."""
-    found = {each for each in parts(value) if len(each) >= SHORTEST}
+    found = {each for each in secret_parts(value) if len(each) >= SHORTEST}
     if not found <= _known:
         _known.update(found)
         forget_forms()
@@ -34,11 +34,11 @@ def remembered(value: str) -> str:
 
 def forget_forms() -> None:
     """What was made of the secrets that were known is made again: there are others now."""
-    pattern.cache_clear()
-    reach.cache_clear()
+    secrets_pattern.cache_clear()
+    longest_secret.cache_clear()
 
 
-def parts(value: str) -> Iterator[str]:
+def secret_parts(value: str) -> Iterator[str]:
     """The value itself; its lines (a PEM file), and the secret values in it (a service account's JSON)."""
     yield value
     yield value.strip()
@@ -52,10 +52,10 @@ def parts(value: str) -> Iterator[str]:
             return
         for key, text in content.items():
             if isinstance(text, str) and has_secret_name(key):
-                yield from parts(text)
+                yield from secret_parts(text)
 
 
-def forms(secret: str) -> Iterator[str]:
+def written_forms(secret: str) -> Iterator[str]:
     """The ways in which a text can hold a secret: as it is, quoted, escaped, percent-encoded, in base64."""
     bare = len(secret) < WORD and secret.isalnum()
     yield rf"(?<![^\W_]){re.escape(secret)}(?![^\W_])" if bare else re.escape(secret)
@@ -63,11 +63,11 @@ def forms(secret: str) -> Iterator[str]:
     encoded |= {re.sub("%..", lambda code: code[0].lower(), text) for text in encoded}
     encoded |= {repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     encoded |= {html.escape(secret), html.escape(secret, quote=False), html.escape(secret).replace("&#x27;", "&#39;")}
-    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *in_base64(secret.encode())}
+    encoded |= {ascii(secret)[1:-1], repr(secret.encode())[2:-1], *base64_forms(secret.encode())}
     yield from map(re.escape, encoded - {secret})
 
 
-def in_base64(secret: bytes) -> Iterator[str]:
+def base64_forms(secret: bytes) -> Iterator[str]:
     """What base64 makes of it wherever it begins and ends in a longer text, as after ``user:`` for Basic."""
     for before in range(3):
         text = base64.b64encode(b"\0" * before + secret).decode()
@@ -77,54 +77,54 @@ def in_base64(secret: bytes) -> Iterator[str]:
 
 
 @cache
-def pattern() -> re.Pattern[str] | None:
+def secrets_pattern() -> re.Pattern[str] | None:
     """All that is known to be secret, the longest first; None where nothing is."""
-    found = {form for secret in _known for form in forms(secret)}
+    found = {form for secret in _known for form in written_forms(secret)}
     return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
 
 
 @cache
-def reach() -> int:
+def longest_secret() -> int:
     """How many characters of a text must be seen to know a secret in it."""
-    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in forms(secret))])
+    return max([LONGEST_SHAPE, *(len(form) for secret in _known for form in written_forms(secret))])
 
 
-def without_known(text: str) -> str:
+def remove_known_secrets(text: str) -> str:
     """A text without the secrets that this process knows."""
-    known = pattern()
+    known = secrets_pattern()
     return known.sub(HIDDEN, text) if known else text
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """The same, and without what has the shape of a secret: passwords in addresses, keys of well-known services."""
-    text = without_known(text)
+    text = remove_known_secrets(text)
     for shape in SHAPES:
         text = shape.sub(lambda found: found[0].replace(found["secret"], HIDDEN), text)
     return text
 
 
-hide_with(redacted, reach)
+hide_with(redact, longest_secret)
 
 
-def redacted_everywhere(content: Any) -> Any:
+def redact_content(content: Any) -> Any:
     """The same for every text in lists and mappings, keys excepted."""
     if isinstance(content, dict):
-        return {key: redacted_everywhere(value) for key, value in content.items()}
+        return {key: redact_content(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
-        return type(content)(redacted_everywhere(value) for value in content)
-    return redacted(content) if isinstance(content, str) else content
+        return type(content)(redact_content(value) for value in content)
+    return redact(content) if isinstance(content, str) else content
 
 
-def discreet(error: BaseException) -> BaseException:
+def discreet_error(error: BaseException) -> BaseException:
     """An error that can be logged with its causes: itself, or, where it tells a secret, one of its kind that does not.
 
     What has no kind of ours is told as ``RuntimeError: KeyError: …``.
     """
     told = "".join(traceback.format_exception(error))
-    if without_known(told) == told and redacted(words_of(error)) == words_of(error):
+    if remove_known_secrets(told) == told and redact(words_of(error)) == words_of(error):
         return error
     kind = type(error)
-    message = redacted(words_of(error))
+    message = redact(words_of(error))
     if kind.__module__.startswith("ndcg_"):
         return kind(message)
     return RuntimeError(f"{kind.__name__}: {message}")
@@ -140,8 +140,8 @@ class Censor(logging.Filter):
             return True
         if record.exc_info and record.exc_info[1] is not None:
             told = "\n".join((told, "".join(traceback.format_exception(record.exc_info[1])).rstrip()))
-        if redacted(told) != told:
-            record.msg, record.args, record.exc_info, record.exc_text = redacted(told), (), None, None
+        if redact(told) != told:
+            record.msg, record.args, record.exc_info, record.exc_text = redact(told), (), None, None
         return True
 
 

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ndcg_ab.config.secrets.redaction import without_known
+from ndcg_ab.config.secrets.redaction import remove_known_secrets
 
 VERDICT_WIDTH = 32  # columns that a verdict needs to be read
 NAME_WIDTHS = (10**6, 40, 24, 16)  # the longest names; shorter ones are tried where that saves a table
@@ -137,7 +137,7 @@ def shortened(text: str, width: int) -> str:
     """The text in so many columns, with an ellipsis in its middle where it is longer; secrets are taken out first."""
     if cell_len(text) <= width:
         return text
-    text = without_known(text)
+    text = remove_known_secrets(text)
     head = width // 2
     return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], width - 1 - head)[::-1]}"
 

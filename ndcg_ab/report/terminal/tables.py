@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.config.secrets.redaction import redacted
+from ndcg_ab.config.secrets.redaction import redact
 from ndcg_ab.errors import shortened
 from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.sections.changes import print_changes
@@ -254,8 +254,8 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
         console.print("[dim]data check: nothing to report[/]")
     for finding in findings:
         severity = (finding.severity, Severity(finding.severity).traits.colour)
-        message = shortened(redacted(finding.message), LONGEST)
+        message = shortened(redact(finding.message), LONGEST)
         told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
         console.print(told, highlight=False)
         for text in finding.examples if examples else ():
-            dim(console, f"  {shortened(redacted(text), LONGEST)}")
+            dim(console, f"  {shortened(redact(text), LONGEST)}")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.sources import DatabaseSource
-from ndcg_ab.config.secrets.lookup import redacted, remembered, revealed
+from ndcg_ab.config.secrets.lookup import redact, remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, needs, on_one_line
 
 SCHEMES = {  # of an address -> the ADBC driver
@@ -50,9 +50,9 @@ def answering(described: DatabaseSource, directory: Path) -> Iterator[Answering]
     Raises InputError for what is wrong, SilentError where the database did not answer, and may later.
     """
     database = described.database
-    uri = revealed(database.uri, "database", directory)
+    uri = reveal_secrets(database.uri, "database", directory)
     options = {
-        key: str(revealed(value, f"database.options.{key}", directory)) for key, value in database.options.items()
+        key: str(reveal_secrets(value, f"database.options.{key}", directory)) for key, value in database.options.items()
     }
     query = described.query.strip().rstrip("; \n\t")
     if uri is not None and (file := file_of(uri, database.driver, directory)) is not None:
@@ -151,7 +151,7 @@ def adbc_answering(
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
 
     for secret in passwords(told):
-        remembered(secret)
+        remember_secret(secret)
     with contextlib.ExitStack() as stack:
         with meaning(place, driver, told, "cannot be opened"):
             opened = stack.enter_context(adbc.AdbcDatabase(driver=library_of(driver, directory), **told))
@@ -226,7 +226,7 @@ def sentence(error: Exception, told: dict[str, str], place: str) -> str:
     text = found["said"] if found else re.sub(r"^[A-Z_]+: ", "", text)
     if uri := told.get("uri"):
         text = text.replace(uri, place)
-    text = re.sub(r"^\[\w[\w ]*\] ", "", redacted(text).strip())
+    text = re.sub(r"^\[\w[\w ]*\] ", "", redact(text).strip())
     return on_one_line(text, 500).rstrip(".")
 
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.json as pajson
 
-from ndcg_ab.config.loading.hints import similar_file
+from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
 from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, with_remarks
@@ -179,7 +179,7 @@ def read_if_clean(
 def refuse_no_file(path: Path) -> None:
     """What is not there, is no file, or holds nothing."""
     if not path.exists():
-        raise InputError(f"{path}: there is no such file{similar_file(path)}")
+        raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
     if not path.is_file():
         raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:

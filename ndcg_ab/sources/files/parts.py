@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from ndcg_ab.config.loading.patterns import SHOWN, WILD, matches
+from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files
 from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError
@@ -58,7 +58,7 @@ def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
     if path.is_dir():
         return in_folder(described, path)
     if described.parts and WILD.search(str(file)) and not path.exists():
-        found = matches(file, directory)
+        found = matching_files(file, directory)
         if not found:
             raise InputError(f"{path}: no file matches it")
         return [Part(directory / each, str(directory / each), partitions(each)) for each in found]

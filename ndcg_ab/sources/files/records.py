@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from ndcg_ab.config.loading.hints import to_utf8
+from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
 from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
@@ -138,9 +138,11 @@ def text_lines(path: Path, longest: int | None = LONGEST_LINE) -> Iterator[tuple
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     bad = raw[error.start : error.start + 1]
-                    raise InputError(f"{path}, line {number}: byte {bad!r} is not UTF-8 text: {to_utf8(raw)}") from None
+                    raise InputError(
+                        f"{path}, line {number}: byte {bad!r} is not UTF-8 text: {utf8_command(raw)}"
+                    ) from None
                 if "\0" in line:
-                    hint = f" ({to_utf8(raw)})" if number == 1 else ""
+                    hint = f" ({utf8_command(raw)})" if number == 1 else ""
                     raise InputError(f"{path}, line {number}: holds a zero byte: not a text file{hint}")
                 yield number, line
     except LongLineError:

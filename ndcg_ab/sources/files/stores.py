@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ndcg_ab.config.model.connections import Storage, plain_address
 from ndcg_ab.config.model.sources import FileSource
-from ndcg_ab.config.secrets.lookup import remembered, revealed
+from ndcg_ab.config.secrets.lookup import remember_secret, reveal_secrets
 from ndcg_ab.errors import InputError, SilentError, in_short, needs, on_one_line
 
 PIECE = 1 << 22  # bytes
@@ -64,13 +64,13 @@ class Store(ABC):
 
 def store_of(described: FileSource, directory: Path) -> Store:
     """The store that an address is of."""
-    address = str(revealed(str(described.file), "file", directory))
+    address = str(reveal_secrets(str(described.file), "file", directory))
     scheme = address.partition("://")[0].lower()
     with contextlib.suppress(ValueError):
         parts = urlsplit(address)
         for secret in (parts.password, parts.query):
             if secret:
-                remembered(secret)
+                remember_secret(secret)
     if scheme in ("http", "https"):
         return Web(address)
     if scheme not in OPENED:
@@ -78,7 +78,7 @@ def store_of(described: FileSource, directory: Path) -> Store:
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
         raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({known})")
     storage = described.storage or Storage()
-    given = {name: revealed(value, f"storage.{name}", directory) for name, value in storage if value is not None}
+    given = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
     return Objects(address, given)
 
 

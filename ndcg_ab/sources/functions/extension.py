@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ndcg_ab.config.model.sources import ExtensionSource, Given
-from ndcg_ab.config.secrets.lookup import revealed_arguments
+from ndcg_ab.config.model.sources import ExtensionSource, InMemoryData
+from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, extensions, load_extension
 from ndcg_ab.sources.base import Source
@@ -41,9 +41,9 @@ class Extension(Source):
                 f"extension = {format_value(self.name)}: is not installed{known}: install the package that adds it"
             )
         read = load_extension(added[self.name])
-        arguments = revealed_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
+        arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
         with saying_where(self.origin, ""):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
         if not isinstance(data, Mapping) and not is_table(data):
             raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
-        return InMemory(Given(self.origin, data), self.columns).pull(layout, queries)
+        return InMemory(InMemoryData(self.origin, data), self.columns).pull(layout, queries)

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.config.model.sources import PythonSource
-from ndcg_ab.config.secrets.lookup import revealed_arguments
+from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
@@ -42,7 +42,7 @@ class Function(Source):
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
         with beside(self.directory):
             function = load_function(self.origin, self.directory)
-            arguments = revealed_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
+            arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
             if self.per_query:
                 entries = self.one_by_one(function, queries, arguments)
             else:

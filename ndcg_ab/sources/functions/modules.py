@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ndcg_ab.config.secrets.redaction import discreet
+from ndcg_ab.config.secrets.redaction import discreet_error
 from ndcg_ab.errors import LONGEST, InputError, SilentError, on_one_line, words_of
 from ndcg_ab.files import resolved
 
@@ -60,10 +60,10 @@ def load_function(name: str, directory: Path) -> Callable[..., Any]:
         module: ModuleType = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet_error(error)
         raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
     except (Exception, SystemExit) as error:
-        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet(error)
+        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet_error(error)
     function = getattr(module, function_name, None)
     if not callable(function):
         raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
@@ -84,4 +84,4 @@ def saying_where(origin: str, place: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"{origin} failed{place}: {in_one_line(error)}") from discreet(error)
+        raise kind(f"{origin} failed{place}: {in_one_line(error)}") from discreet_error(error)

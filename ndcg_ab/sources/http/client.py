@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import httpx
 
 from ndcg_ab.config.model.http import HttpRequest
-from ndcg_ab.config.secrets.lookup import redacted
+from ndcg_ab.config.secrets.lookup import redact
 from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpacked
 from ndcg_ab.sources.http.answers import ENOUGH, Hit, QueryError, Reader, excerpt
 from ndcg_ab.sources.http.requests import Request
@@ -162,7 +162,7 @@ class Client:
             raise QueryError(f"{said}: the redirect leads to no address") from None
         here = response.request.url
         if (target.scheme, target.host, target.port) != (here.scheme, here.host, here.port):
-            place = redacted(f"{target.scheme}://{target.host}" + (f":{target.port}" if target.port else ""))
+            place = redact(f"{target.scheme}://{target.host}" + (f":{target.port}" if target.port else ""))
             raise QueryError(f"{said}: the redirect leads elsewhere, to {place}, and is not followed: name it in `url`")
         if method != "GET" and response.status_code not in (307, 308):
             raise QueryError(f"{said}: the redirect would lose the body: name the last address in `url`")

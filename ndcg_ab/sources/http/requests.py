@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ndcg_ab.config.model.http import PLACEHOLDER, HttpRequest
-from ndcg_ab.config.secrets.lookup import redacted, revealed
+from ndcg_ab.config.secrets.lookup import redact, reveal_secrets
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.tables.schema import NO_VALUE
 
@@ -48,7 +48,7 @@ class Template:
         self.where = where
         written = {name: getattr(described, name) for name in ("url", "headers", "parameters", "body")}
         self.known: dict[str, Any] = {
-            name: revealed(each, f"{where}.{name}", directory) for name, each in written.items()
+            name: reveal_secrets(each, f"{where}.{name}", directory) for name, each in written.items()
         }
         self.method = described.method or ("GET" if described.body is None else "POST")
         self.signature = json.dumps(described.model_dump(mode="json"), sort_keys=True)
@@ -160,5 +160,5 @@ def base_of(url: str, where: str) -> tuple[str, str]:
     except ValueError:
         parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{where}.url: {redacted(format_value(url))}: must begin with http:// or https:// and a host")
+        raise InputError(f"{where}.url: {redact(format_value(url))}: must begin with http:// or https:// and a host")
     return parts.scheme, parts.netloc

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.config.model.sources import JudgeSource
-from ndcg_ab.config.secrets.lookup import revealed_arguments
+from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.functions.function import is_finite
 from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
@@ -86,7 +86,7 @@ class AskedFunction:
             grades: list[float | None] = [found.get(key) for key in keys] if keys else [None] * len(pairs)
             asked = [at for at in range(len(pairs)) if not keys or keys[at] not in found]
             say(f"judging {len(pairs):,} document{'s' * (len(pairs) != 1)} ({len(pairs) - len(asked):,} known)")
-            arguments = revealed_arguments(
+            arguments = reveal_arguments(
                 self.described.arguments, f"python = {self.origin!r}, arguments", self.directory
             )
             for at, grade in self.answers(function, [(at, *pairs[at]) for at in asked], arguments):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ndcg_ab.config.model.sources import Given
+from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source, in_words
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
@@ -34,7 +34,7 @@ def is_table(data: Any) -> bool:
 class InMemory(Source):
     """A table, or dictionaries, given as an argument."""
 
-    def __init__(self, given: Given, columns: dict[str, str]) -> None:
+    def __init__(self, given: InMemoryData, columns: dict[str, str]) -> None:
         self.origin = given.name
         self.given = given
         self.columns = columns
@@ -51,7 +51,7 @@ class InMemory(Source):
         return f"{self.origin}, {in_words(rows, 'row')}"
 
 
-def read_given(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     """The data in the columns of `layout` (absent optional ones are null).
 
     columns maps a field to the table's name for it.  Raises InputError for anything that breaks a rule.
@@ -66,7 +66,7 @@ def read_given(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Tabl
 # ---- tables
 
 
-def read_table(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Table:
+def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
     whole = arrow_table(given)
     argument = "columns" if layout.kind == "ranking" else f"{given.name}_columns"
     chosen = layout.check_columns(
@@ -82,7 +82,7 @@ def read_table(given: Given, layout: Layout, columns: dict[str, str]) -> pa.Tabl
     return table
 
 
-def arrow_table(given: Given) -> pa.Table:
+def arrow_table(given: InMemoryData) -> pa.Table:
     try:
         return pa.table(given.data)
     except Exception as error:  # whatever the library that made it raises
@@ -106,7 +106,7 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 # ---- dictionaries
 
 
-def read_dictionaries(given: Given, layout: Layout) -> pa.Table:
+def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
     if layout.kind not in IN_DICTIONARIES:
         return records_by_key(given, layout)
     table = all_at_once(given.data, layout)
@@ -140,7 +140,7 @@ def all_at_once(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
     return shaped(pa.table(found), layout, {name: name for name in found})
 
 
-def placed_documents(given: Given, value: str) -> Placed:
+def placed_documents(given: InMemoryData, value: str) -> Placed:
     """Every document of every query, under the keys that lead to it: ``judgments['q1']['d1']``."""
     refuse_like_keys(given)
     for query_id, documents in given.data.items():
@@ -155,7 +155,7 @@ def placed_documents(given: Given, value: str) -> Placed:
             yield f"{where}[{format_value(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
 
 
-def records_by_key(given: Given, layout: Layout) -> pa.Table:
+def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
     """One record for each query_id: a mapping of its columns, or its text alone."""
     refuse_like_keys(given)
     found: list[tuple[str, dict[str, Any]]] = []
@@ -173,7 +173,7 @@ def records_by_key(given: Given, layout: Layout) -> pa.Table:
     return table_of(iter(found), layout)
 
 
-def refuse_like_keys(given: Given) -> None:
+def refuse_like_keys(given: InMemoryData) -> None:
     """Two keys of one text, such as 1 and '1', would be one query."""
     known: dict[str, Any] = {}
     for key in given.data:

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from ndcg_ab.config.environment import artifact_directory, prepare, tracking_uri, uploading
+from ndcg_ab.config.environment import artifact_directory, prepare_environment, tracking_uri, uploading_patiently
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
-from ndcg_ab.config.secrets.redaction import discreet, redacted
+from ndcg_ab.config.secrets.redaction import discreet_error, redact
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
@@ -42,7 +42,7 @@ from ndcg_ab.trackers.mlflow.values import (
 )
 from ndcg_ab.trackers.mlflow.views import view_id, views
 
-prepare()
+prepare_environment()
 
 import mlflow  # noqa: E402  (it reads its settings when it is imported)
 from mlflow.data.code_dataset_source import CodeDatasetSource  # noqa: E402
@@ -91,7 +91,7 @@ def log_once(bundle: Bundle) -> Published:
             raise TrackingError(str(found)) from found
         code = error.error_code if isinstance(error, MlflowException) else ""
         kind = RefusedError if code in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST") else TrackingError
-        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet(error)
+        raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet_error(error)
 
 
 def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
@@ -112,14 +112,14 @@ def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> 
 
 def first_sentence(error: Exception) -> str:
     """Of SQLAlchemy's several lines the one that says what happened."""
-    text = redacted(str(error))
+    text = redact(str(error))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("(raised as a result")]
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
 def shown_address(uri: str) -> str:
     """An address as it may be kept and shown."""
-    return redacted(without_password(uri))
+    return redact(without_password(uri))
 
 
 def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
@@ -223,7 +223,7 @@ def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
 
 def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
     """The report at the artifact root (only there MLflow shows it), the data, and the comparison as a table."""
-    with temporary_folder() as directory, uploading():
+    with temporary_folder() as directory, uploading_patiently():
         path = directory / "comparison.json"
         path.write_text(json.dumps(comparison_table(bundle.outcome)), encoding="utf-8")
         for file in (bundle.folder / PAGE, bundle.folder / BUNDLE, bundle.folder / SCORES, path):

@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.secrets import redaction
-from ndcg_ab.config.secrets.redaction import remembered
+from ndcg_ab.config.secrets.redaction import remember_secret
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.flows.cli.streams import prepare_streams
 
 
 def test_streams_say_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    remembered("k3y-of-the-streams")
+    remember_secret("k3y-of-the-streams")
     streams = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", streams[0])
     monkeypatch.setattr(sys, "stderr", streams[1])

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ndcg_ab.comparing.families import guarded_columns
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import evaluation_of
+from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -371,7 +371,7 @@ def test_an_outcome_with_everything_survives_its_json(folder: Path) -> None:
     options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": ["ndcg@3"]}
     options |= {"secondary": ["rr"], "guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
     options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 7}
-    evaluation = evaluation_of(options | {"all_pairs": True, "interval": "bca"})
+    evaluation = evaluation_from_options(options | {"all_pairs": True, "interval": "bca"})
     with DuckDBEngine() as engine:
         outcome = evaluate(evaluation, engine)[0]
     assert Outcome.from_dict(json.loads(outcome.to_json())) == outcome

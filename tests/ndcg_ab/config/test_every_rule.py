@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.config.loading.file import RULES, read_config
-from ndcg_ab.config.loading.keys import dotted
+from ndcg_ab.config.loading.keys import dotted_key
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
 from ndcg_ab.errors import InputError
@@ -109,7 +109,7 @@ def wrong_file(folder: Path, rule: Rule) -> Path:
 
 
 def assert_one_sentence(said: str, rule: Rule) -> None:
-    key = dotted(tuple(0 if part == "[]" else part for part in rule[0]))
+    key = dotted_key(tuple(0 if part == "[]" else part for part in rule[0]))
     about = [line for line in said.splitlines() if re.search(rf"{re.escape(key)}\b", line)]
     assert len(about) == 1, f"{rule}: {said}"
     assert len(said) < 3000 and "pattern" not in said and "Input should" not in said, f"{rule}: {said}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 import pytest
 
-from ndcg_ab.config.model.sources import FileSource, Given
+from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -35,7 +35,7 @@ def documents(path: Path, **described: Any) -> Documents:
 
 def in_memory(data: Any, columns: dict[str, str] | None = None) -> Documents:
     source = FileSource(file="documents", columns=columns or {})
-    source.hold(Given("documents", data))
+    source.hold(InMemoryData("documents", data))
     return Documents(source, Path())
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as papq
 import pytest
 
 from ndcg_ab.config.model.external_scores import ScoresSource
-from ndcg_ab.config.model.sources import Given
+from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import pull
 from ndcg_ab.sources.external_scores import PULLED
@@ -85,9 +85,11 @@ def test_ir_measures_is_told_by_the_names_of_its_measures(tmp_path: Path) -> Non
 
 def test_in_memory_they_are_tables_or_what_pytrec_eval_gives(tmp_path: Path) -> None:
     source = ScoresSource(file=Path("scores"), system="a")
-    source.hold(Given("scores['a']", {"1": {"map": 0.5}, "2": {"map": 0.25}}))
+    source.hold(InMemoryData("scores['a']", {"1": {"map": 0.5}, "2": {"map": 0.25}}))
     assert parts(source) == (OF_A, {})
-    source.hold(Given("scores['a']", pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]})))
+    source.hold(
+        InMemoryData("scores['a']", pa.table({"query_id": ["1", "2"], "metric": ["map"] * 2, "value": [0.5, 0.25]}))
+    )
     assert parts(source) == (OF_A, {})
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.options.from_options import by_argument, by_option, checked
+from ndcg_ab.config.options.from_options import name_argument, name_option, validate_evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.testing import assert_not_worse
@@ -64,21 +64,21 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("keys", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as refused:
-        checked({"name": "units", **FILES, **keys}, str)
+        validate_evaluation({"name": "units", **FILES, **keys}, str)
     assert str(refused.value).startswith(said)
 
 
 @pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
 def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
-    assert isinstance(checked({"name": "units", **FILES, **keys}, str), Evaluation)
+    assert isinstance(validate_evaluation({"name": "units", **FILES, **keys}, str), Evaluation)
 
 
 def test_in_the_words_of_options_and_arguments() -> None:
     said = []
-    for words in (by_option, by_argument):
+    for words in (name_option, name_argument):
         for keys in (REFUSED["a guardrail"], REFUSED["a gate"], REFUSED["a smallest effect"], REFUSED["a slice"]):
             with pytest.raises(InputError) as refused:
-                checked({"name": "units", **FILES, **keys[0]}, words)
+                validate_evaluation({"name": "units", **FILES, **keys[0]}, words)
             said.append(str(refused.value).partition(": must")[0])
     assert said == [
         *("--guardrail: recall@100 = 2", "--require: ndcg@10 = 1", "--smallest-effect = 1"),

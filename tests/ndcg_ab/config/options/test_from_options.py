@@ -8,8 +8,8 @@ import typer
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
-from ndcg_ab.config.options.from_options import OPTIONS, Option, by_option, evaluation_of
-from ndcg_ab.config.options.resource_options import Room, with_room
+from ndcg_ab.config.options.from_options import OPTIONS, Option, evaluation_from_options, name_option
+from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 
@@ -21,7 +21,7 @@ FILES = {"judgments": "qrels", "system": ["old=old.run", "new=new.run"]}
 
 
 def evaluated(**options: Any) -> Any:
-    return evaluation_of(FILES | options)
+    return evaluation_from_options(FILES | options)
 
 
 def test_every_option_has_a_row() -> None:
@@ -102,7 +102,7 @@ def test_a_gate_is_there_where_either_option_asks_for_it(options: dict[str, Any]
     ],
 )
 def test_a_problem_names_the_option(problem: str, said: str) -> None:
-    assert by_option(problem) == said
+    assert name_option(problem) == said
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_options_take_the_place_of_what_a_configuration_says_may_be_used(tmp_pat
     (tmp_path / "c.yaml").write_text(write)
     evaluation = read_config(tmp_path / "c.yaml")
     assert evaluation.spill_folder == (tmp_path / "here").resolve()
-    found = with_room(evaluation, Room(memory_limit="1GB", spill="there"))
+    found = with_resource_options(evaluation, ResourceOptions(memory_limit="1GB", spill="there"))
     assert (found.resources.threads, found.resources.memory_limit) == (3, "1GB")
     assert found.spill_folder == (Path.cwd() / "there").resolve()
     with pytest.raises(InputError, match=r"^--memory-limit = '10MB': is too little to work with"):
-        with_room(evaluation, Room(memory_limit="10MB"))
+        with_resource_options(evaluation, ResourceOptions(memory_limit="10MB"))
     with pytest.raises(InputError, match=r"^--threads = 0: must be 1 or more"):
-        with_room(evaluation, Room(threads=0))
+        with_resource_options(evaluation, ResourceOptions(threads=0))

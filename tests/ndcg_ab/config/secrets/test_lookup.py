@@ -17,8 +17,8 @@ from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets import redaction
-from ndcg_ab.config.secrets.lookup import parted_address, revealed, revealed_address
-from ndcg_ab.config.secrets.redaction import censor_logs, discreet, redacted, remembered, without_known
+from ndcg_ab.config.secrets.lookup import reveal_address, reveal_secrets, split_address
+from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact, remember_secret, remove_known_secrets
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, pull
 
@@ -37,9 +37,9 @@ def test_each_reference_is_looked_up_and_its_value_hidden(tmp_path: Path, monkey
     monkeypatch.setenv("KEY", "from the environment 1")
     (tmp_path / "key.txt").write_text("from a file 2\n")
     given = {"a": {"env": "KEY"}, "b": [{"file": "key.txt"}, 7], "c": "index ${KEY}"}
-    found = revealed(given, "x", tmp_path)
+    found = reveal_secrets(given, "x", tmp_path)
     assert found == {"a": "from the environment 1", "b": ["from a file 2", 7], "c": "index from the environment 1"}
-    assert redacted(f"failed: {found}") == "failed: {'a': '•••', 'b': ['•••', 7], 'c': 'index •••'}"
+    assert redact(f"failed: {found}") == "failed: {'a': '•••', 'b': ['•••', 7], 'c': 'index •••'}"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_secret_that_is_not_there(
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "bytes.bin").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(InputError) as caught:
-        revealed(reference, "x", tmp_path)
+        reveal_secrets(reference, "x", tmp_path)
     assert str(caught.value).replace(f"{tmp_path}/", "") == said
 
 
@@ -81,8 +81,8 @@ SECRET = "p@s's\"w/ö+rd <1>\\"
     ],
 )
 def test_a_secret_is_found_however_it_is_written(text: str) -> None:
-    remembered(SECRET)
-    hidden = without_known(f"before {text} after")
+    remember_secret(SECRET)
+    hidden = remove_known_secrets(f"before {text} after")
     assert hidden.startswith("before ")
     assert hidden.endswith(" after")
     assert "•••" in hidden
@@ -91,45 +91,45 @@ def test_a_secret_is_found_however_it_is_written(text: str) -> None:
 
 
 def test_a_short_secret_is_a_word_of_its_own() -> None:
-    remembered("post")
-    remembered("x")
-    assert without_known("postgresql://post:x@post-1?post=post2") == "postgresql://•••:x@•••-1?•••=post2"
+    remember_secret("post")
+    remember_secret("x")
+    assert remove_known_secrets("postgresql://post:x@post-1?post=post2") == "postgresql://•••:x@•••-1?•••=post2"
 
 
 def test_lines_of_a_key_and_a_service_account() -> None:
-    remembered("-----BEGIN KEY-----\nMIIEowIBAAKCAQEAx7\nwJalrXUtnFEMIK7MDE\n-----END KEY-----")
-    remembered(json.dumps({"project_id": "my-project", "private_key": "k3y-of-the-account"}))
+    remember_secret("-----BEGIN KEY-----\nMIIEowIBAAKCAQEAx7\nwJalrXUtnFEMIK7MDE\n-----END KEY-----")
+    remember_secret(json.dumps({"project_id": "my-project", "private_key": "k3y-of-the-account"}))
     text = "MIIEowIBAAKCAQEAx7, wJalrXUtnFEMIK7MDE, k3y-of-the-account, my-project"
-    assert without_known(text) == "•••, •••, •••, my-project"
+    assert remove_known_secrets(text) == "•••, •••, •••, my-project"
 
 
 def test_of_an_address_the_secret_parts_alone_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADDRESS", "http://somebody:p%40ssw0rd1@mlflow.example:80/x?token=t0k3n99&size=1")
-    address = revealed_address({"env": "ADDRESS"}, "x", HERE)
+    address = reveal_address({"env": "ADDRESS"}, "x", HERE)
     assert address.startswith("http://somebody:p%40ssw0rd1@")
-    shown = without_known(f"{address} p@ssw0rd1 http://mlflow.example:80/x")
+    shown = remove_known_secrets(f"{address} p@ssw0rd1 http://mlflow.example:80/x")
     assert shown == "http://•••@mlflow.example:80/x?token=•••&size=1 ••• http://mlflow.example:80/x"
 
 
 def test_errors_are_told_without_secrets_and_keep_their_kind() -> None:
-    remembered("s3cr3t-key")
+    remember_secret("s3cr3t-key")
     harmless = InputError("nothing")
-    assert discreet(harmless) is harmless
-    told = discreet(SilentError("asked with s3cr3t-key"))
+    assert discreet_error(harmless) is harmless
+    told = discreet_error(SilentError("asked with s3cr3t-key"))
     assert (type(told), str(told)) == (SilentError, "asked with •••")
-    assert repr(discreet(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
+    assert repr(discreet_error(KeyError("s3cr3t-key"))) == "RuntimeError(\"KeyError: '•••'\")"
     try:
         try:
             raise KeyError("s3cr3t-key")
         except KeyError as error:
             raise InputError("harmless by itself") from error
     except InputError as error:
-        told = discreet(error)
+        told = discreet_error(error)
     assert (str(told), told.__cause__, told.__context__) == ("harmless by itself", None, None)
 
 
 def test_logs_are_told_without_secrets() -> None:
-    remembered("s3cr3t-key")
+    remember_secret("s3cr3t-key")
     lines: list[str] = []
 
     class Kept(logging.Handler):
@@ -173,7 +173,7 @@ def test_a_plain_secret_is_used_and_never_kept(tmp_path: Path) -> None:
     kept = evaluation.model_dump_json()
     assert not [text for text in ("a1b2c3d4e5", "f6g7h8", "i9j0k1l2", "pl4in-w0rd") if text in kept]
     assert evaluation.systems[1].arguments["index"] == "docs"
-    assert revealed(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+    assert reveal_secrets(evaluation.systems[1].arguments, "x", tmp_path) == arguments
     assert tracking_uri(evaluation) == "http://me:pl4in-w0rd@mlflow"
     (finding,) = check_secrets(evaluation)
     assert (finding.code, finding.severity, finding.count) == ("plain_secret", "warning", 3)
@@ -185,8 +185,8 @@ def test_a_plain_secret_is_used_and_never_kept(tmp_path: Path) -> None:
     )
     assert read(tmp_path, arguments) == evaluation, "the same secret has the same mark"
     other = read(tmp_path, {"api_key": "another-secret"})
-    assert revealed(other.systems[1].arguments, "x", tmp_path) == {"api_key": "another-secret"}
-    assert revealed(evaluation.systems[1].arguments, "x", tmp_path) == arguments
+    assert reveal_secrets(other.systems[1].arguments, "x", tmp_path) == {"api_key": "another-secret"}
+    assert reveal_secrets(evaluation.systems[1].arguments, "x", tmp_path) == arguments
 
 
 def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_a_mark_of_another_process_is_no_secret() -> None:
     with pytest.raises(
         InputError, match=r"^x: the secret stood in plain text, and is not kept: name it by \{env: NAME"
     ):
-        revealed("•••mlflow.of.another•••", "x", HERE)
+        reveal_secrets("•••mlflow.of.another•••", "x", HERE)
 
 
 def test_references_in_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_references_in_a_configuration(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "c.yaml").write_text("extends: base/base.yaml\nmlflow: {tracking_uri: {file: uri.txt}}\n")
     evaluation = read_config(tmp_path / "c.yaml", ["prefect.api_url={env: B}"])
     assert (evaluation.mlflow.tracking_uri, evaluation.prefect.api_url) == ({"file": "uri.txt"}, {"env": "B"})
-    assert revealed(evaluation.systems[0].arguments, "x", tmp_path) == {"key": "k3y-beside-the-base"}
+    assert reveal_secrets(evaluation.systems[0].arguments, "x", tmp_path) == {"key": "k3y-beside-the-base"}
     assert check_secrets(evaluation) == []
     with pytest.raises(InputError, match=r"prefect\.api_url: must be text, or where the text is: \{env: NAME\}"):
         read_config(tmp_path / "c.yaml", ["prefect.api_url={envi: B}"])
@@ -232,15 +232,15 @@ def test_prefect_s_address_is_handed_on_without_its_password(monkeypatch: pytest
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "correcthorse")
     monkeypatch.setenv("PWD", "/srv/evaluations")
     monkeypatch.setenv("DEPLOY_TOKEN", "production")
-    environment.prepare()
+    environment.prepare_environment()
     assert environment.os.environ["PREFECT_API_URL"] == "https://prefect.example/api"
     assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
-    shown = without_known("pr3f3ct-w0rd k3y-of-the-environment correcthorse /srv/evaluations production")
+    shown = remove_known_secrets("pr3f3ct-w0rd k3y-of-the-environment correcthorse /srv/evaluations production")
     assert shown == "••• ••• ••• /srv/evaluations production"
-    environment.prepare()
+    environment.prepare_environment()
     assert environment.os.environ["PREFECT_API_AUTH_STRING"] == "me:pr3f3ct-w0rd"
     monkeypatch.setenv("PREFECT_API_URL", "https://another.example/api")
-    environment.prepare()
+    environment.prepare_environment()
     assert "PREFECT_API_AUTH_STRING" not in environment.os.environ, "another server is not told"
 
 
@@ -255,4 +255,4 @@ def test_prefect_s_address_is_handed_on_without_its_password(monkeypatch: pytest
     ],
 )
 def test_an_address_and_who_speaks(address: str, parted: tuple[str, str | None]) -> None:
-    assert parted_address(address) == parted
+    assert split_address(address) == parted

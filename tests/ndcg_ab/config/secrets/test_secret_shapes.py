@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.config.secrets.plain_secrets import plain_secrets
+from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.config.secrets.secret_shapes import has_secret_name, secrets_in
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.dozjgNryP4J3jVmNHl0w"
@@ -82,17 +82,17 @@ NO_SECRETS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("content", SECRETS, ids=str)
 def test_a_secret_is_noticed(content: dict[str, Any]) -> None:
-    assert len(list(plain_secrets(content))) == 1
+    assert len(list(find_plain_secrets(content))) == 1
 
 
 @pytest.mark.parametrize("content", NO_SECRETS, ids=str)
 def test_what_is_none_is_left_alone(content: dict[str, Any]) -> None:
-    assert list(plain_secrets(content)) == []
+    assert list(find_plain_secrets(content)) == []
 
 
 def test_the_key_is_named() -> None:
     content = {"systems": [{"name": "a"}, {"arguments": {"inner": [{"api_key": "a1b2c3d4"}]}}]}
-    assert list(plain_secrets(content)) == ["systems[1].arguments.inner[0].api_key"]
+    assert list(find_plain_secrets(content)) == ["systems[1].arguments.inner[0].api_key"]
 
 
 @pytest.mark.parametrize("part", ["a:/", "http://a:", "x=", "-eyJ", "-sk-", "Basic ", "password=", "@:/", "http://a:@"])

@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.config.options.from_options import evaluation_of
+from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.terminal import tables
@@ -60,7 +60,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     options: dict[str, object] = {"judgments": str(folder / "qrels"), "system": named, "metric": [METRIC, "rr"]}
     options |= {"guardrail": ["recall@2=0.15"], "smallest_effect": ["0.02"]}
     options |= {"queries": str(folder / "queries.csv"), "slice": ["language"], "smallest_slice": 15}
-    evaluation = evaluation_of(options | {"all_pairs": True, "resamples": 500})
+    evaluation = evaluation_from_options(options | {"all_pairs": True, "resamples": 500})
     with DuckDBEngine() as engine:
         return evaluate(evaluation, engine)[0]
 

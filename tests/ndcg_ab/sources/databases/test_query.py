@@ -16,7 +16,7 @@ import pytest
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.schema import json_schema
-from ndcg_ab.config.loading.templates import at_moment
+from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import System, TableSource
@@ -77,7 +77,7 @@ def test_a_configuration_keeps_the_reference_and_writes_the_date_out(tmp_path: P
     assert faults(read_yaml(tmp_path / "c.yaml")) == []
     assert Evaluation.model_validate_json(given.model_dump_json()) == given
     assert "geheim" not in given.model_dump_json()
-    settled = at_moment(given, datetime(2026, 11, 20, tzinfo=UTC))
+    settled = resolve_at(given, datetime(2026, 11, 20, tzinfo=UTC))
     assert settled.judgments.query == "select * from judgment where day = '2026-11-20'"
     assert settled.systems[1].file == "s3://b/2026-11-20.run"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
-from ndcg_ab.config.secrets.lookup import remembered
+from ndcg_ab.config.secrets.lookup import remember_secret
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.sources import RANKING, Pulled, pull
 from ndcg_ab.sources.http import client as http_client
@@ -394,7 +394,7 @@ def test_a_second_attempt_asks_for_the_rest_alone(tmp_path: Path) -> None:
 
 def test_what_is_kept_holds_no_secret(tmp_path: Path) -> None:
     with serving(always(TWO)) as server:
-        key = remembered("s3cret-of-answers")
+        key = remember_secret("s3cret-of-answers")
         pulled(server, headers={"x": "${HTTP_KEY:-s3cret-of-answers}"}, folder=tmp_path)
     assert server.asked[0].headers["x"] == key
     kept = (tmp_path / "answers.jsonl").read_text()

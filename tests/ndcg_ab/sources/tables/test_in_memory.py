@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.sources import FileSource, Given
+from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
 from ndcg_ab.sources.files.records import table_of
 from ndcg_ab.sources.tables.columns import breaks_a_rule
@@ -31,7 +31,7 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 @given(data=DICTIONARIES)
 def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
     fast = all_at_once(data, layout)
-    careful = table_of(placed_documents(Given("data", data), IN_DICTIONARIES[layout.kind]), layout)
+    careful = table_of(placed_documents(InMemoryData("data", data), IN_DICTIONARIES[layout.kind]), layout)
     assert fast is not None
     assert not fast.num_rows or not breaks_a_rule(fast, spaces=False)
     assert rows_of(fast.cast(layout.schema)) == rows_of(careful)
@@ -48,7 +48,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     )
     placed = list(placed_rows("t", table, names))
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
-    read = read_given(Given("t", table), RANKING, names)
+    read = read_given(InMemoryData("t", table), RANKING, names)
     assert rows_of(read) == rows_of(table_of(iter(placed), RANKING))
 
 
@@ -61,7 +61,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
 )
 def test_where_a_document_stands(data: Any, place: str) -> None:
     source = FileSource(file="judgments")
-    source.hold(Given("judgments", data))
+    source.hold(InMemoryData("judgments", data))
     assert pull(source, JUDGMENT, ROOT).place_of("1", "a") == place
 
 
@@ -70,7 +70,7 @@ def test_a_digest_is_of_the_content_alone() -> None:
 
     def of(data: Any) -> Pulled:
         source = FileSource(file="tests/data/judgments.qrels")
-        source.hold(data and Given("judgments", data))
+        source.hold(data and InMemoryData("judgments", data))
         return pull(source, JUDGMENT, ROOT)
 
     file = of(None)
@@ -85,8 +85,8 @@ def test_no_configuration_can_hold_data() -> None:
     content = {"name": "t", "judgments": "qrels", "systems": [{"name": "a", "file": "a.run"}]}
     evaluation = Evaluation.model_validate(content)
     before = evaluation.model_dump_json()
-    evaluation.judgments.hold(Given("judgments", {}))
-    evaluation.systems[0].hold(Given("systems['a']", {}))
+    evaluation.judgments.hold(InMemoryData("judgments", {}))
+    evaluation.systems[0].hold(InMemoryData("systems['a']", {}))
     assert evaluation.model_dump_json() == before
     assert "given" not in Evaluation.model_json_schema()["$defs"]["FileSource"]["properties"]
-    assert evaluation.systems[0].source.given == Given("systems['a']", {})
+    assert evaluation.systems[0].source.given == InMemoryData("systems['a']", {})
