@@ -1,15 +1,18 @@
 """`assert_not_worse`: when it fails, and what it says then."""
 
+import dataclasses
 import math
 from typing import Any
 
 import pytest
 
 from ndcg_ab import CompareResult, InputError, compare
+from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_ab.testing import assert_not_worse
+from ndcg_ab.testing.asserting import fails
+from ndcg_core.statistics.verdicts.comparison import Column, compare_family
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import DATA
-
-pytestmark = pytest.mark.slow
 
 JUDGMENTS = DATA / "judgments.qrels"
 OLD, NEW = DATA / "old.run", DATA / "new.run"
@@ -47,6 +50,7 @@ BETTER: dict[str, tuple[dict[str, Any], str | None]] = {
 ROWS = [(OLD, NEW, *row) for row in BETTER.values()] + [(NEW, OLD, *row) for row in WORSE.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("baseline", "candidate", "options", "said"), ROWS, ids=[*BETTER, *WORSE])
 def test_it_fails_where_the_candidate_is_worse(baseline: Any, candidate: Any, options: Any, said: str | None) -> None:
     if said is None:
@@ -72,16 +76,31 @@ def test_a_failure_is_the_answer_and_the_queries_that_lost_most() -> None:
     assert not [line for line in lines if line.startswith("gate ")], "said in the first line"
 
 
+@pytest.mark.slow
 def test_the_queries_are_those_of_the_metric_that_failed() -> None:
     options: dict[str, Any] = {"metrics": "ndcg@5", "guardrails": {"recall@5": 0.05}}
     with pytest.raises(AssertionError, match=r"the \w+ quer\w+ that lost most, recall@5\n  -"):
         assert_not_worse(JUDGMENTS, OLD, NEW, **options)
 
 
+@pytest.mark.slow
 def test_dictionaries_that_are_the_same_pass_with_any_margin() -> None:
     judgments = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}}
     ranking = {"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}}
     assert assert_not_worse(judgments, ranking, ranking, margin=1e-9).comparison().difference == 0.0
+
+
+(ROW,) = compare_family([Column("baseline", "candidate", "ndcg@5", tuple("abcdefgh"), [-0.1, -0.2] * 4)])
+
+
+@pytest.mark.parametrize("family", [PRIMARY, SECONDARY, GUARDRAILS, GATE])
+@pytest.mark.parametrize("verdict", Verdict)
+def test_what_fails(verdict: Verdict, family: str) -> None:
+    """Of the metrics that decide a regression; of margins what is not shown to keep them."""
+    margins = {*Verdict} - {Verdict.IDENTICAL, Verdict.NOT_WORSE}
+    failing = {PRIMARY: {Verdict.REGRESSED}, SECONDARY: set(), GUARDRAILS: margins, GATE: margins}[family]
+    row = dataclasses.replace(ROW, family=family, conclusion=verdict, smallest_effect=0.01)
+    assert fails(row) == (verdict in failing)
 
 
 # options that cannot be used -> the sentence
@@ -113,6 +132,7 @@ def test_a_bad_row_is_named_and_leads_to_the_test_alone() -> None:
     assert places == {"test_asserting.py"}
 
 
+@pytest.mark.slow
 def test_losses() -> None:
     """Against the differences of the per-query values."""
     result = compare(JUDGMENTS, {"old": OLD, "new": NEW}, metrics="ndcg@5", queries=QUERIES)

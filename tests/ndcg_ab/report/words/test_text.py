@@ -1,0 +1,261 @@
+"""Numbers and verdicts as words: every branch, on records that are made here, without an evaluation."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from ndcg_ab.report.words import text
+from ndcg_ab.results.outcome import FunctionJudge, Outcome, SystemSummary
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, SECONDARY
+from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.notation import parse
+from ndcg_core.statistics.estimates.descriptive import Descriptive
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
+from ndcg_core.statistics.verdicts.record import CheapCorrected, Clusters, Labels, Likely
+from ndcg_core.statistics.verdicts.verdict import Verdict
+
+(PLAIN,) = compare_family(
+    [Column("old", "new", "ndcg@10", tuple(f"q{number}" for number in range(12)), [0.25, 0.5] * 6)], family=PRIMARY
+)
+
+
+def row(**changes: Any) -> Comparison:
+    return dataclasses.replace(PLAIN, **changes)
+
+
+def outcome(*rows: Comparison, systems: tuple[SystemSummary, ...] = (), **changes: Any) -> Outcome:
+    made = Outcome("old", (parse("ndcg@10"),), systems, rows, (), 0.05, 0, 10_000, 12)
+    return dataclasses.replace(made, **changes)
+
+
+def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
+    return SystemSummary(name, "ndcg@10", 0.5, 0.5, queries, 0, 1.0, **changes)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (text.plain(None), "–"),
+        (text.plain(0.12345), "0.1235"),
+        (text.plain(-1e12), "-1.0000e+12"),
+        (text.percent(None), "–"),
+        (text.percent(0.5), "50 %"),
+        (text.probability(None), "–"),
+        (text.probability(0), "–"),
+        (text.probability(0.0001), "0.0001"),
+        (text.probability(0.000012), "1e-05"),
+        (text.level(0.05), "95 %"),
+        (text.level(0.001), "99.9 %"),
+        (text.between(None, 1.0), "–"),
+        (text.between(1.0, None), "–"),
+        (text.between(-0.5, 0.25), "-0.5000 … +0.2500"),
+        (text.interval(row(low=0.1, high=0.2)), "+0.1000 … +0.2000"),
+        (text.together(row(simultaneous_low=0.1, simultaneous_high=0.3)), "+0.1000 … +0.3000"),
+        (text.wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
+        (text.judged_label(parse("ndcg@7")), "judged@7"),
+        (text.judged_label(parse("ndcg")), "judged"),
+        (text.origin_of(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
+        (text.origin_of(GivenMetric("", given="ctr")), "computed by another tool"),
+        (text.origin_of(GivenMetric("", given="P@5", tool="a tool 1.0")), "computed once, by a tool 1.0"),
+        (text.recomputed(outcome(), "{} recomputed"), "12 queries recomputed"),
+        (text.recomputed(outcome(parity_queries=None), "{} recomputed"), "scores computed by another tool"),
+    ],
+)
+def test_numbers(said: str, expected: str) -> None:
+    assert said == expected
+
+
+def test_a_verdict_has_its_notes_and_a_guardrail_its_bound() -> None:
+    assert text.verdict_text(row(notes=())) == PLAIN.verdict == "improved"
+    assert text.verdict_text(row(notes=("one", "two"), lower_bound=-0.01)) == "improved; one; two"
+    guardrail = row(conclusion=Verdict.NOT_WORSE, smallest_effect=0.02, lower_bound=-0.0123, notes=("one",))
+    assert text.verdict_text(guardrail) == "not worse than 0.02 (lower 95 % bound -0.0123); one"
+
+
+def test_a_family_is_counted_once_for_each_way_to_adjust_it() -> None:
+    two = outcome(row(family_size=2, procedure="a"), row(family_size=2, procedure="b"))
+    assert text.family_text(two, PRIMARY) == f"{PRIMARY}: 2 comparisons, a / b"
+    none = outcome(row(family=SECONDARY, family_size=1, p_value=None, exploratory=True))
+    end = "(exploratory: shows where to look, decides nothing)"
+    assert text.family_text(none, SECONDARY) == f"{SECONDARY}: 1 comparison, none tested {end}"
+    with pytest.raises(StopIteration):
+        text.family_text(none, GUARDRAILS)
+
+
+def test_shared_queries_are_said_where_they_are_fewer() -> None:
+    both = (system("old"), system("new"), system("third", 3))
+    assert text.shared_text(outcome(PLAIN, systems=both), PLAIN) == ""
+    assert text.shared_text(outcome(PLAIN, systems=(system("old"), system("new", 11))), PLAIN) == (
+        "over 12 shared queries"
+    )
+
+
+def test_weights() -> None:
+    assert text.weighted_text(outcome(PLAIN, systems=(system("old"),))) is None
+    weighted = (system("old", unweighted_mean=0.4),)
+    begin = "means and differences are weighted by the queries' weights"
+    assert text.weighted_text(outcome(PLAIN, systems=weighted)) == begin
+    fewest = (row(effective_queries=7.6, queries=12), row(candidate="other", effective_queries=9.0, queries=10))
+    assert text.weighted_text(outcome(*fewest, systems=weighted)) == (
+        f"{begin}: 12 queries settle as much as 8 of equal weight"
+    )
+    alone = row(effective_queries=1.0, queries=1)
+    assert text.weighted_text(outcome(alone, systems=weighted)) == (
+        f"{begin}: 1 query settles as much as 1 of equal weight"
+    )
+
+
+@pytest.mark.parametrize(
+    ("clusters", "said"),
+    [
+        (None, None),
+        (Clusters(12, 12, 1, 1, 12.0), None),
+        (Clusters(4, 4, 3, 3, 4.0), "queries are tested in 4 clusters of 3"),
+        (Clusters(5, 5, 1, 4, 3.2), "queries are tested in 5 clusters of 1 to 4, as much as 3 equal ones"),
+    ],
+)
+def test_clusters(clusters: Clusters | None, said: str | None) -> None:
+    many = row(clusters=Clusters(9, 9, 2, 2, 9.0) if clusters and clusters.largest > 1 else None)
+    assert text.clustered_text(outcome(many, row(clusters=clusters, candidate="other"))) == said
+
+
+BOUNDED = {
+    "bound_low": -0.02,
+    "bound_high": 0.34,
+    "bound_exact": True,
+    "bound_low_conclusion": Verdict.UNDECIDED,
+    "bound_high_conclusion": Verdict.IMPROVED,
+    "label_settled": False,
+    "bound_left_out": 0,
+}
+
+
+def test_bounds_are_said_where_they_turn_the_verdict() -> None:
+    said = text.bounds_text(row(**BOUNDED))
+    assert said == f"by other grades {Verdict.UNDECIDED.words} (-0.0200) to {Verdict.IMPROVED.words} (+0.3400)"
+    same = text.bounds_text(row(**BOUNDED | {"bound_high_conclusion": Verdict.UNDECIDED}))
+    assert same == f"by other grades {Verdict.UNDECIDED.words} (-0.0200 … +0.3400)"
+    for settled in (True, None):
+        assert text.bounds_text(row(**BOUNDED | {"label_settled": settled})) is None
+
+
+def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
+    begin = "where labels cannot settle a verdict, other grades of the unjudged results in the cutoff give another one;"
+    begin += " documents further down are taken to gain nothing"
+    assert text.bounds_note(outcome(PLAIN)) is None
+    assert text.bounds_note(outcome(row(**BOUNDED))) == begin
+    more = row(**BOUNDED | {"bound_left_out": 3})
+    assert (
+        text.bounds_note(outcome(PLAIN, dataclasses.replace(more, candidate="other")))
+        == f"{begin}; 3 queries without a relevant document could come in"
+    )
+
+
+def test_likely_grades() -> None:
+    assert text.likely_text(row(likely=None)) is None
+    why = Likely(0, why_none="nothing like them is judged")
+    assert text.likely_text(row(likely=why)) == "no likely grades of what is unjudged: nothing like them is judged"
+    found = Likely(20, 0.1698, 0.1308, 0.2088, 0.07)
+    assert text.likely_text(row(likely=found)) == (
+        "by likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)"
+    )
+
+
+def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
+    for labels in (None, Labels(0.86, 0.85, 12, 0.1, 0.0, 0.2), Labels(None, 0.2, 0, None, None, None)):
+        assert text.labels_clause(row(labels=labels)) is None
+        assert text.labels_text(row(labels=labels)) is None
+    apart = row(labels=Labels(0.86, 0.7, 12, -0.0049, -0.1398, 0.1301))
+    assert text.labels_clause(apart) == "70 % judged, of the baseline 86 %"
+    assert text.labels_text(apart) == (
+        "judged: 70 % of its results, 86 % of the baseline's;"
+        " on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)"
+    )
+    nothing = row(labels=Labels(0.86, 0.7, 0, None, None, None))
+    assert text.labels_text(nothing) == (
+        "judged: 70 % of its results, 86 % of the baseline's; no query is judged fully for both"
+    )
+
+
+@pytest.mark.parametrize(
+    ("saved", "worth"),
+    [
+        (130.4, "130 more queries judged carefully"),
+        (0.6, "1 more query judged carefully"),
+        (0.4, "no careful judgment"),
+    ],
+)
+def test_cheap_judgments(saved: float, worth: str) -> None:
+    corrected = row(cheap=CheapCorrected(0.0123, 0.004, 0.0206, 0.0042, 100, 2000, 0.7, 0.5, saved))
+    assert text.cheap_text(corrected) == (
+        "corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth " + worth
+    )
+    assert (text.cheap_text(PLAIN), text.cheap_note(outcome(PLAIN))) == (None, None)
+    assert (text.cheap_note(outcome(PLAIN, dataclasses.replace(corrected, candidate="other"))) or "").startswith(
+        "cheap judgments correct the difference alone"
+    )
+
+
+JUDGE = FunctionJudge("a:b", 1200, 0, 0, 0, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (None, None),
+        (JUDGE, "a:b judged 1,200 documents; with no grade of a file to compare its own with"),
+        (
+            dataclasses.replace(JUDGE, judged=1, unsaid=2000),
+            "a:b judged 1 document, and could not say the grade of 2,000;"
+            " with no grade of a file to compare its own with",
+        ),
+        (
+            dataclasses.replace(JUDGE, compared=200, equal=150, mean_difference=-0.25),
+            "a:b judged 1,200 documents; it agrees with 150 of 200 grades of files (mean difference -0.2500)",
+        ),
+        (
+            FunctionJudge("a:b", 2, 0, 200, 0, 0.0, 0.0, -0.125),
+            "a:b judged 2 documents; it agrees with 0 of 200 grades of files"
+            " (mean difference +0.0000, kappa 0.00, alpha -0.12)",
+        ),
+    ],
+)
+def test_a_function_that_judges(found: FunctionJudge | None, said: str | None) -> None:
+    assert text.function_note(outcome(function_judge=found)) == said
+
+
+def test_relative_change() -> None:
+    def described(**changes: float | None) -> Descriptive:
+        assert PLAIN.descriptive is not None
+        return dataclasses.replace(PLAIN.descriptive, **changes)
+
+    assert text.change(None) == "–"
+    assert text.change(described(relative=None)) == "–"
+    assert text.change(described(relative=0.031, relative_low=None, relative_high=0.1)) == "+3.1 %"
+    assert text.change(described(relative=0.031, relative_low=0.1, relative_high=None)) == "+3.1 %"
+    assert text.change(described(relative=0.031, relative_low=0.004, relative_high=0.058)) == "+3.1 % (+0.4 … +5.8)"
+
+
+def test_a_comparison_says_as_much_as_it_has() -> None:
+    head = "new against old, ndcg@10: "
+    full = row(difference=0.1, low=0.05, high=0.15, p_adjusted=0.002)
+    numbers = "difference +0.1000, 90 % interval +0.0500 … +0.1500, adjusted p 0.0020"
+    assert text.comparison_text(full, 0.1) == f"{head}improved ({numbers})"
+    assert text.comparison_text(row(difference=0.1, low=None, p_adjusted=None), 0.1) == (
+        f"{head}improved (difference +0.1000)"
+    )
+    assert text.comparison_text(row(difference=None), 0.1) == f"{head}improved"
+    identical = row(conclusion=Verdict.IDENTICAL, difference=0.0)
+    assert text.comparison_text(identical, 0.1) == head + identical.verdict
+
+
+def test_rows_stand_in_the_order_of_their_differences_after_the_baseline() -> None:
+    differences = {"a": -0.1, "b": None, "c": 0.3, "d": 0.0}
+    rows = [row(candidate=name, difference=difference) for name, difference in differences.items()]
+    other = row(candidate="c", metric="rr", difference=9.0)
+    both = (parse("ndcg@10"), parse("rr"))
+    found = outcome(other, *rows, metrics=both, systems=tuple(map(system, ["a", "b", "old", "c", "d"])))
+    assert [each.candidate for each in text.ordered(found, parse("ndcg@10"))] == ["c", "d", "a", "b"]
+    pairs = [(each.system_id, pair and pair.difference) for each, pair in text.rows_of(found, parse("ndcg@10"))]
+    assert pairs == [("old", None), ("c", 0.3), ("d", 0.0), ("a", -0.1), ("b", None)]
