@@ -1,7 +1,8 @@
 """The errors whose message is all that a user needs to see, and the one about libraries that are not installed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from typing import NamedTuple
 
 SHOWN = 80  # characters of a value in a message
 
@@ -9,11 +10,47 @@ SHOWN = 80  # characters of a value in a message
 LONGEST = 20_000  # characters of a message, whatever is in it
 
 
+class Setting(NamedTuple):
+    """What a user sets, as an error names it: every reader of the error writes it as they set it (`write`).
+
+    key: of a configuration, dotted (``statistics.alpha``); of what no configuration has the option (``--deviation``).
+    entry, number: what to write for it: ``metrics: [recall@10]``, ``guardrails: {recall@10: 0.02}``.
+    """
+
+    key: str
+    entry: str = ""
+    number: float | None = None
+
+    def __str__(self) -> str:
+        """As a configuration has it."""
+        if not self.entry:
+            return self.key
+        return f"{self.key}: " + (f"[{self.entry}]" if self.number is None else f"{{{self.entry}: {self.number:g}}}")
+
+
+Part = str | Setting
+"""A sentence is made of texts and of settings."""
+
+
+def write(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
+    """The sentence; name: how its reader writes a setting."""
+    return "".join(part if isinstance(part, str) else name(part) for part in parts)
+
+
+class RuleError(ValueError):
+    """A key of a configuration breaks a rule; where it begins with a setting, that is what it is about."""
+
+    def __init__(self, *parts: Part) -> None:
+        super().__init__(write(parts))
+        self.parts = parts
+
+
 class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(shortened(message, LONGEST))
+    def __init__(self, *parts: Part) -> None:
+        super().__init__(shortened(write(parts), LONGEST))
+        self.parts = parts
 
 
 class SilentError(InputError):

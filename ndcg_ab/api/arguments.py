@@ -1,7 +1,8 @@
 """What the arguments of `ndcg_ab.compare` mean: an evaluation, with the data that it was given in memory."""
 
+import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, Setting, format_value, write
 from ndcg_ab.sources.tables.in_memory import is_table, kind_of, unboxed
 from ndcg_core.measures.metric import Metric
 
@@ -18,6 +19,22 @@ RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what r
 OPTIONAL = ("queries", "documents", "intended")  # sources that need not be given
 LISTS = ("metrics", "secondary_metrics", "slices")  # one alone may be given without a list
 MAPPINGS = ("guardrails", "gate", "findings", "columns", "judgments_columns", "queries_columns", "documents_columns")
+
+
+ARGUMENTS = {"--candidate": "candidates", "--effect": "effects", "--metric": "metrics", "--system": "systems"}
+
+
+@contextlib.contextmanager
+def name_arguments_in_errors() -> Iterator[None]:
+    """An InputError of a study names arguments instead of the options of its command."""
+
+    def argument(setting: Setting) -> str:
+        return ARGUMENTS.get(setting.key, setting.key.removeprefix("--").replace("-", "_"))
+
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(write(error.parts, argument)) from error.__cause__
 
 
 def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:

@@ -117,7 +117,7 @@ def evaluate(
     if isinstance(config, str | os.PathLike):
         evaluation = read_config(Path(os.fspath(config)).expanduser())
     elif isinstance(config, Mapping):
-        evaluation = validate_evaluation(dict(config), str)
+        evaluation = validate_evaluation(dict(config))
     elif isinstance(config, Evaluation):
         evaluation = config
     else:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_ab.api.arguments import make_evaluation
+from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data, read_argument
-from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.engines import open_engine

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import make_evaluation
+from ndcg_ab.api.arguments import make_evaluation, name_arguments_in_errors
 from ndcg_ab.api.data import Data
-from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.templates import resolve_at
 from ndcg_ab.config.model.sources import FileFormat

@@ -7,9 +7,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from ndcg_ab.api.arguments import as_configured
+from ndcg_ab.api.arguments import as_configured, name_arguments_in_errors
 from ndcg_ab.api.data import Data, make_source, read_argument
-from ndcg_ab.api.options import name_arguments_in_errors
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.api.options import name_arguments_in_errors
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.api.arguments import name_arguments_in_errors
+from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.warehouse.names import Tables
 from ndcg_ab.warehouse.query import query_for
 from ndcg_core.measures.metric import Metric
@@ -51,7 +51,10 @@ def make_tables(
     """What was given, with the names that are meant without it; InputError for two places of the rankings."""
     if rankings is not None and systems:
         raise InputError(
-            "--rankings, --system: both are given; the rankings stand in one table, or in one of each system"
+            Setting("--rankings"),
+            ", ",
+            Setting("--system"),
+            ": both are given; the rankings stand in one table, or in one of each system",
         )
     return Tables(
         judgments, "rankings" if rankings is None else rankings, systems or {}, judgments_columns or {}, columns or {}

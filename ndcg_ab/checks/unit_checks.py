@@ -2,7 +2,7 @@
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, RuleError
 from ndcg_ab.results.outcome import Finding
 
 
@@ -24,7 +24,7 @@ def check_units(engine: Engine, evaluation: Evaluation) -> list[Finding]:
         known = evaluation.range_of(each.metric, grade, seen)
         try:
             each.refuse_out_of(known)
-        except ValueError as error:
+        except RuleError as error:
             raise InputError(str(error)) from None
         if question := each.question(known):
             questions.append(question)

@@ -52,7 +52,7 @@ def check_files(
     content["systems"] = [{"name": name, **source(each)} for name, each in found.systems.items()]
     if found.queries:
         content["queries"] = source(found.queries)
-    evaluation: Evaluation = validate_evaluation(content, str)
+    evaluation: Evaluation = validate_evaluation(content)
     check = check_only if found.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
     return findings, "\n".join([*found.words(), counts])

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from ndcg_ab.checks.data_checks import check_tables
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.other_tools import measured_elsewhere
 from ndcg_ab.scoring.parity import refuse_disagreement
@@ -38,7 +38,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
         hint = nearest(query_id, judgments.table)
-        raise InputError(f"--query {query_id!r}: has no judgments in {judgments.origin}{hint}")
+        raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
     queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:

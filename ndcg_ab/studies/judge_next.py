@@ -16,7 +16,7 @@ from ndcg_ab.comparing.families import make_families, paired_columns
 from ndcg_ab.comparing.sampling import Sampling, read_sampling
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.labels.bounds import Known, add_bounds, code_numbers, find_bounds, load_known, no_bounds
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_no_model
 from ndcg_ab.labels.imputed_interval import number_documents
@@ -92,10 +92,13 @@ def on_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     if evaluation.engine.spark:
         raise InputError("engine.spark: what is to be judged next is found by DuckDB alone: take engine.spark out")
     if len(evaluation.systems) < 2:
-        raise InputError("--system: given once; at least 2 systems are needed; add --system NAME=FILE")
+        raise InputError(
+            Setting("--system"), ": given once; at least 2 systems are needed; add ", Setting("--system"), " NAME=FILE"
+        )
     chosen = evaluation.metric_named(metric or evaluation.metrics[0])
     if not own_metrics([chosen]) or why_unbounded(chosen):
-        raise InputError(f"--metric {chosen.name}: what a grade would do is told by bounds, and {no_bounds(chosen)}")
+        said = f" {chosen.name}: what a grade would do is told by bounds, and {no_bounds(chosen)}"
+        raise InputError(Setting("--metric"), said)
     statistics = evaluation.statistics.model_copy(update={"bounds": True, "all_pairs": False, "ranges": {}})
     slices = evaluation.slices.model_copy(update={"by": []})
     left_out: dict[str, Any] = {"secondary_metrics": [], "guardrails": {}, "gate": None, "cheap_judgments": None}
@@ -157,7 +160,8 @@ def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
     known = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     for name in candidates:
         if name not in known:
-            raise InputError(f"--candidate {format_value(name)}: is none of the candidates ({', '.join(known)})")
+            said = f" {format_value(name)}: is none of the candidates ({', '.join(known)})"
+            raise InputError(Setting("--candidate"), said)
 
 
 def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:

@@ -13,7 +13,7 @@ import numpy as np
 from ndcg_ab.comparing.sampling import PLAIN, Sampling, clusters_by_prefix
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.config.model.units import NamedDifference
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, RuleError, Setting, format_value
 from ndcg_ab.results.wording import signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
@@ -143,16 +143,20 @@ def asked_of(
     """The options in order, each value once; InputError names the option."""
     for effect in effects or ():
         if not 0 < effect < math.inf:
-            raise InputError(f"--effect {effect:g}: must be above 0 and finite, in the metric's unit, such as 0.005")
+            raise InputError(
+                Setting("--effect"), f" {effect:g}: must be above 0 and finite, in the metric's unit, such as 0.005"
+            )
     for count in queries or ():
         if not 2 <= count <= MOST:
-            raise InputError(f"--queries {count}: must be a whole number from 2 to {MOST:,}")
+            raise InputError(Setting("--queries"), f" {count}: must be a whole number from 2 to {MOST:,}")
     if not LEAST_ALPHA <= alpha < 1:
-        raise InputError(f"--alpha {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
+        raise InputError(Setting("--alpha"), f" {alpha:g}: must be at least {LEAST_ALPHA:g} and below 1, such as 0.05")
     if not alpha < power < 1:
-        raise InputError(f"--power {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
+        raise InputError(Setting("--power"), f" {power:g}: must be above alpha ({alpha:g}) and below 1, such as 0.8")
     if not 1 <= comparisons <= alpha / LEAST_ALPHA:
-        raise InputError(f"--comparisons {comparisons}: must be a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}")
+        raise InputError(
+            Setting("--comparisons"), f" {comparisons}: must be a whole number from 1 to {alpha / LEAST_ALPHA:,.0f}"
+        )
     numbers = tuple(sorted(set(queries or QUERIES)))
     return Asked(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
 
@@ -175,10 +179,15 @@ def plans_of(
     """
     if (deviation is None) == (scores is None):
         given = "neither is given" if scores is None else "both are given"
-        raise InputError(f"--deviation, --scores: {given}; exactly one of them is needed")
+        raise InputError(Setting("--deviation"), ", ", Setting("--scores"), f": {given}; exactly one of them is needed")
     if scores is not None:
         if clusters and cluster_prefix:
-            raise InputError("--clusters, --cluster-prefix: both name the clusters; take one of the two out")
+            raise InputError(
+                Setting("--clusters"),
+                ", ",
+                Setting("--cluster-prefix"),
+                ": both name the clusters; take one of the two out",
+            )
         read = read_scores(scores) if isinstance(scores, Path) else scores
         grouped = pull_clusters(named_file(clusters)) if clusters else None
         if cluster_prefix:
@@ -196,10 +205,14 @@ def plans_of(
     }
     for option, (value, why) in left_out.items():
         if value:
-            raise InputError(f"{option}: {why} of --scores; leave it out with --deviation")
+            raise InputError(
+                Setting(option), f": {why} of ", Setting("--scores"), "; leave it out with ", Setting("--deviation")
+            )
     assert deviation is not None
     if not 0 <= deviation <= LARGEST:
-        raise InputError(f"--deviation {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1")
+        raise InputError(
+            Setting("--deviation"), f" {deviation:g}: must be from 0 to {LARGEST:g}, in the metric's unit, such as 0.1"
+        )
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
     return [with_answers(Plan(deviation=deviation), asked)]
@@ -227,7 +240,7 @@ def plans_of_scores(
     chosen = [among(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
     if base in chosen:
         first = "" if baseline is not None else ", as the first system of the file"
-        raise InputError(f"--candidate {format_value(base)}: is the baseline{first}; name another one")
+        raise InputError(Setting("--candidate"), f" {format_value(base)}: is the baseline{first}; name another one")
     names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
     return [
         plan_of_differences(scores, base, candidate, metric, asked, sampling)
@@ -241,7 +254,9 @@ def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
         return name
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise InputError(f"{option} {format_value(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}")
+    raise InputError(
+        Setting(option), f" {format_value(name)}: is not in {scores.path} (there: {', '.join(known)}){hint}"
+    )
 
 
 # ---- answers
@@ -296,8 +311,8 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
     try:
         for each in named:
             each.refuse_out_of(known)
-    except ValueError as error:
-        raise InputError(str(error)) from None
+    except RuleError as error:
+        raise InputError(*error.parts) from None
     return tuple(question for each in named if (question := each.question(known)))
 
 
@@ -309,7 +324,8 @@ def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str,
     if lacking:
         have = "query has" if len(lacking) == 1 else "queries have"
         raise InputError(
-            f"{option}: {len(lacking):,} {have} a value and no {what} (such as {format_value(lacking[0])})"
+            Setting(option),
+            f": {len(lacking):,} {have} a value and no {what} (such as {format_value(lacking[0])})",
         )
     return [known[query] for query in queries]
 

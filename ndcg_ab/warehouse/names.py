@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ndcg_ab.errors import InputError, format_value
+from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.warehouse.dialects import RESERVED, Dialect
 
 JUDGMENT_FIELDS = ("query_id", "doc_id", "grade")
@@ -43,9 +43,10 @@ def path(option: str, kind: str, name: str, dialect: Dialect) -> str:
     if not parts or ".".join(parts) != name:
         expression = ", or a dbt expression in {{ }}" if kind == "table" else ""
         raise InputError(
-            f"{option} {format_value(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a"
+            Setting(option),
+            f" {format_value(name)}: must be the name of a {kind}, of letters, digits, _, $, - and points; a"
             " part with"
-            f' anything else stands in double quotation marks: "my {kind}"{expression}'
+            f' anything else stands in double quotation marks: "my {kind}"{expression}',
         )
     return ".".join(identifier(part, dialect) for part in parts)
 
@@ -62,9 +63,10 @@ def system_name(option: str, name: str) -> str:
     """A system's name as a text in a query."""
     if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
         raise InputError(
-            f"{option} {format_value(name)}: a system's name in a query must be of printable characters without"
+            Setting(option),
+            f" {format_value(name)}: a system's name in a query must be of printable characters without"
             " quotation"
-            " marks, backslashes and braces"
+            " marks, backslashes and braces",
         )
     return f"'{name}'"
 
@@ -73,4 +75,4 @@ def refuse_unknown_fields(option: str, columns: Mapping[str, str], fields: tuple
     for name in columns:
         if name not in fields:
             hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}" if columns[name] in fields else ""
-            raise InputError(f"{option}: {format_value(name)} is no field there ({', '.join(fields)}){hint}")
+            raise InputError(Setting(option), f": {format_value(name)} is no field there ({', '.join(fields)}){hint}")

@@ -6,7 +6,7 @@ from tables, and keeps to what all databases mean the same by.
 
 from collections.abc import Iterator
 
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, Setting
 from ndcg_ab.warehouse import expressions, names
 from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, cascade_steps
 from ndcg_ab.warehouse.dialects import DIALECTS, Dialect
@@ -26,7 +26,7 @@ def query_for(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: 
     Its rows: the value of each system and query, or with mean of each system.  A value is null where ndcg-ab refuses.
     """
     if dialect not in DIALECTS:
-        raise InputError(unknown("--dialect", dialect, DIALECTS))
+        raise InputError(Setting("--dialect"), unknown("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
@@ -63,7 +63,7 @@ def refuse_unread_fields(metric: Metric, tables: Tables) -> None:
     for field in tables.columns:
         if field in unread:
             said = f"the query {unread[field]}, and does not read it; leave it out"
-            raise InputError(f"--columns {field}={tables.columns[field]}: {said}")
+            raise InputError(Setting("--columns"), f" {field}={tables.columns[field]}: {said}")
 
 
 MEAN = """select

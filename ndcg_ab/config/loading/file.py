@@ -1,6 +1,6 @@
 """Reads a configuration file, and says in one sentence each what is wrong with it: key, value, rule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
-from ndcg_ab.errors import InputError, format_value, shortened
+from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write
 from ndcg_ab.files import resolved, unusable
 
 LONGEST_RULE = 1000  # characters; a rule may quote a value
@@ -30,7 +30,7 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
-        found = [f"{layered.origin_of(place, str(path))}: {problem}" for place, problem in problems_by_place(error)]
+        found = [f"{layered.origin_of(place, str(path))}: {write(parts)}" for place, parts in problems_by_place(error)]
         raise InputError("\n".join(found)) from None
     for place, text in texts_with_dates(evaluation):
         check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
@@ -66,13 +66,13 @@ RULES = {  # what pydantic calls it -> the rule in our words
 }
 
 
-def describe_problems(error: ValidationError) -> Iterator[str]:
-    """One sentence for each thing wrong, with the key's path, the value and the rule."""
-    return (sentence for _, sentence in problems_by_place(error))
+def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
+    """One sentence for each thing wrong, with the key's path, the value and the rule; name: how it writes a key."""
+    return (write(parts, name) for _, parts in problems_by_place(error))
 
 
-def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, str]]:
-    """The same, each with the place that it is about."""
+def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part]]]:
+    """The same in their parts, each with the place that it is about."""
     misspelt = set()
     for problem in error.errors():
         if problem["type"] == "extra_forbidden":
@@ -82,25 +82,30 @@ def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, str]]:
         key = dotted_key(place)
         if problem["type"] == "extra_forbidden":
             known = ", ".join(known_keys(place[:-1]))
-            yield place, f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"
+            yield place, [f"key {format_value(key)} is unknown{key_hint(place)} (known here: {known})"]
         elif problem["type"] == "missing":
             if place not in misspelt:
-                yield place, f"key {key!r} is missing: it must be given"
+                yield place, [f"key {key!r} is missing: it must be given"]
         elif problem["type"] == "invalid_key":
-            yield place, f"key {format_value(problem['input'])} is no text: put it in quotes"
+            yield place, [f"key {format_value(problem['input'])} is no text: put it in quotes"]
         else:
+            rule = [
+                part if isinstance(part, Setting) else shortened(part, LONGEST_RULE) for part in broken_rule(problem)
+            ]
             allowed = str(problem.get("ctx", {}).get("expected", ""))
-            rule = shortened(broken_rule(problem), LONGEST_RULE)
-            rule += shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE)
-            value = (
-                "" if isinstance(problem["input"], dict | list) or not place else f" = {format_value(problem['input'])}"
-            )
-            yield place, f"{shortened(key)}{value}: {rule}" if place else rule
+            rule.append(shortened(value_hint(key, problem["type"], problem["input"], allowed), LONGEST_RULE))
+            if place and not isinstance(rule[0], Setting):
+                is_long = isinstance(problem["input"], dict | list)
+                rule[:0] = [Setting(shortened(key)), ": " if is_long else f" = {format_value(problem['input'])}: "]
+            yield place, rule
 
 
-def broken_rule(problem: ErrorDetails) -> str:
+def broken_rule(problem: ErrorDetails) -> tuple[Part, ...]:
+    """The rule that was broken; it begins with a setting where that says more than the place."""
     context = problem.get("ctx", {})
+    if isinstance(error := context.get("error"), RuleError):
+        return error.parts
     if problem["type"] == "string_pattern_mismatch":
-        return RULES_OF_PATTERNS[context["pattern"]]
+        return (RULES_OF_PATTERNS[context["pattern"]],)
     message = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return RULES[problem["type"]].format(**context) if problem["type"] in RULES else message
+    return (RULES[problem["type"]].format(**context) if problem["type"] in RULES else message,)

@@ -33,8 +33,9 @@ from ndcg_ab.config.model.sources import (
     System,
     TableSource,
 )
-from ndcg_ab.config.model.units import NamedDifference, differences_in
+from ndcg_ab.config.model.units import ROLES, NamedDifference, differences_in, refuse_two_roles, refuse_unknown_metrics
 from ndcg_ab.config.secrets.plain_secrets import mark_secrets
+from ndcg_ab.errors import RuleError, Setting
 from ndcg_ab.files import resolved
 from ndcg_ab.finding_codes import checked_severities
 from ndcg_ab.other_measures import named
@@ -44,6 +45,7 @@ from ndcg_core.measures.ranges import Range, value_range
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 LONGEST_NAME = 200  # characters; it is a folder's
+SCORES = Setting("scores")
 Name = Annotated[
     str, matching_text(NAME, "must be letters, digits, '.', '_' and '-' only, the first a letter or a digit")
 ]
@@ -181,46 +183,64 @@ class Evaluation(Model):
         is_open = any(system.stands_for_many for system in self.systems)
         for name in names:
             if names.count(name) > 1 and not is_open:
-                raise ValueError(f"systems: the name {name!r} is given twice; every system needs its own")
+                raise RuleError(Setting("systems"), f": the name {name!r} is given twice; every system needs its own")
         if self.baseline is not None and names and self.baseline not in names and not is_open:
             hint = closest_hint(self.baseline, names)
-            raise ValueError(f"baseline = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}")
+            rule = f" = {self.baseline!r}: must be one of the systems ({', '.join(names)}){hint}"
+            raise RuleError(Setting("baseline"), rule)
         if not self.scores or self.names_metrics:
             self._check_metrics()
         if self.queries is None and (self.slices.by or self.statistics.weighted):
             key = "slices.by" if self.slices.by else "statistics.weighted"
-            raise ValueError(f"queries: missing; {key} needs a file of queries with the columns it names")
+            raise RuleError(
+                Setting("queries"), ": missing; ", Setting(key), " needs a file of queries with the columns it names"
+            )
         if self.statistics.bounds and self.scores:
-            raise ValueError("statistics.bounds = true: needs rankings, and `scores` hold none: take it out")
+            raise RuleError(
+                Setting("statistics.bounds"), " = true: needs rankings, and `", SCORES, "` hold none: take it out"
+            )
         if self.gate is not None and self.gate.slice_regression is not None and not self.slices.by:
-            raise ValueError("gate.slice_regression: there are no slices to look at; name attributes with `slices.by`")
+            raise RuleError(
+                Setting("gate.slice_regression"),
+                ": there are no slices to look at; name attributes with `",
+                Setting("slices.by"),
+                "`",
+            )
         if self.queries is None and not self.scores:
             for system in self.systems:
                 if system.source.needs_queries:
-                    raise ValueError(
-                        f"queries: missing; system {system.name!r} is a {system.kind} source and needs them"
+                    raise RuleError(
+                        Setting("queries"),
+                        f": missing; system {system.name!r} is a {system.kind} source and needs them",
                     )
         return self
 
     def _check_judge(self) -> None:
         """A function judges what the systems return: there is one, it needs texts, and rows that are here."""
         if self.cheap_judgments is not None and self.cheap_judgments.kind == "python":
-            raise ValueError("cheap_judgments: a function judges for `judgments` or `more_judgments`: name it there")
+            raise RuleError(
+                Setting("cheap_judgments"), ": a function judges for `judgments` or `more_judgments`: name it there"
+            )
         places = [("judgments", self.judgments)]
         places += [(f"more_judgments[{at}]", place) for at, place in enumerate(self.more_judgments)]
         keys = [key for key, place in places if place is not None and place.kind == "python"]
         if not keys:
             return
         if len(keys) > 1:
-            raise ValueError(f"{keys[1]}: {keys[0]} names a function that judges, and there can be one: take one out")
+            raise RuleError(
+                Setting(keys[1]), f": {keys[0]} names a function that judges, and there can be one: take one out"
+            )
         if self.engine.spark is not None:
-            raise ValueError(f"{keys[0]}: a function judges rankings that are here, and Spark's stay there: give files")
+            raise RuleError(
+                Setting(keys[0]), ": a function judges rankings that are here, and Spark's stay there: give files"
+            )
         if self.cheap_judgments is not None:
-            raise ValueError(
-                f"cheap_judgments: go with judgments of files alone: take it or the python of {keys[0]} out"
+            raise RuleError(
+                Setting("cheap_judgments"),
+                f": go with judgments of files alone: take it or the python of {keys[0]} out",
             )
         if self.queries is None:
-            raise ValueError(f"queries: missing; the function of {keys[0]} is given their texts")
+            raise RuleError(Setting("queries"), f": missing; the function of {keys[0]} is given their texts")
 
     def missing_places(self, value: Any) -> list[InitErrorDetails]:
         """Judgments and systems that are not given, and must be where there are no scores."""
@@ -244,12 +264,13 @@ class Evaluation(Model):
                 continue
             place.read_by(self.engine.spark)
             if place.kind == "table" and self.engine.spark is None:
-                raise ValueError(
-                    f"{key}: table is read by Spark, and there is none: say where, with engine: {{spark: …}}"
+                raise RuleError(
+                    Setting(key), ": table is read by Spark, and there is none: say where, with engine: {spark: …}"
                 )
         if self.more_judgments and any(place.kind == "table" for key, place in given if "judgments" in key):
-            raise ValueError(
-                "more_judgments: are put together on this machine, and rows of a `table` stay with Spark: give files"
+            raise RuleError(
+                Setting("more_judgments"),
+                ": are put together on this machine, and rows of a `table` stay with Spark: give files",
             )
         for name in (*self.metrics, *self.secondary_metrics, *self.guardrails) if self.engine.spark else ():
             if not self.scores and isinstance(named(name), GivenMetric):
@@ -257,8 +278,8 @@ class Evaluation(Model):
         if self.cheap_judgments is not None and self.engine.spark is not None:
             raise ValueError("cheap_judgments: are not scored by Spark: take them or engine.spark out")
         if self.scores and self.engine.spark is not None:
-            raise ValueError(
-                "engine.spark: makes scores from rankings, and `scores` hold none: take one of the two out"
+            raise RuleError(
+                "engine.spark: makes scores from rankings, and `", SCORES, "` hold none: take one of the two out"
             )
 
     def _check_places(self) -> None:
@@ -267,10 +288,14 @@ class Evaluation(Model):
             return
         for key in ("judgments", "more_judgments", "cheap_judgments", "documents"):
             if getattr(self, key):
-                raise ValueError(f"{key}: goes with rankings, and `scores` hold none: take one of the two out")
+                raise RuleError(
+                    Setting(key), ": goes with rankings, and `", SCORES, "` hold none: take one of the two out"
+                )
         for key in ("judged", "unanswered"):
             if self.gate is not None and getattr(self.gate, key) is not None:
-                raise ValueError(f"gate.{key}: is not known of scores that another tool computed; take it out")
+                raise RuleError(
+                    Setting(f"gate.{key}"), ": is not known of scores that another tool computed; take it out"
+                )
 
     @property
     def names_metrics(self) -> bool:
@@ -279,41 +304,9 @@ class Evaluation(Model):
 
     def _check_metrics(self) -> None:
         """A metric has one role, and a difference that matters belongs to a metric that is tested both ways."""
-        given = [*self.metrics, *self.secondary_metrics, *self.guardrails]
-        for name in given:
-            if given.count(name) > 1:
-                if name in self.metrics and "metrics" not in self.model_fields_set:
-                    raise ValueError(
-                        f"{name}: is the primary metric where no other is given, and has one role: give another primary"
-                        " metric with `metrics`"
-                    )
-                keys = [key for key in ("metrics", "secondary_metrics", "guardrails") if name in getattr(self, key)]
-                roles = " and ".join(f"`{key}`" for key in keys)
-                raise ValueError(f"{name}: is given in {roles}; it has one role: take it out of all but one")
-        for name, difference in (self.gate.not_worse if self.gate else {}).items():
-            if name not in given:
-                raise ValueError(
-                    f"gate.not_worse: {name}: is none of the metrics ({', '.join(given)}); add it with"
-                    f" `secondary_metrics: [{name}]`, or make it a guardrail: `guardrails: {{{name}: {difference:g}}}`"
-                )
-        if self.gate and isinstance(self.gate.no_drop, dict):
-            for name in self.gate.no_drop:
-                if name not in self.metrics:
-                    raise ValueError(
-                        f"gate.no_drop: {name}: is none of the primary metrics ({', '.join(self.metrics)}); name one"
-                    )
-        for name in self.statistics.ranges:
-            if name not in given:
-                raise ValueError(f"statistics.ranges: {name}: is none of the metrics ({', '.join(given)}); take it out")
-        if isinstance(self.statistics.smallest_effect, dict):
-            for name in self.statistics.smallest_effect:
-                if name not in (*self.metrics, *self.secondary_metrics):
-                    advice = f"add it with `metrics: [{name}]` or `secondary_metrics: [{name}]`"
-                    if name in self.guardrails:
-                        advice = "it is a guardrail, whose difference stands there"
-                    raise ValueError(
-                        f"statistics.smallest_effect: {name}: is none of the metrics ({', '.join(given)}); {advice}"
-                    )
+        roles = {key: tuple(getattr(self, key)) for key in ROLES}
+        refuse_two_roles(roles, is_default="metrics" not in self.model_fields_set)
+        refuse_unknown_metrics(roles, self.statistics, self.gate)
         for each in self.named_differences():
             each.refuse_out_of(self.range_of(each.metric))
 

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ndcg_ab.config.model.by_metric import read_margin, read_margins, read_ranges
 from ndcg_ab.config.model.operation import Model
+from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 
 
@@ -56,9 +57,10 @@ class Statistics(Model):
     @model_validator(mode="after")
     def _alpha_can_be_reached(self) -> "Statistics":
         if not self.preview and 1 / (self.resamples + 1) > self.alpha:
-            raise ValueError(
-                f"resamples = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
-                f" {math.ceil(1 / self.alpha)} or more are needed"
+            raise RuleError(
+                Setting("statistics.resamples"),
+                f" = {self.resamples}: p cannot fall to alpha = {self.alpha:g};"
+                f" {math.ceil(1 / self.alpha)} or more are needed",
             )
         return self
 

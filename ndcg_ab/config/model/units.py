@@ -8,30 +8,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ndcg_ab.config.model.settings import Gate, Statistics
+from ndcg_ab.errors import RuleError, Setting
 from ndcg_core.measures.ranges import Range
 
+ROLES = ("metrics", "secondary_metrics", "guardrails")  # of a metric: the keys that give it one
 QUESTIONED = 0.5  # of the largest possible difference; one so large is asked about
 
 
 class NamedDifference(NamedTuple):
-    """A margin, a smallest effect or a threshold, > 0, in the unit of its metric; key: what a problem begins with."""
+    """A margin, a smallest effect or a threshold, > 0, in the unit of its metric.
+
+    key: the key or option that names it. by_metric: whether it is one of several there, each with its metric.
+    """
 
     key: str
     metric: str
     difference: float
+    by_metric: bool = False
+
+    @property
+    def as_given(self) -> str:
+        """What stands behind the key: ``: recall@10 = 0.02``, `` = 0.02``."""
+        return f"{f': {self.metric}' if self.by_metric else ''} = {self.difference:g}"
 
     def refuse_out_of(self, known: Range | None) -> None:
-        """ValueError for a difference that the metric cannot have."""
+        """RuleError for a difference that the metric cannot have."""
         if known is not None and self.difference >= known.width:
             limit = f"must be below {known.width:g}, since {self.describe(known)}"
-            raise ValueError(f"{self.key} = {self.difference:g}: {limit}{self.hint(known)}")
+            raise RuleError(Setting(self.key), f"{self.as_given}: {limit}{self.hint(known)}")
 
     def question(self, known: Range | None) -> str | None:
         """What is asked about one that is half of the largest possible difference or more; None for a smaller one."""
         if known is None or self.difference < QUESTIONED * known.width:
             return None
         is_large = f"is half of the largest possible difference or more, since {self.describe(known)}"
-        return f"{self.key} = {self.difference:g}: {is_large}{self.hint(known)}"
+        return f"{self.key}{self.as_given}: {is_large}{self.hint(known)}"
 
     def describe(self, known: Range) -> str:
         return f"{self.metric} lies between {known.low:g} and {known.high:g}"
@@ -51,19 +62,65 @@ def differences_in(
 ) -> Iterator[NamedDifference]:
     """Every margin, smallest effect and threshold that a key of a configuration names."""
     for name, margin in guardrails.items():
-        yield NamedDifference(f"guardrails: {name}", name, margin)
+        yield NamedDifference("guardrails", name, margin, by_metric=True)
     effect = statistics.smallest_effect
     if isinstance(effect, dict):
         for name, least in effect.items():
-            yield NamedDifference(f"statistics.smallest_effect: {name}", name, least)
+            yield NamedDifference("statistics.smallest_effect", name, least, by_metric=True)
     elif effect is not None:
         for name in (*metrics, *secondary_metrics):
             yield NamedDifference("statistics.smallest_effect", name, effect)
     if gate is None:
         return
     for name, margin in gate.not_worse.items():
-        yield NamedDifference(f"gate.not_worse: {name}", name, margin)
+        yield NamedDifference("gate.not_worse", name, margin, by_metric=True)
     for name, drop in gate.no_drop.items() if isinstance(gate.no_drop, dict) else ():
-        yield NamedDifference(f"gate.no_drop: {name}", name, drop)
+        yield NamedDifference("gate.no_drop", name, drop, by_metric=True)
     for name in metrics if gate.slice_regression is not None else ():
         yield NamedDifference("gate.slice_regression", name, gate.slice_regression or 0.0)
+
+
+# ---- the metrics that they name
+
+
+def refuse_two_roles(roles: Mapping[str, Sequence[str]], *, is_default: bool) -> None:
+    """RuleError for a metric that is given in two keys; is_default: whether no primary one is given."""
+    for name in (name for names in roles.values() for name in names):
+        keys = [key for key, names in roles.items() if name in names]
+        if len(keys) > 1 and name in roles["metrics"] and is_default:
+            raise RuleError(
+                f"{name}: is the primary metric where no other is given, and has one role: give another primary metric"
+                " with `",
+                Setting("metrics"),
+                "`",
+            )
+        if len(keys) > 1:
+            places = [part for key in keys for part in (" and `", Setting(key), "`")][1:]
+            raise RuleError(f"{name}: is given in `", *places, "; it has one role: take it out of all but one")
+
+
+def refuse_unknown_metrics(roles: Mapping[str, Sequence[str]], statistics: Statistics, gate: Gate | None) -> None:
+    """RuleError where a difference or a range is given for a metric that has no role, or not the one that it needs."""
+    known = [name for names in roles.values() for name in names]
+    unknown = f"is none of the metrics ({', '.join(known)})"
+    for name, difference in (gate.not_worse if gate else {}).items():
+        if name not in known:
+            secondary, guardrail = Setting("secondary_metrics", name), Setting("guardrails", name, difference)
+            raise RuleError(
+                *(Setting("gate.not_worse"), f": {name}: {unknown}; add it with `", secondary),
+                *("`, or make it a guardrail: `", guardrail, "`"),
+            )
+    for name in gate.no_drop if gate and isinstance(gate.no_drop, dict) else ():
+        if name not in roles["metrics"]:
+            rule = f"is none of the primary metrics ({', '.join(roles['metrics'])}); name one"
+            raise RuleError(Setting("gate.no_drop"), f": {name}: {rule}")
+    for name in statistics.ranges:
+        if name not in known:
+            raise RuleError(Setting("statistics.ranges"), f": {name}: {unknown}; take it out")
+    for name in statistics.smallest_effect if isinstance(statistics.smallest_effect, dict) else ():
+        effect = Setting("statistics.smallest_effect")
+        if name in roles["guardrails"]:
+            raise RuleError(effect, f": {name}: {unknown}; it is a guardrail, whose difference stands there")
+        if name not in known:
+            primary, secondary = Setting("metrics", name), Setting("secondary_metrics", name)
+            raise RuleError(effect, f": {name}: {unknown}; add it with `", primary, "` or `", secondary, "`")

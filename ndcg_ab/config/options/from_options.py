@@ -1,6 +1,5 @@
 """What the options of `ndcg-ab compare` and the arguments of `ndcg_ab.compare` mean: an evaluation without a file."""
 
-import re
 import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -9,6 +8,7 @@ from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.config.model.references import general
 from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
     as_given,
@@ -24,7 +24,7 @@ from ndcg_ab.config.options.option_parsing import (
     parse_smallest_effect,
     parse_systems,
 )
-from ndcg_ab.errors import InputError
+from ndcg_ab.errors import InputError, Setting
 
 
 class Option(NamedTuple):
@@ -144,12 +144,12 @@ def evaluation_from_arguments(arguments: Mapping[str, Any]) -> Evaluation:
     return validate_evaluation(content, name_argument)
 
 
-def validate_evaluation(content: dict[str, Any], named: Callable[[str], str]) -> Evaluation:
-    """named: a problem with its option or argument in the place of the key."""
+def validate_evaluation(content: dict[str, Any], name: Callable[[Setting], str] = str) -> Evaluation:
+    """The evaluation; name: how an InputError writes a key that it is about."""
     try:
         return Evaluation.model_validate(content)
     except ValidationError as error:
-        raise InputError("\n".join(dict.fromkeys(map(named, describe_problems(error))))) from None
+        raise InputError("\n".join(dict.fromkeys(describe_problems(error, name)))) from None
 
 
 def set_key(content: dict[str, Any], key: str, value: Any) -> None:
@@ -164,60 +164,32 @@ def set_key(content: dict[str, Any], key: str, value: Any) -> None:
         set_key(content.setdefault(first, {}), rest, value)
 
 
-ADVICE = re.compile(r"`(?P<key>[a-z_.]+)(: [\[{](?P<value>[^`]*)[\]}])?`")  # a key, and what to write for it
+BY_KEY = {key: option for option in reversed(OPTIONS) for key in (option.key, *option.near)}
 
 
-def name_option(problem: str) -> str:
-    """``--alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
-
-    def said(option: Option, value: str) -> str:
-        return f"`{option.name} {shlex.quote(value.replace(': ', '='))}`" if value else f"`{option.name}`"
-
-    return replace_key_names(problem, lambda option: option.name, lambda option, part: f"{option.name} {part}", said)
-
-
-def name_argument(problem: str) -> str:
-    """``alpha = 2: must be below 0.5`` for ``statistics.alpha = 2: must be below 0.5``."""
-
-    def said(option: Option, value: str) -> str:
-        name, colon, number = value.rpartition(": ")
-        entry = f"{{{name!r}: {number}}}" if colon else f"[{value!r}]"
-        return f"`{option.given}={entry}`" if value else f"`{option.given}`"
-
-    return replace_key_names(
-        problem, lambda option: option.given, lambda option, part: f'{option.given}["{part}"]', said
-    )
+def name_option(setting: Setting) -> str:
+    """A setting as the command has it: ``--alpha``, ``--require judged``, ``--guardrail recall@10=0.02``."""
+    option = BY_KEY.get(general(setting.key))
+    if option is None:
+        return str(setting)
+    if setting.entry:
+        number = "" if setting.number is None else f"={setting.number:g}"
+        return f"{option.name} {shlex.quote(setting.entry + number)}"
+    return f"{option.name} {part}" if (part := condition(setting, option)) else option.name
 
 
-def replace_key_names(
-    problem: str,
-    name_of: Callable[[Option], str],
-    part_of: Callable[[Option, str], str],
-    said: Callable[[Option, str], str],
-) -> str:
-    """A problem with the names of options in the place of keys.
-
-    part_of: the name of one of several conditions in an option. said: what stands for a key in backticks, with the
-    value that the advice gives it: ``recall@10`` of ```metrics: [recall@10]```; empty where it gives none.
-    """
-    keys = {option.key: option for option in OPTIONS}
-
-    def in_their_words(found: re.Match[str]) -> str:
-        option = keys.get(found["key"])
-        return said(option, found["value"] or "") if option else found[0]
-
-    problem = ADVICE.sub(in_their_words, problem)
-    for option in OPTIONS:
-        problem = problem.replace(f" {option.key} needs", f" {name_of(option)} needs")
-    for option in OPTIONS:
-        for key in (option.key, *option.near):
-            if found := re.match(problem_pattern(key), problem):
-                part = key.removeprefix(f"{option.key}.")
-                return (part_of(option, part) if part in SINGLE_GATES else name_of(option)) + problem[found.end() :]
-    return problem
+def name_argument(setting: Setting) -> str:
+    """A setting as the Python API has it: ``alpha``, ``gate["judged"]``, ``guardrails={'recall@10': 0.02}``."""
+    option = BY_KEY.get(general(setting.key))
+    if option is None:
+        return str(setting)
+    if setting.entry:
+        name = repr(setting.entry)
+        return f"{option.given}=" + (f"[{name}]" if setting.number is None else f"{{{name}: {setting.number:g}}}")
+    return f'{option.given}["{part}"]' if (part := condition(setting, option)) else option.given
 
 
-def problem_pattern(key: str) -> str:
-    """How a problem begins that is about a key: ``systems[1].format =``, ``statistics: resamples =``."""
-    parts = [re.escape(part).replace(r"\[\]", r"\[\d+\]") for part in key.split(".")]
-    return r"(\.|: )".join(parts) + "(?= =|:)"
+def condition(setting: Setting, option: Option) -> str:
+    """The one of several conditions in an option that a setting is; empty for another setting."""
+    part = setting.key.removeprefix(f"{option.key}.")
+    return part if part in SINGLE_GATES else ""

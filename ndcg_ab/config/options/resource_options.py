@@ -30,8 +30,8 @@ def read_resources(room: ResourceOptions, otherwise: Resources | None = None) ->
     try:
         return Resources.model_validate((otherwise or Resources()).model_dump() | given)
     except ValidationError as error:
-        said = [problem.partition(" ") for problem in describe_problems(error)]
-        raise InputError("\n".join(f"--{key.replace('_', '-')} {rest}" for key, _, rest in said)) from None
+        said = describe_problems(error, lambda setting: f"--{setting.key.replace('_', '-')}")
+        raise InputError("\n".join(said)) from None
 
 
 def with_resource_options(evaluation: Evaluation, room: ResourceOptions) -> Evaluation:

@@ -64,13 +64,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("keys", "said"), REFUSED.values(), ids=REFUSED)
 def test_what_no_difference_reaches_is_refused(keys: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as refused:
-        validate_evaluation({"name": "units", **FILES, **keys}, str)
+        validate_evaluation({"name": "units", **FILES, **keys})
     assert str(refused.value).startswith(said)
 
 
 @pytest.mark.parametrize("keys", [{"guardrails": {"rr": 0.999}}, {"guardrails": {"dcg@10": 12}}, {"metrics": ["rr"]}])
 def test_what_one_can_reach_is_taken(keys: dict[str, Any]) -> None:
-    assert isinstance(validate_evaluation({"name": "units", **FILES, **keys}, str), Evaluation)
+    assert isinstance(validate_evaluation({"name": "units", **FILES, **keys}), Evaluation)
 
 
 def test_in_the_words_of_options_and_arguments() -> None:

@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.loading.keys import known_keys
-from ndcg_ab.config.options.from_options import OPTIONS, Option, evaluation_from_options, name_option
+from ndcg_ab.config.options.from_options import OPTIONS, Option, evaluation_from_arguments, evaluation_from_options
 from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
@@ -89,20 +89,52 @@ def test_a_gate_is_there_where_either_option_asks_for_it(options: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("problem", "said"),
+    ("options", "said"),
     [
-        ("statistics.alpha = 2: must be below 0.5", "--alpha = 2: must be below 0.5"),
-        ("statistics: resamples = 150: p cannot fall", "--resamples = 150: p cannot fall"),
-        ("systems[1].format = 'x': must be 'trec'", "--format = 'x': must be 'trec'"),
-        ("systems[0].name = '': must not be empty", "--system = '': must not be empty"),
-        ("systems: the name 'a' is given twice", "--system: the name 'a' is given twice"),
-        ("queries: missing; slices.by needs a file", "--queries: missing; --slice needs a file"),
-        ("judgments: must hold keys", "--judgments: must hold keys"),
-        ("gate.judged = 2: must be 1 or less", "--require judged = 2: must be 1 or less"),
+        ({"alpha": 2}, "--alpha = 2.0: must be below 0.5"),
+        ({"alpha": 0.001, "resamples": 150}, "--resamples = 150: p cannot fall"),
+        ({"format": "x"}, "--format = 'x': must be 'trec'"),
+        ({"scores": ["a=s.csv"], "judgments": None, "system": [], "format": "x"}, "--format = 'x': must be 'csv'"),
+        ({"system": ["a b=x.run", "a\tb=y.run"]}, "--system = 'a\\tb': must be printable text"),
+        ({"system": ["a=x.run", "a=y.run"]}, "--system: the name 'a' is given twice"),
+        ({"baseline": "odl"}, "--baseline = 'odl': must be one of the systems (old, new); did you mean 'old'?"),
+        ({"slice": ["language"]}, "--queries: missing; --slice needs a file of queries"),
+        ({"require": ["judged=2"]}, "--require judged = 2.0: must be 1.0 or less; did you mean 0.02?"),
+        ({"require": ["slice_regression=.1"]}, "--require slice_regression: there are no slices to look at; name"),
+        ({"require": ["slice_regression=.1"]}, "attributes with `--slice`"),
+        ({"require": ["rr=.1"]}, "--require: rr: is none of the metrics (ndcg@10); add it with `--secondary rr`, or"),
+        ({"require": ["rr=.1"]}, "make it a guardrail: `--guardrail rr=0.1`"),
+        ({"require": ["cg(gain=binary)@5=.1"]}, "`--guardrail 'cg(gain=binary)@5=0.1'`"),
+        ({"metric": ["rr"], "guardrail": ["rr=.1"]}, "rr: is given in `--metric` and `--guardrail`; it has one role"),
+        ({"guardrail": ["ndcg@10=.1"]}, "has one role: give another primary metric with `--metric`"),
+        ({"smallest_effect": ["rr=.1"]}, "--smallest-effect: rr: is none of the metrics (ndcg@10); add it with"),
+        ({"smallest_effect": ["rr=.1"]}, "add it with `--metric rr` or `--secondary rr`"),
     ],
 )
-def test_a_problem_names_the_option(problem: str, said: str) -> None:
-    assert name_option(problem) == said
+def test_a_problem_names_the_option(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        evaluated(**options)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"alpha": 2}, "alpha = 2: must be below 0.5"),
+        ({"format": "x"}, "format = 'x': must be 'trec'"),
+        ({"slices": ["language"]}, "queries: missing; slices needs a file of queries"),
+        ({"gate": {"judged": 2}}, 'gate["judged"] = 2: must be 1.0 or less'),
+        ({"gate": {"not_worse": {"rr": 0.1}}}, "gate: rr: is none of the metrics (ndcg@10); add it with"),
+        ({"gate": {"not_worse": {"rr": 0.1}}}, "`secondary_metrics=['rr']`, or make it a guardrail: "),
+        ({"gate": {"not_worse": {"rr": 0.1}}}, "`guardrails={'rr': 0.1}`"),
+        ({"baseline": "odl"}, "baseline = 'odl': must be one of the systems (old, new)"),
+    ],
+)
+def test_a_problem_names_the_argument(arguments: dict[str, Any], said: str) -> None:
+    systems = [{"name": "old", "file": "old.run"}, {"name": "new", "file": "new.run"}]
+    with pytest.raises(InputError) as refused:
+        evaluation_from_arguments({"judgments": "qrels", "systems": systems} | arguments)
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize(
