@@ -288,6 +288,7 @@ def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypat
     assert found_in(files | databases | streams, PLANTED) == []
 
 
+@pytest.mark.soak
 def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: None, tmp_path: Path) -> None:
     from ndcg_ab.flows.evaluation import run_evaluation
 

@@ -26,6 +26,7 @@ from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.report.words.text import function_note
 from ndcg_ab.runs.run import Performed, perform
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ def test_it_gives_what_a_file_of_its_grades_gives() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "docs"),
-    [({}, "abcd"), ({"depth": 1}, "ac"), ({"depth": 4}, "abcdz")],
+    [({}, "abcd"), pytest.param({"depth": 1}, "ac", marks=pytest.mark.soak), ({"depth": 4}, "abcdz")],
     ids=["the deepest cutoff", "one", "deeper than the metrics"],
 )
 def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str, tmp_path: Path) -> None:
@@ -102,7 +103,7 @@ def test_it_is_asked_about_what_systems_show(changes: dict[str, Any], docs: str,
     assert sorted(asked(tmp_path)) == sorted(f"{query}{doc}" for query in QUERIES for doc in docs)
 
 
-@pytest.mark.parametrize("precedence", ["last", "highest", "together"])
+@pytest.mark.parametrize("precedence", mostly_soaked(["last", "highest", "together"], kept=["last"]))
 def test_a_file_s_grade_always_counts(precedence: Any) -> None:
     """The function grades a with 2 and c with 0, the file the other way round; of q19 it has the function's alone."""
     people = {query: {"a": 0, "c": 2, "b": 1} for query in list(QUERIES)[:19]}
@@ -307,7 +308,10 @@ def no_folder(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("harm", "said"),
-    [(damaged, "is damaged, and lies in judged.damaged now"), (no_folder, "is not kept, and will be asked again")],
+    [
+        (damaged, "is damaged, and lies in judged.damaged now"),
+        pytest.param(no_folder, "is not kept, and will be asked again", marks=pytest.mark.soak),
+    ],
 )
 def test_harm_to_what_is_known_is_said_and_costs_answers_alone(harm: Callable[[Path], None], said: str) -> None:
     first = compared(known)

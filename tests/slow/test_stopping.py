@@ -15,6 +15,7 @@ import pytest
 
 from ndcg_ab.history.bundles.locks import PUBLISHING
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import configuration, hanging
 from tests.small_evaluation import small
 from tests.stops import children
@@ -30,7 +31,7 @@ def search(queries):
     (Path(__file__).parent / "asked").write_text(children)
     time.sleep(60)
 """
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+SIGNALS = mostly_soaked([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], kept=[signal.SIGTERM])
 
 
 class Run(NamedTuple):
@@ -43,10 +44,13 @@ class Run(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[signal.Signals, Run]]:
-    """One for each signal, started together, each in the midst of a pull."""
+def runs(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[signal.Signals, Run]]:
+    """One for each signal that is asked for, started together, each in the midst of a pull."""
     begun = {}
-    for number in SIGNALS:
+    asked = [item.callspec.params.get("number") for item in request.session.items if hasattr(item, "callspec")]
+    for number in [each for each in signal.Signals if each in asked]:
         folder = tmp_path_factory.mktemp(number.name)
         systems = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "waiting_engine:search"}]
         evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"})
@@ -109,7 +113,7 @@ def logging_to(port: int) -> dict[str, object]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-@pytest.mark.parametrize("when", ["the server starts", "MLflow is told"])
+@pytest.mark.parametrize("when", mostly_soaked(["the server starts", "MLflow is told"], kept=["the server starts"]))
 def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
     """Prefect's server has a new home, which it makes first; MLflow takes connections and never answers."""
     with hanging() as port:

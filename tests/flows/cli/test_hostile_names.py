@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 
 from ndcg_ab.flows.cli.app import app
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +79,7 @@ def commands(folder: Path) -> dict[str, tuple[list[str], int]]:
 INIT = ("judgments.qrels", "old.run", "new.run", "queries.csv")
 
 
-@pytest.mark.parametrize("name", commands(Path()))
+@pytest.mark.parametrize("name", mostly_soaked(commands(Path()), kept=[*list(commands(Path()))[1:20:3], "compare"]))
 def test_no_command_sends_what_a_terminal_obeys(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, code = commands(folder)[name]
     monkeypatch.setenv("COLUMNS", "60" if name == "narrow" else "200")

@@ -18,6 +18,7 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.results.wording import MAIN
 from ndcg_ab.runs.run import perform
 from tests.places import ROOT, shared
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, unlogged
 
 pytestmark = pytest.mark.slow
@@ -63,7 +64,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("what", OPTIONS)
+@pytest.mark.parametrize("what", mostly_soaked(OPTIONS, kept=["bootstrap and all pairs", "slices and weights"]))
 def test_our_own_values_give_the_same_bits(what: str, ours: Path) -> None:
     options = [*METRICS, "--resamples", "1000", *OPTIONS[what]]
     ranked, given = compared(*RANKED, "--no-bounds", *options), compared("--scores", str(ours), *options)

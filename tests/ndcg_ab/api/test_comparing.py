@@ -128,14 +128,18 @@ def test_a_ranking_with_ranks_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ({"baseline": "new"}, ["--baseline", "new"]),
+        pytest.param({"baseline": "new"}, ["--baseline", "new"], marks=pytest.mark.soak),
         ({"metrics": ndcg_ab.parse("rr"), "alpha": 0.1}, ["--metric", "rr", "--alpha", "0.1"]),
         ({"secondary_metrics": "rr", "exploratory": "max-t"}, ["--secondary", "rr", "--exploratory", "max-t"]),
-        ({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"]),
+        pytest.param({"guardrails": {ndcg_ab.parse("rr"): 0.05}}, ["--guardrail", "rr=0.05"], marks=pytest.mark.soak),
         ({"smallest_effect": 0.02, "interval": "bca"}, ["--smallest-effect", "0.02", "--interval", "bca"]),
-        ({"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"]),
+        pytest.param(
+            {"smallest_effect": {"ndcg@10": 0.02}}, ["--smallest-effect", "ndcg@10=0.02"], marks=pytest.mark.soak
+        ),
         ({"queries": query_frame(), "weighted": False}, ["--queries", QUERIES, "--unweighted"]),
-        ({"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"]),
+        pytest.param(
+            {"queries": QUERIES, "resamples": 500}, ["--queries", QUERIES, "--resamples", "500"], marks=pytest.mark.soak
+        ),
         ({"preview": True, "threads": 1, "format": "trec"}, ["--preview", "--threads", "1", "--format", "trec"]),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",

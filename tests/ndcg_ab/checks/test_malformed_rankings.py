@@ -173,6 +173,7 @@ def findings_of(metrics: list[str]) -> dict[str, list[Finding]]:
     return {metric: [finding for finding in found if finding.metric == metric] for metric in metrics}
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_findings_about_a_metric_are_the_same_whatever_the_others_are() -> None:
     alone = {metric: findings_of([metric])[metric] for metric in METRICS}

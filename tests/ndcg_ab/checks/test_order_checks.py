@@ -15,6 +15,7 @@ from ndcg_ab.checks import order_checks as order
 from ndcg_ab.flows.cli.app import app
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
+from tests.examples import examples
 from tests.laboratory import in_order, outcome_of
 
 pytestmark = pytest.mark.slow
@@ -135,7 +136,7 @@ ANSWERS = st.lists(st.tuples(st.integers(1, 4), st.integers(-1, 6)), min_size=1,
 
 @pytest.mark.slow
 @given(st.lists(ANSWERS, min_size=1, max_size=20), st.integers(1, 4))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_a_disagreement_is_other_scores_in_the_top(answers: list[list[tuple[int, int]]], cutoff: int) -> None:
     """The truth: read by rank (equal ranks as the scores have it), the top k hold other scores than read by score.
 

@@ -21,6 +21,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails
+from tests.repeated import mostly_soaked
 
 pytestmark = pytest.mark.slow
 
@@ -178,7 +179,7 @@ def test_the_smallest_effect_is_in_the_verdict(folder: Path) -> None:
 # ---- slices and weights
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", mostly_soaked([False, True], kept=[True]))
 def test_a_slice_is_a_compare_of_its_queries_alone(folder: Path, tmp_path: Path, weighted: bool) -> None:
     queries = ["--queries", "queries:queries.csv" if weighted else "queries:plain.csv", "--metric", "ndcg@3"]
     queries += ["--metric", "rr", "--smallest-effect", "0.05"]
@@ -304,7 +305,7 @@ def test_a_warning_where_slices_and_the_whole_disagree(tmp_path: Path) -> None:
 # ---- pairs, intervals, procedures, what is printed
 
 
-@pytest.mark.parametrize("options", [[], ["--queries", "queries:queries.csv"]])
+@pytest.mark.parametrize("options", mostly_soaked([[], ["--queries", "queries:queries.csv"]], kept=[[]]))
 def test_a_pair_is_a_compare_of_two(folder: Path, options: list[str]) -> None:
     systems = ("old", "new", "other", "last")
     found = rows(compare(folder, "--all-pairs", "--smallest-effect", "0.1", *options, systems=systems), "all pairs")
@@ -408,7 +409,7 @@ def test_the_lightest_and_the_heaviest_weights_can_be_computed_with(folder: Path
                 assert row["low"] < row["difference"] < row["high"]
 
 
-@pytest.mark.parametrize("metric", ["dcg@3", "cg@3"])
+@pytest.mark.parametrize("metric", mostly_soaked(["dcg@3", "cg@3"], kept=["dcg@3"]))
 def test_gains_that_statistics_cannot_take_are_refused(folder: Path, metric: str, recwarn: Any) -> None:
     for grade in ("1e91", "1e90"):
         (folder / "large").write_text((folder / "qrels").read_text().replace(" 2\n", f" {grade}\n"))

@@ -19,6 +19,7 @@ from ndcg_ab.report.sections.since_last import print_since, since_items
 from ndcg_ab.trackers.mlflow.values import parent_tags, parent_values, system_values
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow
@@ -160,7 +161,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], dict[str, Any], dict[str, tuple
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("what", mostly_soaked(CHANGES, kept=["judgments and a ranking"]))
 def test_only_a_changed_ranking_counts_against_a_ranker(what: str, tmp_path: Path) -> None:
     change, settings, changed, said = CHANGES[what]
     nights(tmp_path, 1)

@@ -21,6 +21,7 @@ from ndcg_ab.report.sections.since_last import behind_parts, since_items, since_
 from ndcg_ab.report.terminal.timeline import mixed_text
 from ndcg_ab.trackers.mlflow.values import system_values
 from tests.laboratory import core_scores, results
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, nights, plain_page, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow
@@ -92,7 +93,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("planted", mostly_soaked(PLANTED, kept=["ranking", "ranking, judgments, queries"]))
 def test_a_planted_change_is_named(planted: str, tmp_path: Path) -> None:
     nights(tmp_path, 1)
     if "ranking" in planted:
@@ -240,6 +241,7 @@ def expected(sides: list[Side], metric: str, *, weighted: bool) -> dict[str, flo
     return moved
 
 
+@pytest.mark.soak
 @settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(chance=st.randoms(use_true_random=False), weighted=st.booleans())
 def test_random_evaluations_are_split_exactly(chance: random.Random, *, weighted: bool) -> None:

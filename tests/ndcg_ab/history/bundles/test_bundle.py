@@ -92,6 +92,7 @@ def test_two_runs_at_once_wait_for_each_other(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.soak
 def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
