@@ -5,6 +5,7 @@ from ..stopping import obey_signals
 if __name__ == "__main__":  # before what takes a moment to import
     obey_signals()
 
+import gc
 from typing import Annotated
 
 import typer
@@ -14,8 +15,9 @@ from ndcg_ab import __version__
 from .commands import about, comparing, judge_next, judgments, planning, running, scheduling, starting, writing
 from .exit_codes import Program
 from .mistakes import Command
-from .spared import spare_searches
 from .streams import prepare_streams
+
+OBJECTS = 50_000  # new ones after which Python looks for circles; after 700 it takes a fifth of MLflow's import
 
 app = typer.Typer(
     name="ndcg-ab",
@@ -41,7 +43,7 @@ def main(
         bool, typer.Option("--version", callback=show_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    spare_searches()
+    gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])
     prepare_streams()
 
 

@@ -1,7 +1,7 @@
 """The distribution functions that the statistics need, from the part of `scipy.special` that computes them.
 
 `scipy.special` itself imports half of numpy and takes ten times as long.  Whoever asks for its part alone
-(`ndcg_ab.flows.cli.spared`) spares that time; everybody else gets the same functions.
+(`ndcg_ab.flows.cli.light_imports`) spares that time; everybody else gets the same functions.
 """
 
 try:

@@ -9,6 +9,7 @@ import typer
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
 from ..console import Progress, end_where_a_gate_failed, show, user_errors, warn_of_formulas, write_or_print
+from ..light_imports import import_lightly
 from ..options import (
     Alpha,
     BaselineName,
@@ -55,7 +56,6 @@ from ..options import (
     of_statistics,
 )
 from ..outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
-from ..spared import spare_imports
 
 
 def compare(
@@ -135,7 +135,7 @@ def compare(
     """Compare systems from files: no configuration, nothing written but what you ask for."""
     options = dict(locals())
     with user_errors():
-        spare_imports()
+        import_lightly()
         if report:
             needs("ndcg-ab compare --report", *PAGE)
         from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -210,7 +210,7 @@ def explain(
     """Explain one query's value place by place; with two metrics, which choice moves the number."""
     options = dict(locals())
     with user_errors():
-        spare_imports()
+        import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.engines import open_engine
         from ndcg_ab.report.terminal.explained import print_explained
@@ -250,7 +250,7 @@ def sensitivity(
     """Compare under all combinations of gain, discount, ideal and cutoff: does the verdict depend on the definition?"""
     options = dict(locals())
     with user_errors():
-        spare_imports()
+        import_lightly()
         if picture:
             needs("ndcg-ab sensitivity --picture", *PICTURE)
         from ndcg_ab.config.options.from_options import evaluation_from_options

@@ -12,6 +12,7 @@ from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
 from ..console import Progress, show_lines, user_errors, warn_of_formulas, whisper, write_or_print
+from ..light_imports import import_lightly
 from ..options import (
     At,
     BaselineName,
@@ -32,7 +33,6 @@ from ..options import (
     of_output,
 )
 from ..outputs import inputs_of, refuse_one_file_twice, text_file, writable
-from ..spared import spare_imports
 from .running import moment_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def judge_next(
     """Name the unjudged documents whose grades would settle the comparison soonest."""
     options = dict(locals())
     with user_errors():
-        spare_imports()
+        import_lightly()
         if sheet:
             needs("ndcg-ab judge-next --sheet", *PAGE)
         if count < 1:

@@ -8,6 +8,7 @@ import typer
 from ndcg_ab.errors import InputError
 
 from ..console import Progress, show, user_errors, write_or_print
+from ..light_imports import import_lightly
 from ..options import (
     Alpha,
     BaselineName,
@@ -28,7 +29,6 @@ from ..options import (
     of_data,
 )
 from ..outputs import inputs_of, json_file
-from ..spared import spare_imports
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
 OF_SYSTEMS = (
@@ -74,7 +74,7 @@ def judgments(
     """Compare two sets of judgments: their grades, and the order and the verdicts of systems under each."""
     options = dict(locals())
     with user_errors():
-        spare_imports()
+        import_lightly()
         from ndcg_ab.config.options.from_options import evaluation_from_options
         from ndcg_ab.studies.judgments import compare_judgments
 

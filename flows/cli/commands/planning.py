@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ..console import show, user_errors, write_or_print
+from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
 from ..outputs import json_file, picture_path, refuse_one_file_twice
-from ..spared import spare_imports
 
 
 def power(
@@ -66,7 +66,7 @@ def power(
 ) -> None:
     """How many queries a difference needs, and what a number of queries can show."""
     with user_errors():
-        spare_imports()
+        import_lightly()
         from ndcg_ab.studies.power import asked_of, plans_of, power_json
 
         asked = asked_of(effect, queries, alpha, power, comparisons)

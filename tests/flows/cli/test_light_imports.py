@@ -16,12 +16,10 @@ UNUSED = {
 }
 COMPARE = ["compare", "--judgments", "judgments.qrels", "--system", "old=old.run", "--system", "new=new.run"]
 AFTERWARDS = """
-import os, pandas, scipy.special, scipy.stats
+import pandas, scipy.special, scipy.stats
 from ndcg_core.statistics import distributions
-from pydantic.plugin import _loader
 assert all(getattr(scipy.special, name) is getattr(distributions, name) for name in distributions.__all__)
 assert scipy.stats.t.ppf(0.975, 10) == distributions.stdtrit(10, 0.975)
-assert "PYDANTIC_DISABLE_PLUGINS" not in os.environ and _loader._plugins is None
 """
 
 
@@ -47,13 +45,12 @@ def test_where_scipy_keeps_its_functions_elsewhere_the_whole_of_it_is_imported()
     code = (
         "import builtins, sys\n"
         "real = builtins.__import__\n"
-        "def without(name, *rest):\n"
+        "def without(name, *rest, **more):\n"
         "    if name == 'scipy.special._ufuncs':\n        raise ImportError(name)\n"
-        "    return real(name, *rest)\n"
-        "from ndcg_ab.flows.cli import spared\n"
-        "spared.import_module = lambda name: without(name)\n"
+        "    return real(name, *rest, **more)\n"
+        "from ndcg_ab.flows.cli.light_imports import import_lightly\n"
         "builtins.__import__ = without\n"
-        "spared.spare_array_libraries()\n"
+        "import_lightly()\n"
         "assert not [name for name in sys.modules if name.startswith('scipy.special')]\n"
         "from ndcg_core.statistics import distributions\n"
         "print('scipy.special' in sys.modules, distributions.ndtr(0.0))\n"
