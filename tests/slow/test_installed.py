@@ -137,8 +137,9 @@ def test_run_works(installed: Installed) -> None:
     assert (bundle / "report.html").is_file()
 
 
-def test_deploy_and_serve_work_with_a_server_and_a_worker(installed: Installed) -> None:
+@pytest.mark.parametrize("more", [["--daily"], pytest.param([], marks=pytest.mark.soak)], ids=["daily", "whole"])
+def test_deploy_and_serve_work_with_a_server_and_a_worker(installed: Installed, more: list[str]) -> None:
     """tests/slow/end_to_end.py, which also runs on its own; a foreign `flows` stands in its folder, too."""
     script = ROOT / "tests" / "slow" / "end_to_end.py"
     stores = with_prefect(with_store(installed.directory / "stores"))
-    assert "all as expected" in installed.run("python", script, stores)
+    assert "all as expected" in installed.run("python", script, stores, *more)

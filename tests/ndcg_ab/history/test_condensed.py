@@ -145,8 +145,10 @@ SIZES = {"20 queries": None, "100 x 100": (100, 100), "300 x 50": (300, 50), "50
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metrics", [["ndcg@10"], ["ndcg@10", "ap", "rbp"]], ids=" ".join)
-@pytest.mark.parametrize("size", mostly_soaked(SIZES, kept=["20 queries", "300 x 50"]))
+@pytest.mark.parametrize(
+    "metrics", mostly_soaked([["ndcg@10"], ["ndcg@10", "ap", "rbp"]], kept=[["ndcg@10"]]), ids=" ".join
+)
+@pytest.mark.parametrize("size", mostly_soaked(SIZES, kept=["300 x 50"]))
 def test_a_bundle_takes_no_more_than_three_times_its_input(size: str, metrics: list[str], tmp_path: Path) -> None:
     """The page and the pictures among it; metrics that look at whole rankings keep more."""
     shape = SIZES[size]

@@ -570,7 +570,7 @@ def size_of_little(folder: Path) -> int:
 
 
 class TestSize:
-    @pytest.mark.slow
+    @pytest.mark.soak
     @pytest.mark.no_cover
     def test_ten_thousand_queries_and_four_systems(self, tmp_path: Path) -> None:
         path = tmp_path / "r.html"

@@ -39,8 +39,15 @@ def changed(kind: str, content: str) -> str:
     return "".join([lines[0], *lines[len(lines) // 2 :]])
 
 
-@pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("how", ["other rows", "gone"])
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [
+        ("other rows", "judgments"),
+        ("gone", "ranking"),
+        *(pytest.param("other rows", kind, marks=pytest.mark.soak) for kind in FILES if kind != "judgments"),
+        *(pytest.param("gone", kind, marks=pytest.mark.soak) for kind in FILES if kind != "ranking"),
+    ],
+)
 def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path, tmp_path: Path) -> None:
     evaluation = small(tmp_path, **CHANGES)
     path = tmp_path / "inputs" / FILES[kind]

@@ -63,6 +63,7 @@ def failing(error: Exception) -> Callable[..., Any]:
     return fail
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_what_runs_out_at_any_step_costs_that_night_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

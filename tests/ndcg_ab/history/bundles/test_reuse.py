@@ -20,6 +20,7 @@ from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Reused, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import Performed
+from tests.repeated import mostly_soaked
 from tests.small_evaluation import DATA, changed_run, nights, plain_page, rows_of, small, unlogged
 
 pytestmark = pytest.mark.slow
@@ -158,7 +159,7 @@ def counts(folder: Path) -> list[int]:
     return [rows_of(evaluation, f"select count(*) from {table}")[0][0] for table in sorted(tables)]
 
 
-@pytest.mark.parametrize("what", SAME)
+@pytest.mark.parametrize("what", mostly_soaked(SAME, kept=["nothing", "TREC to Parquet"]))
 def test_the_same_content_is_evaluated_once(what: str, first: Performed, tmp_path: Path) -> None:
     before = counts(tmp_path)
     night = again(tmp_path, SAME[what])
@@ -167,7 +168,7 @@ def test_the_same_content_is_evaluated_once(what: str, first: Performed, tmp_pat
     assert counts(tmp_path) == before
 
 
-@pytest.mark.parametrize("what", NEW)
+@pytest.mark.parametrize("what", mostly_soaked(NEW, kept=["a grade", "a ranking", "a query's weight"]))
 def test_what_can_change_a_result_is_a_new_evaluation(what: str, first: Performed, tmp_path: Path) -> None:
     night = again(tmp_path, NEW[what])
     assert not night.reused

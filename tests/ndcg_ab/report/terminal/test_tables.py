@@ -30,6 +30,7 @@ from ndcg_ab.report.words import text as wording
 from ndcg_ab.results import wording as phrases
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.places import ROOT
+from tests.repeated import mostly_soaked
 
 WIDTHS = (60, 80, 120, 200)
 QUERIES = [f"q{number:02d}" for number in range(60)]
@@ -122,7 +123,7 @@ def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("columns", mostly_soaked([80, 120], kept=[80]))
 def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
     """The command on a real terminal; its JSON says what must stand there."""
     data = ROOT / "tests" / "data"

@@ -27,6 +27,7 @@ from ndcg_ab.sources.queries import pull_weights
 from ndcg_ab.sources.tables.top_places import Wanted
 from tests import bombing
 from tests.loopback import Said, serving
+from tests.repeated import mostly_soaked
 
 SIZE = 5 * GRACE  # bytes that each unpacks to
 RATIO = GZIP.ratio
@@ -263,7 +264,13 @@ def test_what_a_redirect_holds_is_not_read(tmp_path: Path, count: list[int], mon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only", ["queries: gzip of lines", "judgments: zstd of zeros", "documents: Parquet of rows"])
+@pytest.mark.parametrize(
+    "only",
+    mostly_soaked(
+        ["queries: gzip of lines", "judgments: zstd of zeros", "documents: Parquet of rows"],
+        kept=["judgments: zstd of zeros"],
+    ),
+)
 def test_what_refusing_one_takes(only: str, tmp_path: Path) -> None:
     """tests/bombing.py tries every kind at every place."""
     for _, arguments in bombing.all_files(tmp_path, 100 * bombing.MEGA, only):
