@@ -4,9 +4,10 @@ import contextlib
 import fcntl
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 PARTIAL = ".ndcg-ab.partial"  # in the name of a file that is being written
 _numbers = itertools.count()
@@ -66,19 +67,29 @@ def locked_partial(target: Path) -> tuple[Path, IO[bytes]]:
     while True:
         partial = target.with_name(f".{os.getpid()}-{next(_numbers)}{PARTIAL}{target.suffix}")
         lock = partial.open("wb")
-        if try_lock(lock) and partial.exists():  # else another process took it for one that was left
+        if try_lock(lock, otherwise=True) and partial.exists():  # else another process took it for one that was left
             return partial, lock
         lock.close()
 
 
-def try_lock(file: IO[bytes]) -> bool:
-    """Locks an open file for this process; False where another has it locked.  True where there are no locks."""
+def try_lock(file: IO[Any] | int, *, otherwise: bool = False) -> bool:
+    """Locks an open file for this process; False where another has it locked, `otherwise` where there are no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
-        return True
+        return otherwise
+    return True
+
+
+def wait_for_lock(file: IO[Any], patience: float) -> bool:
+    """The same, and waits so many seconds where another process has it."""
+    deadline = time.monotonic() + patience
+    while not try_lock(file):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
     return True
 
 
@@ -86,8 +97,8 @@ def clear_partial(folder: Path) -> None:
     """Removes the half-written files in a folder that no process is writing any more."""
     for left in folder.glob(f".*{PARTIAL}*"):
         with contextlib.suppress(OSError), left.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+            if try_lock(lock):
+                left.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ndcg_ab.errors import InputError
@@ -74,9 +73,7 @@ class Memory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

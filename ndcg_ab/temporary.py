@@ -15,10 +15,10 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ndcg_ab.errors import InputError
+from ndcg_ab.files import try_lock
 
 USUAL = "ndcg-ab-spill"  # in the folder of temporary files, with the number of the user
 LOCKS = re.compile(r"\d+-[0-9a-f]{8}\.(lock|new)")  # the folder may hold other files, as uv.lock
@@ -60,9 +60,7 @@ class Folder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -146,12 +144,7 @@ def held(path: Path) -> Iterator[bool]:
     lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(lock)
-        is_ours = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            is_ours = False
-        yield is_ours
+        yield try_lock(lock) and stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
     finally:
         os.close(lock)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
@@ -212,14 +213,6 @@ def guessed_format(path: Path) -> str:
     with open_bytes(path) as file:
         fields = file.readline(1 << 16).decode("utf-8", "replace").split()
     return known if known == "tsv" and not is_number(fields[-1] if fields else "") else "text"
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def is_by_query(path: Path) -> bool:

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
@@ -91,11 +90,3 @@ def read_database(value: Any) -> Any:
 
 
 KEYS = set(Database.model_fields)
-
-
-def host_of(uri: str) -> str:
-    """The host that an address names, for messages."""
-    try:
-        return urlsplit(uri).hostname or "this machine"
-    except ValueError:
-        return "this machine"

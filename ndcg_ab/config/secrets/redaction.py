@@ -10,7 +10,6 @@ import re
 import traceback
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 from urllib.parse import quote, quote_plus
 
 from ndcg_ab.config.secrets.secret_shapes import LONGEST_SHAPE, SHAPES, has_secret_name
@@ -104,15 +103,6 @@ def redact(text: str) -> str:
 
 
 hide_with(redact, longest_secret)
-
-
-def redact_content(content: Any) -> Any:
-    """The same for every text in lists and mappings, keys excepted."""
-    if isinstance(content, dict):
-        return {key: redact_content(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return type(content)(redact_content(value) for value in content)
-    return redact(content) if isinstance(content, str) else content
 
 
 def discreet_error(error: BaseException) -> BaseException:

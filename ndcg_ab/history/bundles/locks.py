@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved
+from ndcg_ab.files import resolved, try_lock, wait_for_lock
 
 LOCK = ".lock"
 PUBLISHING = ".publishing"
@@ -23,14 +23,6 @@ def hold(folder: Path) -> IO[str]:
     fcntl.flock(lock, fcntl.LOCK_EX)
     unseen.rename(folder / LOCK)
     return lock
-
-
-def try_lock(lock: IO[str]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def clear_abandoned(parent: Path) -> None:
@@ -53,7 +45,6 @@ def clear_abandoned(parent: Path) -> None:
 @contextlib.contextmanager
 def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
     """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
-    deadline = time.monotonic() + patience
     parent = resolved(folder).parent
     try:
         opened = (parent / PUBLISHING).open("w")
@@ -63,8 +54,6 @@ def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
             " folder writable, or publish a copy of it"
         ) from None
     with opened as lock:
-        while not try_lock(lock):
-            if time.monotonic() > deadline:
-                raise InputError(f"{parent}: another process has been publishing for {patience:.0f} s and more")
-            time.sleep(0.2)
+        if not wait_for_lock(lock, patience):
+            raise InputError(f"{parent}: another process has been publishing for {patience:.0f} s and more")
         yield

@@ -9,13 +9,11 @@ import itertools
 import os
 import sqlite3
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.files import resolved
-from ndcg_ab.history.bundles.locks import try_lock
+from ndcg_ab.files import resolved, wait_for_lock
 
 PATIENCE = 120.0  # seconds that another process may take to make it
 SQLITE = "sqlite:///"
@@ -107,10 +105,7 @@ def unused(path: Path) -> Path:
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Only one process at a time makes a store; waits for another."""
-    end = time.monotonic() + PATIENCE
     with path.with_name(f".{path.name}.lock").open("w") as lock:
-        while not try_lock(lock):
-            if time.monotonic() > end:
-                raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
-            time.sleep(0.1)
+        if not wait_for_lock(lock, PATIENCE):
+            raise InputError(f"{path}: another process has been making it for {PATIENCE:.0f} s and more")
         yield
