@@ -27,7 +27,7 @@ from ndcg_ab.pipeline.conclude import make_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.scoring import score_metrics
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_source
 
 SYSTEMS = ("manual_bm25", "convdr", "convdr_bert", "manual_ance", "manual_ance_bert")
 QUICK = ("manual_bm25", "convdr_bert", "manual_ance")
@@ -68,11 +68,11 @@ def keys(table: pa.Table) -> pa.ChunkedArray:
 
 def world_of(systems: tuple[str, ...]) -> World:
     evaluation = evaluation_of(systems)
-    judgments = pull(evaluation.judgments_source, JUDGMENT, evaluation.directory)
+    judgments = pull_source(evaluation.judgments_source, JUDGMENT, evaluation.directory)
     known = keys(judgments.table).combine_chunks()
     rankings = {}
     for system in evaluation.systems:
-        found = pull(system.source, RANKING, evaluation.directory).whole()
+        found = pull_source(system.source, RANKING, evaluation.directory).whole()
         rankings[system.name] = replace(found, table=found.table.filter(pc.is_in(keys(found.table), value_set=known)))
     return World(judgments, rankings)
 

@@ -54,7 +54,7 @@ from ndcg_ab.report.comment.markdown import answer_note, comparison_table
 from ndcg_ab.report.sections.since_last import since_items
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, decisions_line, reasons_line
 from ndcg_ab.report.words.escaping import escaped
-from ndcg_ab.runs.run import Performed, finish, perform
+from ndcg_ab.runs.run import Performed, finish_run, perform_run
 
 from .events import events_of
 from .temporary_server import TemporaryServer
@@ -165,7 +165,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
             evaluation = resolve_at(watch.evaluation or evaluation, moment)
             with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
                 call = announce(bar.begins, by_task(evaluation, watch), bar.ended)
-                performed = perform(
+                performed = perform_run(
                     evaluation,
                     call,
                     say=watch.say,
@@ -277,10 +277,11 @@ def run_evaluation(
         trouble = observed(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (context := watch.context) is not None:
-            performed = BackgroundTask(lambda: finish(context)).wait()
+            performed = BackgroundTask(lambda: finish_run(context)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
-            performed = BackgroundTask(lambda: perform(evaluation, announce(say), say=say, force=force, at=at)).wait()
+            call = announce(say)
+            performed = BackgroundTask(lambda: perform_run(evaluation, call, say=say, force=force, at=at)).wait()
     except BaseException as error:
         if not isinstance(error, Exception):
             watch.is_over = True

@@ -96,7 +96,7 @@ def wrong_at(room: int, folder: Path, undisturbed: dict[str, Any] | None) -> tup
         config = configuration(evaluation, folder)
         filler = leave_room(place, room)
         code, said = run(config, folder / "errors")
-        made = bundles.bundles(place / "out" / "small")
+        made = bundles.finished_bundles(place / "out" / "small")
         if undisturbed is not None and (code, bool(made)) not in ((2, False), (75, True), (0, True), (2, True)):
             wrong.append(f"code {code} with {len(made)} bundles")
         if code and (len(said) != 1 or "no room" not in said[0] or str(place) not in said[0]):
@@ -107,7 +107,7 @@ def wrong_at(room: int, folder: Path, undisturbed: dict[str, Any] | None) -> tup
         code, said = run(config, folder / "errors")
         if code or said:
             wrong.append(f"the next run: code {code}: {said}")
-        (bundle,) = bundles.bundles(place / "out" / "small")
+        (bundle,) = bundles.finished_bundles(place / "out" / "small")
         if "<title>report</title><p>" in (bundle / "report.html").read_text()[:100]:
             wrong.append("the page says why there is none")
         ended: dict[str, Any] = {"bundle": files_of(bundle), "runs": []}

@@ -26,7 +26,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import JUDGMENT, RANKING, Layout
 from ndcg_ab.sources.files.file import read_file, read_if_clean
-from ndcg_ab.sources.files.guessing import guess
+from ndcg_ab.sources.files.guessing import guess_content
 from ndcg_ab.sources.files.records import read_rows
 from ndcg_ab.sources.tables.schema import query_layout
 from ndcg_ab.studies.query_scores import read_scores
@@ -377,7 +377,7 @@ def check_one(folder: Path, kind: str, file_format: str, content: bytes, columns
     start = time.monotonic()
     columns = {field: name for field, name in columns.items() if field in LAYOUTS[kind].schema.names}
     message = check_file(path, LAYOUTS[kind], file_format, columns)
-    outcome_of(lambda: guess(path) and None, path)
+    outcome_of(lambda: guess_content(path) and None, path)
     if file_format in ("csv", "parquet"):
         outcome_of(lambda: read_scores(path) and None, path)
     if time.monotonic() - start > SLOWEST:

@@ -59,13 +59,13 @@ def titled(text: str) -> str:
     """What is kept of a title that a search engine sends."""
     found = SimpleNamespace(paths={"title": SimpleNamespace(search=lambda hit: hit)})
     found.found = lambda field, content: content
-    return http_answers.Reader.words(found, "title", text) or ""  # type: ignore[arg-type]
+    return http_answers.AnswerReader.words(found, "title", text) or ""  # type: ignore[arg-type]
 
 
 def of_a_store(text: str) -> str:
     def fail() -> None:
         store = SimpleNamespace(shown="s3://bucket")
-        with stores.Objects.meaning(store):  # type: ignore[arg-type]
+        with stores.ObjectStore.meaning(store):  # type: ignore[arg-type]
             raise OSError(text)
 
     return raised(fail)
@@ -73,7 +73,7 @@ def of_a_store(text: str) -> str:
 
 def of_a_function(text: str) -> str:
     def fail() -> None:
-        with modules.saying_where("module:function", ""):
+        with modules.name_function_in_errors("module:function", ""):
             raise KeyError(text)
 
     return raised(fail)
@@ -123,10 +123,10 @@ QUICK: dict[str, Way] = {
     "the end, of a path": lambda text: told(FileNotFoundError(2, "there is none", text)),
     "an excerpt": http_answers.excerpt,
     "an excerpt of JSON": lambda text: http_answers.excerpt({"error": [text]}),
-    "keys of an answer": lambda text: http_answers.keys_of({text: 1, f"a{text}": 2}),
+    "keys of an answer": lambda text: http_answers.keys_text({text: 1, f"a{text}": 2}),
     "a title": titled,
-    "an answer in HTML": lambda text: raised(lambda: http_answers.parsed(f"<p>{text}</p>".encode())),
-    "a driver": lambda text: drivers.sentence(OSError(text), {}, "x"),
+    "an answer in HTML": lambda text: raised(lambda: http_answers.parse_answer(f"<p>{text}</p>".encode())),
+    "a driver": lambda text: drivers.driver_error_text(OSError(text), {}, "x"),
     "a function": of_a_function,
     "a store": of_a_store,
     "DuckDB": lambda text: duckdb.first_line(ValueError(text)),

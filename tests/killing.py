@@ -28,7 +28,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.published import PUBLISHED
 from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.files.content import digest_of_file
 from ndcg_ab.trackers.base import Published, Tracker
 from tests.small_evaluation import changed_run, plain_page, small, state, tables_of
@@ -58,7 +58,7 @@ def night(evaluation: Evaluation) -> None:
         with (evaluation.output_directory / SAID).open("a") as file:
             file.write(f"{bundle.name}\n")
 
-    perform(evaluation, force=True, when_kept=say)
+    perform_run(evaluation, force=True, when_kept=say)
 
 
 def forked(work: Callable[[], Any], errors: Path) -> int:
@@ -113,7 +113,9 @@ def together(folder: Path, seconds: float) -> Counter[str]:
     def read() -> None:
         reads = 0
         while time.monotonic() < end:
-            if database.path_of(evaluations[0]).exists() and bundles.bundles(evaluations[0].output_directory / "small"):
+            if database.history_path(evaluations[0]).exists() and bundles.finished_bundles(
+                evaluations[0].output_directory / "small"
+            ):
                 reads += 1
                 ordinals = [each.ordinal for each in read_timeline(evaluations[0], None, None).evaluations]
                 assert sorted(ordinals) == list(range(1, len(ordinals) + 1)), ordinals

@@ -18,7 +18,7 @@ from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, source_of
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, make_source
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
@@ -50,7 +50,7 @@ def pulled_judgments(judgments: Judgments) -> Pulled:
         for doc, grade in grades.items()
     ]
     return Pulled(
-        pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, source_of(FileSource(file="qrels"), Path())
+        pa.Table.from_pylist(rows, schema=JUDGMENT.schema), JUDGMENT, make_source(FileSource(file="qrels"), Path())
     )
 
 
@@ -61,7 +61,7 @@ def pulled_ranking(name: str, ranking: Ranking) -> Pulled:
         for row in found
     ]
     table = pa.Table.from_pylist(rows, schema=RANKING.schema)
-    return Pulled(table, RANKING, source_of(FileSource(file=f"{name}.run"), Path()))
+    return Pulled(table, RANKING, make_source(FileSource(file=f"{name}.run"), Path()))
 
 
 def fill(engine: DuckDBEngine, judgments: Judgments, rankings: Mapping[str, Ranking], metrics: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
 from ndcg_ab.pipeline.run import Call
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import Performed, perform
+from ndcg_ab.runs.run import Performed, perform_run
 from tests.places import ROOT
 from tests.stores import made_once
 
@@ -76,7 +76,7 @@ def calling(**works: Callable[..., Any]) -> Call:
 
 def unlogged(evaluation: Evaluation, **options: Any) -> Performed:
     """A run whose publishing does nothing."""
-    return perform(evaluation, calling(PUBLISH=no_tracker), **options)
+    return perform_run(evaluation, calling(PUBLISH=no_tracker), **options)
 
 
 def changed_run(folder: Path, turn: int) -> None:
@@ -110,13 +110,13 @@ def nights(folder: Path, count: int) -> list[Path]:
 
 
 def rows_of(evaluation: Evaluation, select: str) -> list[tuple[Any, ...]]:
-    with DuckDBEngine(database.path_of(evaluation), files={}) as past:
+    with DuckDBEngine(database.history_path(evaluation), files={}) as past:
         return past.connection.execute(select).fetchall()
 
 
 def tables_of(evaluation: Evaluation) -> dict[str, Any]:
     """The rows of every table of the history, as JSON has them."""
-    with DuckDBEngine(database.path_of(evaluation), files={}) as past:
+    with DuckDBEngine(database.history_path(evaluation), files={}) as past:
         every = {name: f"select * from {name} order by all" for name in database.RECORDS}
         rows = {name: past.connection.execute(select).fetchall() for name, select in every.items()}
     found: dict[str, Any] = json.loads(json.dumps(rows))
@@ -128,7 +128,7 @@ def state(evaluation: Evaluation) -> dict[str, Any]:
     parent = evaluation.output_directory / evaluation.name
     found: dict[str, Any] = {"tables": tables_of(evaluation), "bundles": {}}
     found["evaluations"] = rows_of(evaluation, "select ordinal, key, content_key from evaluation order by ordinal")
-    with database.opened(database.path_of(evaluation)) as past:
+    with database.open_history_for(database.history_path(evaluation)) as past:
         query_set = past.rows("evaluation", ("query_set",), order="query_set desc")[0][0]
         found["so_far"] = database.comparisons_so_far(past, query_set)
     for folder in sorted(parent.iterdir()):

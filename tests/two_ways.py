@@ -25,11 +25,11 @@ from ndcg_ab.pipeline import evaluate
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring import top_places as reducing
 from ndcg_ab.sources import RANKING
-from ndcg_ab.sources.base import remarks_of
+from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.fast_reader import choice as plain
 from ndcg_ab.sources.files import file as files
 from ndcg_ab.sources.files.file import read_file
-from ndcg_ab.sources.tables.top_places import Wanted
+from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.fuzzing import VALUES, mutated
 
 QUERIES = 7
@@ -78,7 +78,7 @@ def small_samples(size: int) -> Iterator[None]:
             (reducing, "LOOKED_AT", 3),
             (reducing, "FIRST_QUERIES", 2),
             (unmatched_ids, "FIRST_QUERIES", 2),
-            (files, "reduce", partial(plain.reduce, size=size)),
+            (files, "reduce_file", partial(plain.reduce_file, size=size)),
         ):
             stack.enter_context(patch.object(module, name, value))
         yield
@@ -113,7 +113,7 @@ def difference(folder: Path, seed: int) -> tuple[bool, str | None]:
     chance = random.Random(seed)
     evaluation = written(folder, chance)
     with small_samples(chance.choice(SIZES)):
-        if files.reduce(folder / "new.run", "trec", {}, Wanted(3, frozenset())) is None:
+        if files.reduce_file(folder / "new.run", "trec", {}, WantedPlaces(3, frozenset())) is None:
             return False, None
         quick, careful = told(evaluation, whole=False), told(evaluation, whole=True)
     if quick != careful:
@@ -126,15 +126,15 @@ def kept_otherwise(folder: Path, seed: int) -> tuple[bool, str | None]:
     chance = random.Random(seed)
     path, size = folder / "new.run", chance.choice(SIZES)
     path.write_bytes(mutated(ranking(chance, "d{}"), chance, VALUES))
-    found = plain.reduce(path, "trec", {}, Wanted(3, frozenset({"q1"})), 1, size)
+    found = plain.reduce_file(path, "trec", {}, WantedPlaces(3, frozenset({"q1"})), 1, size)
     if found is None:
         return False, None
     try:
         table = read_file(path, RANKING, None, {})
     except InputError as error:
         return True, f"seed {seed}: the careful way refuses what is plain: {error}"
-    if remarks_of(table):
-        return True, f"seed {seed}: the careful way has remarks: {remarks_of(table)}"
+    if read_remarks(table):
+        return True, f"seed {seed}: the careful way has remarks: {read_remarks(table)}"
     rows: dict[str, list[tuple[str, float, int]]] = {}
     for row in table.to_pylist():
         rows.setdefault(row["query_id"], []).append((row["doc_id"], row["score"], row["rank"]))

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
 from ndcg_ab.errors import InputError, Setting, format_value, write
-from ndcg_ab.sources.tables.in_memory import is_table, kind_of, unboxed
+from ndcg_ab.sources.tables.in_memory import is_table, python_number, type_name
 from ndcg_core.measures.metric import Metric
 
 RANKED = ("judgments", "more_judgments", "cheap_judgments", "systems")  # what rankings are scored by and with
@@ -156,18 +156,18 @@ def as_configured(name: str, value: Any) -> Any:
         alone = isinstance(value, str | Metric | Mapping)
         return [metric_text(each) for each in ([value] if alone else list_entries(name, value))]
     if isinstance(value, Mapping) and name in ("guardrails", "smallest_effect"):
-        return {metric_text(metric): unboxed(number) for metric, number in value.items()}
+        return {metric_text(metric): python_number(number) for metric, number in value.items()}
     if name == "gate" and isinstance(value, bool):
         return {} if value else None
     if name == "gate" and isinstance(value, Mapping):
         return {
-            key: as_configured("guardrails", each) if key == "not_worse" else unboxed(each)
+            key: as_configured("guardrails", each) if key == "not_worse" else python_number(each)
             for key, each in value.items()
         }
     if name in MAPPINGS and value is not None and not isinstance(value, Mapping):
         form = f"; write {python_form(value)}" if name == "guardrails" else ""
         raise InputError(f"{name} = {format_value(value)}: must be a mapping{form}")
-    return value if name in OPTIONAL else unboxed(value)
+    return value if name in OPTIONAL else python_number(value)
 
 
 def python_form(metrics: Any) -> str:
@@ -195,7 +195,7 @@ def systems_entries(
     columns are of files and tables, file_format is of files; InputError where one has nothing to be of.
     """
     if not isinstance(systems, Mapping):
-        raise InputError(f"systems: is of type {kind_of(systems)}: must map every system's name to its ranking")
+        raise InputError(f"systems: is of type {type_name(systems)}: must map every system's name to its ranking")
     if not systems:
         raise InputError("systems: is empty: at least one system is needed")
     entries: list[dict[str, Any]] = []

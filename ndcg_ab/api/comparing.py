@@ -19,7 +19,7 @@ from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import about_files, gather
 from ndcg_ab.scoring.scoring import open_engine_for
-from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.documents import make_documents
 from ndcg_core.measures.metric import Metric
 
 Progress = Callable[[str], object]
@@ -144,5 +144,5 @@ def run_and_collect(
         about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
-        page = gather(engine, outcome, about, documents=documents_of(evaluation))
+        page = gather(engine, outcome, about, documents=make_documents(evaluation))
         return CompareResult(read_query_scores(engine), outcome, page)

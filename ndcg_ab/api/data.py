@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ndcg_ab.config.model.connections import ADDRESS
 from ndcg_ab.config.model.sources import FileSource, InMemoryData
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.in_memory import is_table, kind_of
+from ndcg_ab.sources.tables.in_memory import is_table, type_name
 
 
 class ArrowTable(Protocol):
@@ -32,7 +32,7 @@ def read_argument(argument: str, data: Any) -> tuple[Path | str, InMemoryData | 
     hint = "; its to_dict() gives such" if hasattr(data, "to_dict") else ""
     if hasattr(data, "collect"):
         hint = "; collect() it first"
-    what = "None" if data is None else f"is of type {kind_of(data)}"
+    what = "None" if data is None else f"is of type {type_name(data)}"
     raise InputError(
         f"{argument}: {what}: must be a path, a table of a library that speaks Arrow (pandas, polars, pyarrow,"
         f" DuckDB), or dictionaries such as {{'q1': {{'d1': 1.0}}}}{hint}"

@@ -10,7 +10,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileFormat
 from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.tables.in_memory import unboxed
+from ndcg_ab.sources.tables.in_memory import python_number
 from ndcg_ab.sources.tables.schema import JUDGMENT, read_value
 from ndcg_ab.studies.explain import Explained, explain_query
 from ndcg_core.measures.metric import Metric
@@ -79,7 +79,7 @@ def explain(
     arguments = {"judgments": judgments, "systems": systems, "metrics": metrics, "columns": columns, "format": format}
     arguments |= {"judgments_columns": judgments_columns, "judgments_format": judgments_format, "combine": combine}
     evaluation = evaluation_of_one_system(ranking, arguments) if ranking is not None else make_evaluation(arguments)
-    query_id = str(read_value(JUDGMENT.fields[0], unboxed(query), "query"))
+    query_id = str(read_value(JUDGMENT.fields[0], python_number(query), "query"))
     with name_arguments_in_errors(), open_engine() as engine:
         return ExplainResult(query_id, tuple(explain_query(evaluation, query_id, engine)))
 

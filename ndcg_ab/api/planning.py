@@ -12,7 +12,7 @@ from ndcg_ab.api.data import Data, make_source, read_argument
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
-from ndcg_ab.sources.tables.in_memory import read_given, unboxed
+from ndcg_ab.sources.tables.in_memory import python_number, read_given
 from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
 from ndcg_ab.studies.query_scores import Scores, scores_of
 from ndcg_core.measures.metric import Metric
@@ -101,7 +101,7 @@ def power(
 def check_number(argument: str, value: Any, *, whole: bool = False) -> Any:
     if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
         raise InputError(f"{argument} = {format_value(value)}: must be a {'whole ' * whole}number")
-    return unboxed(value)
+    return python_number(value)
 
 
 def list_numbers(argument: str, given: Any, *, whole: bool = False) -> Any:

@@ -16,7 +16,7 @@ from ndcg_ab.finding_codes import CODES
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.tables.on_disk import file_of
+from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
@@ -47,7 +47,7 @@ def check_tables(
 ) -> list[Finding]:
     """What is worth knowing before anything is scored; InputError on what makes scores meaningless.
 
-    Severities are the usual ones (`severities.settled` makes them those of the evaluation).
+    Severities are the usual ones (`severities.apply_severities` makes them those of the evaluation).
     one_query: the rankings hold a single query, so that other queries are not missed.
     """
     metrics = evaluation.metric_list
@@ -215,7 +215,7 @@ def check_duplicates(engine: Engine, rankings: Mapping[str, Pulled], metrics: Se
             continue
         columns = ("query_id", "doc_id")
         if not pulled.elsewhere:
-            one = InFiles(dict(zip(columns, columns, strict=True)), [(file_of(pulled.table), {})])
+            one = InFiles(dict(zip(columns, columns, strict=True)), [(table_or_file(pulled.table), {})])
             engine.put_files("pulled_one_ranking", one, lasting=False)
             if not engine.repeats("pulled_one_ranking", columns):
                 continue

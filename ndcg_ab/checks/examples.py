@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.tables.on_disk import of_queries
+from ndcg_ab.sources.tables.on_disk import select_queries
 
 MOST = 5
 LOCATED = 5_000  # rows of a table up to which looking for the line of an example takes no time
@@ -27,6 +27,6 @@ def example_of(pulled: Pulled, query_id: str, doc_id: str) -> str:
 
 def first_document(pulled: Pulled, query_id: str) -> str | None:
     """The document on the first line of a query; None where there is none."""
-    rows = of_queries(pulled.table, [query_id])
+    rows = select_queries(pulled.table, [query_id])
     found: str | None = rows["doc_id"][0].as_py() if rows.num_rows else None
     return found

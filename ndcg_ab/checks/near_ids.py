@@ -19,7 +19,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING, rank_rule
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.tables.on_disk import batches_of
+from ndcg_ab.sources.tables.on_disk import read_batches
 from ndcg_core.measures.metric import Metric
 
 LOOKED_AT = 100  # places of every query in which near misses are looked for; queries of which all ids are fetched
@@ -123,7 +123,7 @@ def check_queries_alike(judgments: Pulled, rankings: Mapping[str, Pulled]) -> li
 
 def texts_of(pulled: Pulled, name: str) -> Texts:
     """All texts of a column, some at a time, as often as they are asked for."""
-    return lambda: (batch[name].cast(pa.string()) for batch in batches_of(pulled.table, [name]))
+    return lambda: (batch[name].cast(pa.string()) for batch in read_batches(pulled.table, [name]))
 
 
 def pairs_of(own: Iterable[str], judged: Iterable[str]) -> list[Pair]:

@@ -17,8 +17,8 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import EVERYTHING
 from ndcg_ab.sources import RANKING, Pulled
-from ndcg_ab.sources.tables.digests import content_of
-from ndcg_ab.sources.tables.on_disk import Spilled, batches_of, first_text, null_count, of_queries
+from ndcg_ab.sources.tables.digests import content_digest
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, count_nulls, first_text, read_batches, select_queries
 from ndcg_core.measures.metric import Metric
 
 FAR_FEWER = 0.8  # below this share of what another system answers or returns, the two are hardly compared
@@ -185,7 +185,7 @@ def count_neighbours(table: Any) -> tuple[Counter[str], Counter[str]]:
     """
     pairs, rising = Counter[str](), Counter[str]()
     before: pa.Table | None = None
-    for batch in batches_of(table, ["query_id", "score"]):
+    for batch in read_batches(table, ["query_id", "score"]):
         batch = batch.set_column(0, "query_id", batch["query_id"].cast(pa.dictionary(pa.int32(), pa.string())))
         rows = batch if before is None else pa.concat_tables([before, batch])
         before = rows.slice(rows.num_rows - 1)
@@ -291,7 +291,7 @@ def copy_signature(pulled: Pulled, *, scored: bool) -> Hashable:
     first = min(pulled.query_ids)
     if not scored:
         return first
-    rows = of_queries(pulled.at_hand, [first])
+    rows = select_queries(pulled.at_hand, [first])
     best = rows.filter(pc.equal(rows["score"], pc.max(rows["score"])))
     return first, best["score"][0].as_py(), frozenset(best["doc_id"].to_pylist())
 
@@ -318,18 +318,18 @@ def is_copy(table: Any, other: Any) -> bool:
     """
     if table.num_rows != other.num_rows:
         return False
-    columns = ["query_id", "doc_id"] + ["score"] * (null_count(table, "score") == 0)
-    if not (null_count(table, "rank") or null_count(other, "rank")) or len(columns) == 2:
+    columns = ["query_id", "doc_id"] + ["score"] * (count_nulls(table, "score") == 0)
+    if not (count_nulls(table, "rank") or count_nulls(other, "rank")) or len(columns) == 2:
         columns.append("rank")
     chosen = [first_text(table, "query_id")]
-    first, second = (of_queries(each, chosen) for each in (table, other))
+    first, second = (select_queries(each, chosen) for each in (table, other))
     return same_rows(first, second, columns) and same_rows(table, other, columns)
 
 
 def same_rows(table: Any, other: Any, columns: Sequence[str]) -> bool:
     kinds = pa.schema([RANKING.schema.field(name) for name in columns])
-    if isinstance(table, Spilled) or isinstance(other, Spilled):
-        first, second = (content_of(each, kinds, columns).digest() for each in (table, other))
+    if isinstance(table, TableOnDisk) or isinstance(other, TableOnDisk):
+        first, second = (content_digest(each, kinds, columns).digest() for each in (table, other))
         return first == second
     keys = [(name, "ascending") for name in columns]
     first, second = (each.select(columns).cast(kinds).sort_by(keys) for each in (table, other))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeGuard
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, affected, needed, pipeline_files
+from ndcg_ab.engines.sql_files import SqlFile, affected_tables, needed_files, pipeline_files
 from ndcg_ab.errors import SqlError
 from ndcg_ab.memory import Memory
 
@@ -115,7 +115,7 @@ class Engine(ABC):
         Raises SqlError, which names the file.
         """
         stale = [name for name in targets if not self._is_fresh(self.files[name], parameters)]
-        for file in needed(stale, self.files, self.made):
+        for file in needed_files(stale, self.files, self.made):
             if file.kind != "query":
                 bound = self._bound(file, parameters if file.name in targets else {})
                 self._make(file, bound)
@@ -267,7 +267,7 @@ class Engine(ABC):
 
     def _forget(self, name: str) -> None:
         """Marks everything that was made from a table as to be made anew."""
-        for table in affected(name, self.files):
+        for table in affected_tables(name, self.files):
             self.made.pop(table, None)
 
 

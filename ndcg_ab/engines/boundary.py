@@ -14,7 +14,7 @@ import pyarrow as pa
 from ndcg_ab.engines.base import Bound, Engine, Parameters, Value, is_several, one_by_one
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.engines.sql_files import SqlFile, needed
+from ndcg_ab.engines.sql_files import SqlFile, needed_files
 
 LARGE = ("pulled_judgment", "pulled_ranking")
 CROSSING = ("query", "answered_query", "query_score", "coverage", "system_summary", "query_change")
@@ -48,7 +48,7 @@ class BoundaryEngine(Engine):
         self.made = dict(here.made)
         self.far = far_files(self.files)
         read_there = {name for far in self.far for name in self.files[far].reads}
-        self.on_both = {file.name for file in needed([*self.far], self.files)} - self.far
+        self.on_both = {file.name for file in needed_files([*self.far], self.files)} - self.far
         self.sent = read_there | {name for other in self.on_both for name in self.files[other].reads}
         if path is not None and path in _between_steps:
             self.there = _between_steps.pop(path)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ndcg_ab.engines.base import Engine, InFiles, Parameters
 from ndcg_ab.engines.sql_files import SqlFile, history_files
-from ndcg_ab.engines.views import VIEW, as_texts, literal, state_of, views_of
+from ndcg_ab.engines.views import VIEW, as_texts, literal, make_views, remembered_state
 from ndcg_ab.errors import LONGEST, InputError, SilentError, SqlError, shortened
 from ndcg_ab.memory import Memory
 
@@ -55,7 +55,7 @@ class DuckDBEngine(Engine):
         self.memory = Memory(memory_limit, spill, has_folder=self.in_memory or spill is not None)
         self.numbered: dict[str, str] = {}  # column -> the type of its texts
         self.kinds = 0  # of types that there are
-        config = configuration(self.memory, threads)
+        config = duckdb_settings(self.memory, threads)
         try:
             self.connection = duckdb.connect(":memory:" if self.in_memory else str(path), config=config)
             if path is not None and is_kept:
@@ -91,7 +91,7 @@ class DuckDBEngine(Engine):
         if self.memory.limit is not None and self.count(name) > SORTED:
             hashed = f'select hash({names}) as hash from "{name}"'
             text = f"select 1 from ({hashed}) group by hash having count(*) > 1 limit 1"
-            with naming(None, self.memory):
+            with name_file_in_errors(None, self.memory):
                 return bool(self.connection.execute(text).fetchall())
         hashes = self.connection.execute(f'select hash({names}) as hash from "{name}"').fetchnumpy()["hash"]
         hashes.sort()
@@ -140,7 +140,7 @@ class DuckDBEngine(Engine):
             parts.append(f"select {columns}{more} from {source}")
         self._clear(name)
         kind = "table" if lasting and not self.in_memory else "temp view"
-        with naming(None, self.memory):
+        with name_file_in_errors(None, self.memory):
             select = self._with_numbers(names, f"({' union all '.join(parts)})")
             self.connection.execute(f'create {kind} "{name}" as {select}')
         self._forget(name)
@@ -170,7 +170,7 @@ class DuckDBEngine(Engine):
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
         if self.is_kept or file.name in self.usual:
             self._clear(file.name)
-        with naming(file, self.memory):
+        with name_file_in_errors(file, self.memory):
             text = f'create or replace {file.kind} "{file.name}" as {file.text}'
             self.connection.execute(text, dict(parameters) or None).fetchall()
 
@@ -178,12 +178,12 @@ class DuckDBEngine(Engine):
         self._clear(name)
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        with naming(file, self.memory):
+        with name_file_in_errors(file, self.memory):
             return as_texts(self.connection.sql(text, params=dict(parameters) or None).to_arrow_table())
 
     def pieces(self, name: str, columns: Sequence[str], *, where: Parameters | None = None) -> Iterator[pa.Table]:
         text, bound, file = self._selected(name, columns, where, "", {})
-        with naming(file, self.memory):
+        with name_file_in_errors(file, self.memory):
             for batch in self.connection.sql(text, params=dict(bound) or None).to_arrow_reader(READ_ROWS):
                 yield as_texts(pa.Table.from_batches([batch]))
 
@@ -243,7 +243,7 @@ class DuckDBEngine(Engine):
 
     def _remember(self) -> None:
         views = self.usual.keys() - self.made.keys()
-        self._take(STATE, state_of(self.settings, self.usual | self.made, views))
+        self._take(STATE, remembered_state(self.settings, self.usual | self.made, views))
 
     def _tables(self) -> set[str]:
         """The tables of the database file, without its views."""
@@ -277,7 +277,7 @@ class DuckDBEngine(Engine):
                 self.settings = json.loads(parameters)
 
 
-def condense(path: Path) -> None:
+def condense_database(path: Path) -> None:
     """Writes the file of a finished evaluation anew, in a fraction of its room.
 
     In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
@@ -285,9 +285,9 @@ def condense(path: Path) -> None:
     with DuckDBEngine(path) as engine:
         tables = engine._tables()
         pulled = sum(engine.count(name) for name in tables if name.startswith("pulled_"))
-        views = views_of(engine.files, engine.made, tables, are_small=pulled <= SMALL)
+        views = make_views(engine.files, engine.made, tables, are_small=pulled <= SMALL)
         tables -= views.keys()
-        state = state_of(engine.settings, engine.made, views)
+        state = remembered_state(engine.settings, engine.made, views)
     partial = path.with_name(f"{path.stem}.condensed{path.suffix}")
     partial.unlink(missing_ok=True)
     with duckdb.connect(str(partial), config={"default_block_size": BLOCK}) as connection:
@@ -303,7 +303,7 @@ def condense(path: Path) -> None:
     partial.replace(path)
 
 
-def configuration(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
+def duckdb_settings(memory: Memory, threads: int | None, share: float = 1.0) -> dict[str, Any]:
     """The settings of DuckDB; share: of its memory."""
     config: dict[str, Any] = {
         "preserve_insertion_order": False,
@@ -320,7 +320,7 @@ def configuration(memory: Memory, threads: int | None, share: float = 1.0) -> di
 
 
 @contextlib.contextmanager
-def naming(file: SqlFile | None, memory: Memory) -> Iterator[None]:
+def name_file_in_errors(file: SqlFile | None, memory: Memory) -> Iterator[None]:
     """An error of DuckDB's says which file it is about, or that the spill folder takes no more."""
     try:
         yield
@@ -367,13 +367,13 @@ def sorted_rows(path: Path, columns: Sequence[str], by: Sequence[str], memory: M
     names = ", ".join(f'"{column}"' for column in columns)
     order = ", ".join([*(f'"{column}"' for column in by), "file_row_number"])
     text = f"select {names} from read_parquet($path, file_row_number = true) order by {order}"
-    config = configuration(memory, None, share=SORTING)
-    with duckdb.connect(config=config) as connection, naming(None, memory):
+    config = duckdb_settings(memory, None, share=SORTING)
+    with duckdb.connect(config=config) as connection, name_file_in_errors(None, memory):
         yield from connection.sql(text, params={"path": str(path)}).to_arrow_reader(READ_ROWS)
 
 
 @contextlib.contextmanager
-def answering_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+def query_database_file(path: Path, query: str) -> Iterator[pa.RecordBatchReader]:
     """What somebody's database file answers a query with, batch by batch; the file is opened for reading alone."""
     config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     try:

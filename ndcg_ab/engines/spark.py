@@ -62,12 +62,12 @@ class SparkEngine(Engine):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
-        self.session = session_of(cluster)
+        self.session = open_session(cluster)
         self.database = f"ndcg_ab_{secrets.token_hex(8)}"
         self.written = 0
         where = f"{cluster.scratch.rstrip('/')}/{self.database}" if cluster.scratch else None
         place = " location '{}'".format(where.replace("\\", "\\\\").replace("'", "\\'")) if where else ""
-        with saying(f"{cluster.address}: a database for the tables of the evaluation cannot be made"):
+        with name_table_in_errors(f"{cluster.address}: a database for the tables of the evaluation cannot be made"):
             self.session.sql(f"create database {self.database}{place}")
 
     def __exit__(
@@ -98,15 +98,15 @@ class SparkEngine(Engine):
         self._take_all(name, [table])
 
     def _take_all(self, name: str, parts: Sequence[pa.Table | RemoteTable]) -> None:
-        with naming(None):
+        with name_file_in_errors(None):
             frames = [
-                rows_of(self.session, part) if isinstance(part, RemoteTable) else self._sent(name, part)
+                select_rows(self.session, part) if isinstance(part, RemoteTable) else self._sent(name, part)
                 for part in parts
             ]
             functools.reduce(DataFrame.unionByName, frames).createOrReplaceTempView(name)
 
     def _make(self, file: SqlFile, parameters: Parameters) -> None:
-        with naming(file):
+        with name_file_in_errors(file):
             frame = self.session.sql(for_spark(file.text), args=dict(parameters))
             if file.kind != "view":
                 frame = self._kept(file.name, frame)
@@ -116,7 +116,7 @@ class SparkEngine(Engine):
         """It stays until the end: room there is cheaper than making it again."""
 
     def _run(self, text: str, parameters: Parameters, file: SqlFile | None) -> pa.Table:
-        with naming(file):
+        with name_file_in_errors(file):
             return self.session.sql(for_spark(text), args=dict(parameters)).toArrow()
 
     def _test(self, column: str, value: Value, bound: Bound) -> str:
@@ -143,12 +143,12 @@ class SparkEngine(Engine):
 # ---- reaching it
 
 
-def session_of(cluster: Cluster) -> SparkSession:
+def open_session(cluster: Cluster) -> SparkSession:
     """A session on the cluster that nobody else uses; InputError, in one sentence, where there is none in time."""
     refuse_deaf(cluster)
     wait = Wait(cluster)
     try:
-        return BackgroundTask(lambda: begun(cluster)).wait(wait.is_over)
+        return BackgroundTask(lambda: wait_for_session(cluster)).wait(wait.is_over)
     except OverdueError:
         said = f"does not begin to work within {wait.seconds:.0f} s (engine.spark.patience): {wait.seen.words}"
         raise InputError(f"{cluster.address}: {said}") from None
@@ -177,7 +177,7 @@ class Wait:
 
     def __init__(self, cluster: Cluster, look: Callable[[Cluster], Seen] | None = None) -> None:
         self.cluster = cluster
-        self.look = look or seen_at
+        self.look = look or ask_master
         self.seen = NOTHING_SEEN
         self.begin = time.monotonic()
         self.looked = -math.inf
@@ -195,14 +195,14 @@ class Wait:
         return not (self.seen.is_starting and waited <= STARTING * self.cluster.patience)
 
 
-def seen_at(cluster: Cluster) -> Seen:
+def ask_master(cluster: Cluster) -> Seen:
     """What a standalone master says of this application; other kinds of clusters are not asked."""
     with contextlib.suppress(Exception):  # the sentence is then one about any cluster
-        return run_with_timeout(REACHED, lambda: told_by_master(cluster))
+        return run_with_timeout(REACHED, lambda: read_master_state(cluster))
     return NOTHING_SEEN
 
 
-def told_by_master(cluster: Cluster) -> Seen:
+def read_master_state(cluster: Cluster) -> Seen:
     """From the state on the master's web page (`spark.master.ui.port`); raises OSError where it does not answer."""
     context = SparkContext._active_spark_context
     place = urlsplit((cluster.master or "").partition(",")[0])
@@ -213,10 +213,10 @@ def told_by_master(cluster: Cluster) -> Seen:
     port = cluster.conf.get("spark.master.ui.port", UI_PORT)
     with urllib.request.urlopen(f"http://{place.hostname}:{port}/json/", timeout=REACHED) as page:
         state = json.load(page)
-    return seen_in(state, context.applicationId)
+    return parse_master_state(state, context.applicationId)
 
 
-def seen_in(state: Mapping[str, Any], application: str) -> Seen:
+def parse_master_state(state: Mapping[str, Any], application: str) -> Seen:
     """What a master's state says of an application; state: as its page /json/ has it."""
     own = [each for each in state.get("activeapps", ()) if each["id"] == application]
     if own and own[0]["state"] == "RUNNING":
@@ -234,7 +234,7 @@ def seen_in(state: Mapping[str, Any], application: str) -> Seen:
     return Seen(False, f"no worker is free for it: free are {free}{more}{needed}")
 
 
-def begun(cluster: Cluster) -> SparkSession:
+def wait_for_session(cluster: Cluster) -> SparkSession:
     """A session whose cluster has done something."""
     builder = SparkSession.builder.appName("ndcg-ab")
     if cluster.remote:
@@ -280,33 +280,36 @@ def refuse_deaf(cluster: Cluster) -> None:
 # ---- rows that stay there
 
 
-def schema_of(cluster: Cluster, place: RemoteTable) -> pa.Schema:
+def read_schema(cluster: Cluster, place: RemoteTable) -> pa.Schema:
     """The columns of a table; InputError where there is none."""
-    with saying(place.table + (f", where {place.where}" if place.where else "")):
-        return frame_of(session_of(cluster), place).limit(0).toArrow().schema
+    with name_table_in_errors(place.table + (f", where {place.where}" if place.where else "")):
+        return read_frame(open_session(cluster), place).limit(0).toArrow().schema
 
 
-def survey(cluster: Cluster, place: RemoteTable) -> pa.Table:
+def survey_queries(cluster: Cluster, place: RemoteTable) -> pa.Table:
     """A row for each query: one of its documents, how many rows there are, how many break a rule of a column.
 
     Columns: those of the place (the lowest of each), ``rows``, ``wrong_…`` for each of them, ``mixed`` and ``added``,
     from which the digest is made: they are the same for any order of the rows.
     """
     there = [column for column in place.columns if column.source is not None]
-    with saying(place.table):
-        frame = rows_of(session_of(cluster), place)
+    with name_table_in_errors(place.table):
+        frame = select_rows(open_session(cluster), place)
         content = [F.col(column.name) for column in there]
         found = frame.groupBy("query_id").agg(
             F.count(F.lit(1)).alias("rows"),
             *(F.min(column.name).alias(column.name) for column in place.columns if column.name != "query_id"),
-            *(F.sum(wrong(column.name, column.type).cast("bigint")).alias(f"wrong_{column.name}") for column in there),
+            *(
+                F.sum(breaks_rules(column.name, column.type).cast("bigint")).alias(f"wrong_{column.name}")
+                for column in there
+            ),
             F.bit_xor(F.xxhash64(*content)).alias("mixed"),
             F.sum(F.shiftright(F.xxhash64(F.lit("added"), *content), 32)).alias("added"),
         )
         return found.toArrow()
 
 
-def digest_of(place: RemoteTable, surveyed: pa.Table) -> str:
+def survey_digest(place: RemoteTable, surveyed: pa.Table) -> str:
     """SHA-256, 32 hex digits, of what a survey found: the same content, the same digest, in any order of rows."""
     found = hashlib.sha256(repr([column.name for column in place.columns if column.source]).encode())
     ordered = surveyed.select(["query_id", "rows", "mixed", "added"]).sort_by("query_id")
@@ -315,7 +318,7 @@ def digest_of(place: RemoteTable, surveyed: pa.Table) -> str:
     return found.hexdigest()[:32]
 
 
-def wrong(name: str, kind: str) -> Any:
+def breaks_rules(name: str, kind: str) -> Any:
     """Whether a value breaks the rules: missing or empty, not finite, no whole number or too large a one."""
     column = F.col(name)
     if kind == "string":
@@ -325,9 +328,9 @@ def wrong(name: str, kind: str) -> Any:
     return column.isNull() | (F.abs(column) >= 2**53)
 
 
-def rows_of(session: SparkSession, place: RemoteTable) -> DataFrame:
+def select_rows(session: SparkSession, place: RemoteTable) -> DataFrame:
     """The rows in the columns that are asked for; a number that cannot be read as one is null."""
-    frame = frame_of(session, place)
+    frame = read_frame(session, place)
     columns = [
         F.lit(None).cast(column.type).alias(column.name)
         if column.source is None
@@ -339,7 +342,7 @@ def rows_of(session: SparkSession, place: RemoteTable) -> DataFrame:
     return frame.select(*columns)
 
 
-def frame_of(session: SparkSession, place: RemoteTable) -> DataFrame:
+def read_frame(session: SparkSession, place: RemoteTable) -> DataFrame:
     frame = session.read.parquet(place.table) if place.is_path else session.table(place.table)
     return frame.where(place.where) if place.where else frame
 
@@ -356,7 +359,7 @@ def without_dictionary(kind: pa.DataType) -> pa.DataType:
 
 
 @contextlib.contextmanager
-def saying(what: str) -> Iterator[None]:
+def name_table_in_errors(what: str) -> Iterator[None]:
     """An error of Spark's is one sentence about a table of somebody's."""
     try:
         yield
@@ -367,7 +370,7 @@ def saying(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def naming(file: SqlFile | None) -> Iterator[None]:
+def name_file_in_errors(file: SqlFile | None) -> Iterator[None]:
     """An error of Spark's says which file it is about."""
     try:
         yield

@@ -42,7 +42,7 @@ def sql_directory() -> Path:
     return package / "sql" if (package / "sql").is_dir() else package.parent / "sql"
 
 
-def header(text: str) -> dict[str, str]:
+def read_header(text: str) -> dict[str, str]:
     """The keys in the comment at the top of a SQL file: grain, reads, params, kind."""
     found = {}
     for line in text.splitlines():
@@ -56,7 +56,7 @@ def header(text: str) -> dict[str, str]:
 
 def read_sql_file(path: Path) -> SqlFile:
     text = path.read_text(encoding="utf-8")
-    said = header(text)
+    said = read_header(text)
     number, _, name = path.stem.partition("_")
     reads, params = (
         tuple(part.strip() for part in said.get(key, "-").split(",") if part.strip() != "-")
@@ -82,7 +82,7 @@ def history_files() -> dict[str, SqlFile]:
     return {name: file for name, file in sql_files().items() if file.number >= HISTORY}
 
 
-def needed(targets: Iterable[str], files: Mapping[str, SqlFile], there: Container[str] = ()) -> list[SqlFile]:
+def needed_files(targets: Iterable[str], files: Mapping[str, SqlFile], there: Container[str] = ()) -> list[SqlFile]:
     """The files behind the targets, theirs among them, in the order in which they must run.
 
     there: tables that need not be made, nor what they come from.  Raises KeyError for a target that no file makes.
@@ -97,7 +97,7 @@ def needed(targets: Iterable[str], files: Mapping[str, SqlFile], there: Containe
     return sorted(found.values(), key=lambda file: file.number)
 
 
-def affected(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
+def affected_tables(changed: str, files: Mapping[str, SqlFile]) -> set[str]:
     """The tables that a change of one concerns: all that read it, directly or through others."""
     found: set[str] = set()
     waiting = {changed}

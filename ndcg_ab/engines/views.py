@@ -12,14 +12,14 @@ from ndcg_ab.engines.sql_files import SqlFile
 VIEW = "view "  # stands before the name of what is no table in the state
 
 
-def state_of(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
+def remembered_state(settings: Parameters, made: Mapping[str, Parameters], views: Container[str] = ()) -> pa.Table:
     """What a database file remembers: which tables were made, with which parameters; the settings without a name."""
     known = {"": settings} | {VIEW * (name in views) + name: parameters for name, parameters in made.items()}
     texts = [json.dumps(parameters) for parameters in known.values()]
     return pa.table({"name": pa.array(known, pa.string()), "parameters": pa.array(texts, pa.string())})
 
 
-def views_of(
+def make_views(
     files: Mapping[str, SqlFile], made: Mapping[str, Parameters], tables: Container[str], *, are_small: bool
 ) -> dict[str, str]:
     """View -> its select: the views that were made, and tables that are soon made of others; in their order.
@@ -33,7 +33,7 @@ def views_of(
         is_known = GIVEN not in parameters and {*file.params} <= parameters.keys()
         is_wanted = file.kind == "view" or (file.kind == "table" and are_small)
         if is_known and is_wanted and all(name in tables or name in found for name in file.reads):
-            found[file.name] = written_out(file, parameters)
+            found[file.name] = fill_parameters(file, parameters)
     return found
 
 
@@ -42,7 +42,7 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def written_out(file: SqlFile, parameters: Parameters) -> str:
+def fill_parameters(file: SqlFile, parameters: Parameters) -> str:
     """A file's select with the values of its parameters, for a view."""
     lines = [line for line in file.text.splitlines() if not line.startswith("--")]
     return re.sub(r"\$(\w+)", lambda found: value_in_sql(parameters[found[1]]), "\n".join(lines))

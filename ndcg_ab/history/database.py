@@ -22,7 +22,7 @@ from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, open_history
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.bundles.storage_errors import trouble
+from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import conclusion_of, decode, table
 from ndcg_ab.results.decisions import Decision
@@ -110,7 +110,7 @@ RECORDS: dict[str, type] = {
 }
 
 
-def path_of(evaluation: Evaluation) -> Path:
+def history_path(evaluation: Evaluation) -> Path:
     return evaluation.output_directory / evaluation.name / HISTORY
 
 
@@ -118,7 +118,7 @@ IN_THIS_PROCESS = threading.RLock()  # DuckDB's lock keeps out other processes o
 
 
 @contextlib.contextmanager
-def opened(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
+def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
     """The history with all of its tables; waits for another process that has it open, or says which one does.
 
     Raises InputError, which says what to do about a file that is damaged.
@@ -126,26 +126,26 @@ def opened(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBEngine]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with IN_THIS_PROCESS:
         try:
-            create(path)
+            create_history(path)
             with open_history(path, patience) as history:
                 for name, kind in RECORDS.items():
                     history.append(name, table([], kind, ordinal=0))
                 yield history
         except InputError as error:
             if str(error).startswith(f"{path}: ") and ("lock" in str(error) or "cannot be opened" in str(error)):
-                raise InputError(trouble(path, patience, str(error))) from None
+                raise InputError(storage_error_text(path, patience, str(error))) from None
             raise
         except Exception as error:
             if is_duckdbs(error) and not is_out_of_memory(error):
-                raise InputError(trouble(path, patience, str(error))) from error
+                raise InputError(storage_error_text(path, patience, str(error))) from error
             raise
 
 
 @contextlib.contextmanager
-def opened_to_read(path: Path) -> Iterator[DuckDBEngine]:
+def open_history_to_read(path: Path) -> Iterator[DuckDBEngine]:
     """The same, and where nothing can be written a copy of it elsewhere."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-        with opened(path) as history:
+        with open_history_for(path) as history:
             yield history
         return
     with temporary_folder() as directory:
@@ -153,11 +153,11 @@ def opened_to_read(path: Path) -> Iterator[DuckDBEngine]:
         for ending in ("", ".wal"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
-        with opened(copy) as history:
+        with open_history_for(copy) as history:
             yield history
 
 
-def create(path: Path) -> None:
+def create_history(path: Path) -> None:
     """An empty history appears whole: a process that dies here leaves none, or one that can be opened."""
     if path.exists():
         return
@@ -231,7 +231,7 @@ def nights_until(history: DuckDBEngine, moment: datetime) -> list[tuple[str, int
     return [(began, ordinal) for _, ordinal, began in nights]
 
 
-def same_content(history: DuckDBEngine, key: str) -> list[str]:
+def keys_with_content(history: DuckDBEngine, key: str) -> list[str]:
     """Keys of the evaluations with this content, the latest first."""
     rows = history.rows("evaluation", ("key",), where={"content_key": key}, order="ordinal desc")
     return [found for (found,) in rows]
@@ -247,7 +247,7 @@ def forget_query_scores(history: DuckDBEngine, keep: int) -> None:
     history.delete("query_score", "ordinal", sorted(ordinals(history))[:-keep])
 
 
-def enter(
+def enter_evaluation(
     history: DuckDBEngine,
     evaluation: EvaluationRow,
     inputs: Sequence[Any],
@@ -280,13 +280,13 @@ def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
     history.append("query_score", scores.add_column(0, "ordinal", pa.array([ordinal] * scores.num_rows, pa.int64())))
 
 
-def enter_reused(history: DuckDBEngine, moments: Sequence[str], ordinal: int) -> None:
+def enter_reruns(history: DuckDBEngine, moments: Sequence[str], ordinal: int) -> None:
     """Adds the nights that an evaluation stands for besides its own, but those that are there."""
     known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
     history.append("reuse", table([Reuse(began) for began in moments if began not in known], Reuse, ordinal=ordinal))
 
 
-def timeline(history: DuckDBEngine) -> pa.Table:
+def read_timeline_rows(history: DuckDBEngine) -> pa.Table:
     """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
     rows = history.read("timeline", order="ordinal, metric, system_id")
     conclusions = [

@@ -25,7 +25,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.history.database import digest_of
 from ndcg_ab.results.codec import decode, encode
 from ndcg_ab.sources.files.content import Content, digest_of_file
-from ndcg_ab.sources.tables.top_places import Reduced
+from ndcg_ab.sources.tables.top_places import ReducedRanking
 from ndcg_ab.visible import visible
 
 INPUTS = "inputs"
@@ -54,27 +54,27 @@ class Known:
     table: str
 
 
-def store_of(evaluation: Evaluation) -> Path:
+def cache_folder(evaluation: Evaluation) -> Path:
     return evaluation.output_directory / evaluation.name / INPUTS
 
 
-def limit_of(evaluation: Evaluation) -> float:
+def cache_limit(evaluation: Evaluation) -> float:
     """How many bytes all entries may have."""
     found = re.fullmatch(r"([0-9.]+) ?([A-Za-z]*)B", evaluation.retention.inputs)
     assert found
     return float(found[1]) * UNITS[found[2]]
 
 
-def take(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
+def take_table(evaluation: Evaluation, content: Content, target: Path) -> Known | None:
     """Puts the table of a content that was read before at `target`; None where none is kept, or it is damaged."""
-    entry = store_of(evaluation) / content.key
-    if limit_of(evaluation) == 0 or not entry.exists():
+    entry = cache_folder(evaluation) / content.key
+    if cache_limit(evaluation) == 0 or not entry.exists():
         return None
     try:
         known = read_entry(entry)
         if known.is_remarked and known.places != content.places:
             return None
-        linked(entry / TABLE, target)
+        link_or_copy(entry / TABLE, target)
         if digest_of_file(target) != known.table:
             raise ValueError("its table was changed")
     except DAMAGED as error:
@@ -93,16 +93,16 @@ def read_entry(entry: Path) -> Known:
     return known
 
 
-def prepare(folder: Path, content: Content, known: Known, table: Path) -> None:
+def prepare_entry(folder: Path, content: Content, known: Known, table: Path) -> None:
     """Makes an entry in a working folder, of a table there."""
     entry = folder / NEW / content.key
     entry.mkdir(parents=True, exist_ok=True)
-    linked(table, entry / TABLE)
+    link_or_copy(table, entry / TABLE)
     row = encode(known)
     (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
 
 
-def prepare_result(folder: Path, key: str, reduced: Reduced) -> None:
+def prepare_result(folder: Path, key: str, reduced: ReducedRanking) -> None:
     """Makes an entry of a reduced ranking."""
     entry = folder / NEW / key
     entry.mkdir(parents=True, exist_ok=True)
@@ -115,10 +115,10 @@ def prepare_result(folder: Path, key: str, reduced: Reduced) -> None:
     (entry / ENTRY).write_text(json.dumps({"known": row, "seal": digest_of(row)}, indent=2), encoding="utf-8")
 
 
-def take_result(evaluation: Evaluation, key: str) -> Reduced | None:
+def take_result(evaluation: Evaluation, key: str) -> ReducedRanking | None:
     """A ranking that was reduced before; None where it is not kept, or damaged."""
-    entry = store_of(evaluation) / key
-    if limit_of(evaluation) == 0 or not entry.exists():
+    entry = cache_folder(evaluation) / key
+    if cache_limit(evaluation) == 0 or not entry.exists():
         return None
     try:
         content = json.loads((entry / ENTRY).read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def take_result(evaluation: Evaluation, key: str) -> Reduced | None:
             if hashlib.sha256(written).hexdigest() != known["tables"][name] or content["seal"] != digest_of(known):
                 raise ValueError("it was changed")
             tables[name] = papq.read_table(pa.BufferReader(written))
-        reduced = Reduced(**tables, count=int(known["count"]))
+        reduced = ReducedRanking(**tables, count=int(known["count"]))
     except DAMAGED as error:
         remove_damaged(entry, error)
         return None
@@ -137,15 +137,15 @@ def take_result(evaluation: Evaluation, key: str) -> Reduced | None:
     return reduced
 
 
-def known_of(table: Path, **facts: Any) -> Known:
+def describe_table(table: Path, **facts: Any) -> Known:
     return Known(**facts, table=digest_of_file(table))
 
 
-def enter(evaluation: Evaluation, folder: Path) -> str | None:
+def enter_entries(evaluation: Evaluation, folder: Path) -> str | None:
     """Moves the new entries of a working folder to their place, and removes those that are too many, the ones that
     were not used for longest first; why that cannot be done, None where it was.
     """
-    store = store_of(evaluation)
+    store = cache_folder(evaluation)
     try:
         for entry in sorted((folder / NEW).glob("*")):
             store.mkdir(exist_ok=True)
@@ -154,7 +154,7 @@ def enter(evaluation: Evaluation, folder: Path) -> str | None:
             except OSError:
                 if not (store / entry.name).exists():  # else another process was faster
                     raise
-        remove_oldest(store, limit_of(evaluation))
+        remove_oldest(store, cache_limit(evaluation))
     except OSError as error:
         return f"{store}: cannot be written ({error.strerror}): what was read is read again in the next run"
     return None
@@ -166,7 +166,7 @@ def remove_oldest(store: Path, limit: float) -> None:
     for entry in entries:
         size += sum(about.st_size for about in files_in(entry).values())
         if size > limit:
-            remove(entry)
+            remove_entry(entry)
 
 
 def used_at(entry: Path) -> float:
@@ -195,10 +195,10 @@ def remove_damaged(entry: Path, error: Exception) -> None:
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
     said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made anew"
     print(visible(f"ndcg-ab: {said}"), file=sys.stderr)
-    remove(entry)
+    remove_entry(entry)
 
 
-def remove(entry: Path) -> None:
+def remove_entry(entry: Path) -> None:
     """In one go: half an entry would be a damaged one."""
     going = entry.parent.with_name(f".{entry.name}.removed")
     try:
@@ -208,7 +208,7 @@ def remove(entry: Path) -> None:
     shutil.rmtree(going, ignore_errors=True)
 
 
-def linked(path: Path, target: Path) -> None:
+def link_or_copy(path: Path, target: Path) -> None:
     """The same file under another name; a copy where the file system has no links."""
     target.unlink(missing_ok=True)
     try:

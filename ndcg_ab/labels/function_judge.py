@@ -20,9 +20,9 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, metric_tables
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, Queries
 from ndcg_ab.sources.base import Remark, Source, with_remarks
-from ndcg_ab.sources.documents import documents_of, over
+from ndcg_ab.sources.documents import make_documents, merge_documents
 from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Query
-from ndcg_ab.sources.judgments.gathering import KEY, gathered, layout_in
+from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_found
 from ndcg_ab.sources.judgments.grade_cache import Say
 from ndcg_ab.sources.tables.schema import Layout
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
@@ -75,7 +75,7 @@ def ask_judge(
     ]
     said = AskedFunction(judge, evaluation.directory).grades_of(pairs, say, since)
     rows = [(*key, grade, judge.judge) for key, grade in zip(asked, said.grades, strict=True) if grade is not None]
-    layout = layout_in([*JUDGMENT.schema.names, "judge"])
+    layout = layout_found([*JUDGMENT.schema.names, "judge"])
     columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
     table = pa.table([list(column) for column in columns], schema=layout.schema)
     silent = [key for key, grade in zip(lacking, said.grades, strict=False) if grade is None]
@@ -105,8 +105,8 @@ def pool_documents(
     doc_ids = pa.table({"doc_id": pa.array(sorted({doc_id for _, doc_id in pool}), pa.string())})["doc_id"]
     came_along = document_table(rankings)
     known = came_along.filter(pc.is_in(came_along["doc_id"], pc.unique(doc_ids)))
-    if documents := documents_of(evaluation):
-        known = over(documents.of(doc_ids), known)
+    if documents := make_documents(evaluation):
+        known = merge_documents(documents.of(doc_ids), known)
     return pool, {row["doc_id"]: Document(**row) for row in known.to_pylist()}
 
 
@@ -114,7 +114,7 @@ def count_grades(files: Sequence[Pulled], evaluation: Evaluation) -> dict[Key, f
     """The grade that counts of each document that files judge."""
     if not files:
         return {}
-    table = gathered(files, evaluation).table
+    table = gather_judgments(files, evaluation).table
     columns = [*(table[name].cast(pa.string()).to_pylist() for name in KEY), table["grade"].to_pylist()]
     return {(query_id, doc_id): grade for query_id, doc_id, grade in zip(*columns, strict=True)}
 

@@ -18,7 +18,7 @@ from ndcg_ab.results.wording import PRIMARY
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.parity import read_results
 from ndcg_ab.scoring.scoring import PulledInputs
-from ndcg_ab.sources.judgments.gathering import ByJudge, by_judge
+from ndcg_ab.sources.judgments.gathering import ByJudge, split_by_judge
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, score_query
 from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
@@ -43,7 +43,7 @@ def compare_judges(evaluation: Evaluation, read: PulledInputs) -> Judges | None:
     """None where no document has several judges, and on Spark; rankings must be whole."""
     if read.judgments is None or read.judgments.singles is None or evaluation.engine.spark is not None:
         return None
-    judged = by_judge(read.judgments.singles, evaluation.judgments_precedence)
+    judged = split_by_judge(read.judgments.singles, evaluation.judgments_precedence)
     counts = np.bincount(judged.key)
     several = counts[judged.key] > 1
     if not several.any():

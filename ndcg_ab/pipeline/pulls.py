@@ -17,11 +17,11 @@ from ndcg_ab.pipeline.store import (
     scores_key,
 )
 from ndcg_ab.scoring import external_scores
-from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull, pull_queries
+from ndcg_ab.sources import JUDGMENT, RANKING, Pulled, Queries, pull_queries, pull_source
 from ndcg_ab.sources.external_scores import PULLED as SCORES
-from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judged
+from ndcg_ab.sources.judgments.gathering import judgments_layout, named_judgments, pull_judgments_place
 from ndcg_ab.sources.queries import INTENDED as INTENDED_LAYOUT
-from ndcg_ab.sources.queries import layout_of
+from ndcg_ab.sources.queries import make_query_layout
 
 
 def pull_judgments(context: Context, name: str) -> str | None:
@@ -30,7 +30,7 @@ def pull_judgments(context: Context, name: str) -> str | None:
     source = context.evaluation.judgment_sources[at]
     return context.store.add(
         Place(judgments_key(at), source, judgments_layout(source), source.shown, "judgments"),
-        lambda: pull_judged(source, context.evaluation.directory),
+        lambda: pull_judgments_place(source, context.evaluation.directory),
         force=context.force,
     )
 
@@ -40,7 +40,7 @@ def pull_proxy_judgments(context: Context, _: str) -> str | None:
     source = context.evaluation.cheap_judgments.source
     said = context.store.add(
         Place(CHEAP, source, JUDGMENT, source.shown, "cheap judgments"),
-        lambda: pull(source, JUDGMENT, context.evaluation.directory),
+        lambda: pull_source(source, JUDGMENT, context.evaluation.directory),
         force=context.force,
     )
     refuse_uncovered_queries(context)
@@ -60,7 +60,7 @@ def pull_named_queries(context: Context, _: str) -> None:
     found = pull_queries(evaluation)
     if (queries := found.pulled) is not None and evaluation.queries is not None:
         source = evaluation.queries.source
-        place = Place(QUERIES, source, layout_of(evaluation), source.shown, "queries", is_remembered=False)
+        place = Place(QUERIES, source, make_query_layout(evaluation), source.shown, "queries", is_remembered=False)
         store.add(place, lambda: queries)
     if (intended := found.intended) is not None and evaluation.intended is not None:
         source, layout = evaluation.intended, INTENDED_LAYOUT
@@ -80,7 +80,7 @@ def pull_ranking(context: Context, name: str) -> str | None:
             return found if wanted is None or store.holds_enough(found) else read_as_wanted(None)
 
         def read_as_wanted(wanted: Any) -> Pulled:
-            return pull(
+            return pull_source(
                 source,
                 RANKING,
                 evaluation.directory,
@@ -120,7 +120,7 @@ def pull_scores(context: Context, name: str) -> str | None:
     described = context.evaluation.scores[at]
     return context.store.add(
         Place(scores_key(at), described, SCORES, described.shown, "scores", is_remembered=False),
-        lambda: pull(described, SCORES, context.evaluation.directory),
+        lambda: pull_source(described, SCORES, context.evaluation.directory),
     )
 
 

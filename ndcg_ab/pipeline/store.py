@@ -16,9 +16,9 @@ from ndcg_ab.memory import Memory
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.scoring.top_places import holds_enough, wanted_places
-from ndcg_ab.sources import Layout, Pulled, Queries, Wanted
-from ndcg_ab.sources.judgments.gathering import completed
-from ndcg_ab.sources.tables.on_disk import Keep, keep_in
+from ndcg_ab.sources import Layout, Pulled, Queries, WantedPlaces
+from ndcg_ab.sources.judgments.gathering import add_function_grades
+from ndcg_ab.sources.tables.on_disk import TableWriter, writer_for
 
 JUDGED_BY_FUNCTION = "judged"
 CHEAP, QUERIES, INTENDED = "cheap_judgments", "queries", "intended"
@@ -90,14 +90,14 @@ class Store(ABC):
         """An input as it was read; None where there is none of this key."""
 
     @abstractmethod
-    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
         """The file that an input goes to while it is read; None: into memory."""
 
     @abstractmethod
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         """Every system's ranking: as far as it is looked at, or whole.  force: whatever earlier runs know of it."""
 
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> WantedPlaces | None:
         """What of a ranking is to be read; None: all of it."""
         return None
 
@@ -128,7 +128,7 @@ class Store(ABC):
         if self.evaluation.scores or not all(map(self.has, keys)):
             return None
         if self._judgments is None:
-            self._judgments = completed(self.files(), self.by_function(), self.evaluation)
+            self._judgments = add_function_grades(self.files(), self.by_function(), self.evaluation)
         return self._judgments
 
     def queries(self) -> Queries:
@@ -222,15 +222,15 @@ class MemoryStore(Store):
     def get(self, key: str) -> Pulled | None:
         return self._pulled.get(key)
 
-    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
-        return keep_in(memory, f"{key}.parquet")
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
+        return writer_for(memory, f"{key}.parquet")
 
     def rankings(self, memory: Memory | None, *, whole: bool = False, force: bool = False) -> dict[str, Pulled]:
         names = enumerate(system.name for system in self.evaluation.systems)
         found = {name: self._pulled[ranking_key(at)] for at, name in names}
         return {name: each.whole() for name, each in found.items()} if whole else found
 
-    def wanted(self) -> Wanted | None:
+    def wanted(self) -> WantedPlaces | None:
         judgments = self.judgments()
         if self._whole or judgments is None or judgments.singles is not None or self.get(CHEAP) is not None:
             return None  # other judgments look at other parts of the rankings

@@ -14,11 +14,11 @@ from ndcg_ab.files import resolved, write_text
 from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_content
-from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
+from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.report.page.data import gather
 from ndcg_ab.report.page.figures import save_figure, static_figures
 from ndcg_ab.report.page.render import write_page
-from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.visible import visible
 
 PAGE = "report.html"
@@ -63,7 +63,7 @@ def write_report(folder: Path) -> None:
     with open_engine(folder / TABLES, memory_limit=memory, is_kept=True) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
-        documents = documents_of(bundle.evaluation)
+        documents = make_documents(bundle.evaluation)
         data = gather(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     data = dataclasses.replace(data, over_nights=nights)
     (folder / FIGURES).mkdir(exist_ok=True)
@@ -73,11 +73,11 @@ def write_report(folder: Path) -> None:
     write_page(folder / PAGE, data)
 
 
-def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, OverNights | None]:
+def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
     """The evaluations up to the bundle's own, and what they say together; None where the history cannot be read now."""
     try:
-        with database.opened_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
-            rows, nights = database.timeline(past), over_nights(past, bundle.ordinal)
+        with database.open_history_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
+            rows, nights = database.read_timeline_rows(past), read_repeated_tests(past, bundle.ordinal)
     except InputError:
         return None, None
     return rows.filter(pc.less_equal(rows["ordinal"], bundle.ordinal)), nights

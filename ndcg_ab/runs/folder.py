@@ -24,7 +24,7 @@ from ndcg_ab.engines import Engine
 from ndcg_ab.errors import InputError, SilentError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import input_cache
-from ndcg_ab.history.attribution.last_night import since_last
+from ndcg_ab.history.attribution.last_night import compare_with_last
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.reuse import find_same, note_reuse
 from ndcg_ab.history.database import digest_of
@@ -38,11 +38,11 @@ from ndcg_ab.results.outcome import Input, Outcome
 from ndcg_ab.scoring.parity import sample_size
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.scoring.top_places import reduce_pulled
-from ndcg_ab.sources import RANKING, Layout, Pulled, source_of
+from ndcg_ab.sources import RANKING, Layout, Pulled, make_source
 from ndcg_ab.sources.base import ReducedPull
 from ndcg_ab.sources.files import content
-from ndcg_ab.sources.judgments.gathering import layout_in
-from ndcg_ab.sources.tables.on_disk import FEW, Keep, Spilled
+from ndcg_ab.sources.judgments.gathering import layout_found
+from ndcg_ab.sources.tables.on_disk import FEW, TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.visible import visible
 
@@ -80,8 +80,8 @@ class RunFolder(Store):
     def path(self, key: str) -> Path:
         return self.pulled / f"{key}.parquet"
 
-    def keep_file(self, key: str, memory: Memory | None) -> Keep | None:
-        return None if memory is None or memory.limit is None else Keep(self.path(key), memory)
+    def keep_file(self, key: str, memory: Memory | None) -> TableWriter | None:
+        return None if memory is None or memory.limit is None else TableWriter(self.path(key), memory)
 
     def answers_folder(self, key: str) -> Path | None:
         return self.pulled / f"answers_{key}"
@@ -100,21 +100,21 @@ class RunFolder(Store):
         before = self.content_now(place)
         path = self.path(place.key)
         self._places[place.key] = place
-        if before and not force and (known := input_cache.take(self.evaluation, before, path)):
-            origin = source_of(place.source, self.evaluation.directory).origin
+        if before and not force and (known := input_cache.take_table(self.evaluation, before, path)):
+            origin = make_source(place.source, self.evaluation.directory).origin
             self.note(place, origin, known.rows, known.digest, known.read)
             return f"unchanged since {known.read[:10]}, {results_text(known.rows, place.kind)} not read again"
         pulled = read()
-        if not isinstance(pulled.table, Spilled):
+        if not isinstance(pulled.table, TableOnDisk):
             papq.write_table(pulled.table, path, compression="zstd")
         if pulled.documents is not None:
             papq.write_table(pulled.documents, self.documents_path(place.key), compression="zstd")
         self.note(place, pulled.origin, pulled.count, pulled.digest)
         is_here = pulled.elsewhere is None
-        if before and is_here and input_cache.limit_of(self.evaluation) and self.content_now(place) == before:
+        if before and is_here and input_cache.cache_limit(self.evaluation) and self.content_now(place) == before:
             facts = {"digest": pulled.digest, "rows": pulled.count, "read": encode(bundles.moment_of(self.folder))}
             about = {"places": before.places, "is_remarked": bool(pulled.remarks)}
-            input_cache.prepare(self.pulled, before, input_cache.known_of(path, **facts, **about), path)
+            input_cache.prepare_entry(self.pulled, before, input_cache.describe_table(path, **facts, **about), path)
         return None
 
     def note(self, place: Place, origin: str, rows: int, digest: str, read: str | None = None) -> None:
@@ -126,7 +126,7 @@ class RunFolder(Store):
         if not place.is_remembered:
             return None
         try:
-            return content.content_of(place.source, place.layout, self.evaluation.directory, __version__)
+            return content.read_content_key(place.source, place.layout, self.evaluation.directory, __version__)
         except SilentError:
             raise
         except (InputError, OSError):
@@ -142,10 +142,10 @@ class RunFolder(Store):
         if key == JUDGED_BY_FUNCTION:
             source: Any = Judging(place.source)
         else:
-            source = source_of(place.source, self.evaluation.directory)
+            source = make_source(place.source, self.evaluation.directory)
         layout = place.layout
         if place.kind == "judgments":  # of the columns that are looked for, those that were found
-            layout = layout_in(papq.read_schema(self.path(key)).names)
+            layout = layout_found(papq.read_schema(self.path(key)).names)
         return Pulled(read_kept(self.path(key), layout), layout, source)
 
     def inputs(self) -> Inputs:
@@ -165,7 +165,7 @@ class RunFolder(Store):
 
     def whole_ranking(self, at: int, memory: Memory | None) -> Callable[[], Pulled]:
         key = ranking_key(at)
-        source = source_of(self.evaluation.systems[at].source, self.evaluation.directory)
+        source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         documents = self.documents_of(key)
         return lambda: Pulled(self.ranking_rows(key, memory), RANKING, source, documents)
 
@@ -173,7 +173,7 @@ class RunFolder(Store):
         """The rows, which stay in their file where memory is limited and they are many."""
         path = self.path(key)
         if memory is not None and memory.limit is not None and papq.read_metadata(path).num_rows > FEW:
-            return Spilled(path, memory)
+            return TableOnDisk(path, memory)
         return read_kept(path, RANKING)
 
     def reduced(
@@ -188,9 +188,9 @@ class RunFolder(Store):
             reduced = reduce_pulled(pulled, judgments, self.evaluation.metric_list, len(self.evaluation.systems))
             if reduced is None:
                 return pulled
-            if input_cache.limit_of(self.evaluation):
+            if input_cache.cache_limit(self.evaluation):
                 input_cache.prepare_result(self.pulled, key, reduced)
-        source = source_of(self.evaluation.systems[at].source, self.evaluation.directory)
+        source = make_source(self.evaluation.systems[at].source, self.evaluation.directory)
         rows = partial(self.ranking_rows, ranking_key(at), memory)
         return ReducedPull(reduced, RANKING, source, rows, self.documents_of(ranking_key(at)))
 
@@ -225,17 +225,17 @@ class RunFolder(Store):
 
     def since_last(self, engine: Engine, evaluation: Evaluation) -> SinceLast | None:
         moment = bundles.moment_of(self.folder)
-        return since_last(engine, evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
+        return compare_with_last(engine, evaluation, self.inputs(), moment, self.folder / bundles.SCORES)
 
     def keep(
         self, evaluation: Evaluation, outcome: Outcome, extremes: list[dict[str, Any]], since: SinceLast | None
     ) -> Path:
         self.remember(evaluation)
-        return bundles.keep(self.folder, evaluation, outcome, self.inputs(), extremes, since)
+        return bundles.keep_bundle(self.folder, evaluation, outcome, self.inputs(), extremes, since)
 
     def remember(self, evaluation: Evaluation) -> None:
         """Lets later runs know what was read; one that cannot be told reads it again."""
-        if problem := input_cache.enter(evaluation, self.pulled):
+        if problem := input_cache.enter_entries(evaluation, self.pulled):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
 
     def draw_page(self, bundle: Path) -> None:

@@ -32,7 +32,7 @@ class Performed:
     published: dict[str, Any]
 
 
-def perform(
+def perform_run(
     evaluation: Evaluation,
     call: Call = call_directly,
     *,
@@ -53,16 +53,16 @@ def perform(
     refuse_unknown_tracker(evaluation)
     moment = at or datetime.now(UTC)
     evaluation = resolve_at(evaluation, moment)
-    with bundles.working(evaluation, moment) as folder:
+    with bundles.working_folder(evaluation, moment) as folder:
         context = Context(evaluation, RunFolder(evaluation, folder), say, force=force, moment=moment)
         when_begun(context)
         run_stages(context, UNTIL_KEPT, call)
     assert context.bundle is not None
     when_kept(context)
-    return finish(context, call)
+    return finish_run(context, call)
 
 
-def finish(context: Context, call: Call = call_directly) -> Performed:
+def finish_run(context: Context, call: Call = call_directly) -> Performed:
     """The end of a run, when the bundle is safe: its page is drawn, the tracker is told, and what is too old goes."""
     assert context.bundle is not None
     pending = None
@@ -76,6 +76,6 @@ def finish(context: Context, call: Call = call_directly) -> Performed:
         context.published = {"url": None, "trend_url": None, "dashboard": None, "delivered": 0}
         context.published["is_full"] = is_full(error)
         pending = redact(reason)
-    bundles.retain(context.evaluation)
+    bundles.remove_old_bundles(context.evaluation)
     published = {**context.published, "pending": pending, "tracker": context.store.tracker_label}
     return Performed(context.bundle, context.reused, published)

@@ -16,7 +16,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import queries_text
 from ndcg_ab.scoring.metric_tables import SCHEMAS
 from ndcg_ab.sources import Pulled, Queries
-from ndcg_ab.sources.external_scores import KEY, repeated
+from ndcg_ab.sources.external_scores import KEY, repeated_keys
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.statistics.averages import mean
 
@@ -107,7 +107,7 @@ def named_system(name: str) -> System:
 def combine_scores(pulled: Sequence[Pulled]) -> pa.Table:
     """All of the values in one table; refuses what stands in two places."""
     table = pa.concat_tables([each.table.replace_schema_metadata() for each in pulled])
-    for row in repeated(table.group_by(KEY).aggregate([([], "count_all")])):
+    for row in repeated_keys(table.group_by(KEY).aggregate([([], "count_all")])):
         key = [row[name] for name in KEY]
         places = [each.origin for each in pulled if key in value_keys(each.table, row["query_id"])]
         raise InputError(

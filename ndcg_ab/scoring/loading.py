@@ -12,8 +12,8 @@ from ndcg_ab.engines.remote_table import RemoteTable
 from ndcg_ab.scoring.external_scores import FAILED, SYSTEM_SCHEMA
 from ndcg_ab.scoring.metric_tables import deepest_cutoff, depth_of, metric_tables
 from ndcg_ab.sources import Pulled, Queries
-from ndcg_ab.sources.documents import documents_of
-from ndcg_ab.sources.tables.on_disk import Spilled, file_of
+from ndcg_ab.sources.documents import make_documents
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, table_or_file
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_ab.sources.tables.top_places import ANSWER, KNOWN_RANK
 from ndcg_core.measures.metric import Metric
@@ -29,7 +29,7 @@ def load_tables(
     evaluation: Evaluation,
 ) -> None:
     """Puts what was pulled, and the metrics, where the SQL finds them (sql/0x)."""
-    if documents := documents_of(evaluation):
+    if documents := make_documents(evaluation):
         documents.check()
     engine.number("system_id", rankings)
     engine.number("query_id", query_ids_of(judgments, queries, rankings))
@@ -74,12 +74,12 @@ def query_ids_of(judgments: Pulled, queries: Queries, rankings: Mapping[str, Pul
 def put_rankings(engine: Engine, rankings: Mapping[str, Pulled]) -> None:
     """All rankings as one table, as far as they were read; those in files are read there."""
     rows = {name: pulled.at_hand for name, pulled in rankings.items()}
-    in_files = any(isinstance(each, Spilled) for each in rows.values())
+    in_files = any(isinstance(each, TableOnDisk) for each in rows.values())
     if not in_files or any(pulled.elsewhere for pulled in rankings.values()):
         engine.put_all("pulled_ranking", [with_system_column(name, pulled) for name, pulled in rankings.items()])
         return
     columns = {"query_id": "query_id", "doc_id": "doc_id", "score": "score", "rank_given": "rank"}
-    files = [(file_of(each), {"system_id": name}) for name, each in rows.items()]
+    files = [(table_or_file(each), {"system_id": name}) for name, each in rows.items()]
     engine.put_files("pulled_ranking", InFiles(columns, files))
 
 

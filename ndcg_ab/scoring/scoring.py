@@ -10,7 +10,7 @@ from ndcg_ab.engines import Engine, open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.scoring.other_tools import add_measured, measured_elsewhere
 from ndcg_ab.sources import Pulled, Queries
-from ndcg_ab.sources.spark_tables import cluster_of
+from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.writing import number
 
@@ -44,7 +44,7 @@ def open_engine_for(
         given = resources or Resources()
         return open_engine(path, given.threads, given.memory_limit, given.spill, is_kept=path is not None)
     given, spark = evaluation.resources, evaluation.engine.spark
-    cluster = cluster_of(spark, evaluation.directory) if spark else None
+    cluster = make_cluster(spark, evaluation.directory) if spark else None
     return open_engine(path, given.threads, given.memory_limit, evaluation.spill_folder, cluster)
 
 

@@ -9,16 +9,16 @@ import pyarrow.compute as pc
 
 from ndcg_ab.scoring.metric_tables import depth_of, looks_beyond
 from ndcg_ab.scoring.parity import sample_queries
-from ndcg_ab.sources import Pulled, Wanted
-from ndcg_ab.sources.tables.on_disk import Spilled, of_queries
-from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, Reduced, reduce_rows, starts_of
+from ndcg_ab.sources import Pulled, WantedPlaces
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, select_queries
+from ndcg_ab.sources.tables.top_places import KNOWN_RANK, NotPlainError, ReducedRanking, query_starts, reduce_rows
 from ndcg_core.measures.metric import Metric
 
 FIRST_QUERIES = 200  # enough to see whether ids meet at all
 LOOKED_AT = FIRST_QUERIES + 100  # judged queries in which ids are counted that meet: some may not be answered
 
 
-def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> Wanted | None:
+def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) -> WantedPlaces | None:
     """What the metrics and the checks look at, if that is not everything; systems: how many are compared.
 
     The parity check takes whole queries, the look for ids that never meet takes a number for each.
@@ -28,18 +28,18 @@ def wanted_places(metrics: Sequence[Metric], judgments: Pulled, systems: int) ->
     judged = sorted(judgments.query_ids)
     # One place more than any metric counts shows whether the last one is tied.
     sample = frozenset(sample_queries(judged, systems))
-    return Wanted(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
+    return WantedPlaces(depth_of(metrics) + 1, sample, judged_documents(judgments, judged[:LOOKED_AT]))
 
 
 def judged_documents(judgments: Pulled, query_ids: Sequence[str]) -> dict[str, pa.Array]:
     """query_id -> the documents that have a judgment."""
-    rows = of_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
+    rows = select_queries(judgments.table, query_ids).select(["query_id", "doc_id"])
     rows = rows.cast(pa.schema([("query_id", pa.string()), ("doc_id", pa.string())])).sort_by("query_id")
     rows = rows.combine_chunks()
     if not rows.num_rows:
         return {}
     ids, documents = rows["query_id"].chunk(0), rows["doc_id"].chunk(0)
-    starts = starts_of(ids).tolist()
+    starts = query_starts(ids).tolist()
     return {
         ids[start].as_py(): documents.slice(start, end - start)
         for start, end in zip(starts, [*starts[1:], len(ids)], strict=True)
@@ -54,13 +54,13 @@ def holds_enough(pulled: Pulled, judgments: Pulled) -> bool:
     return len(set(judged[:LOOKED_AT]).intersection(pulled.query_ids)) >= FIRST_QUERIES
 
 
-def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> Reduced | None:
+def reduce_pulled(pulled: Pulled, judgments: Pulled, metrics: Sequence[Metric], systems: int) -> ReducedRanking | None:
     """A ranking that was read whole, reduced, with the ranks of relevant documents in the order of the first metric.
 
     systems: how many are compared.  None where everything must be looked at, or not all of it is in memory.
     """
     wanted = wanted_places(metrics, judgments, systems)
-    if wanted is None or pulled.elsewhere or isinstance(pulled.table, Spilled):
+    if wanted is None or pulled.elsewhere or isinstance(pulled.table, TableOnDisk):
         return None
     table = pulled.table.combine_chunks()
     nulls = {name: table[name].null_count for name in ("score", "rank")}
@@ -89,7 +89,7 @@ def relevant_ranks(table: pa.Table, judgments: pa.Table, metric: Metric) -> pa.T
     doc_ids, scores = table["doc_id"].chunk(0), table["score"].to_numpy()
     if metric.score_precision == "float32":
         scores = scores.astype(np.float32)
-    starts = starts_of(table["query_id"].chunk(0))
+    starts = query_starts(table["query_id"].chunk(0))
     begins = np.concatenate([[True], scores[1:] != scores[:-1]])
     if metric.ties == "given":
         begins[:] = True

@@ -1,11 +1,11 @@
-"""Where judgments, queries and rankings come from: one module per kind of place, behind `pull`."""
+"""Where judgments, queries and rankings come from: one module per kind of place, behind `pull_source`."""
 
 from ndcg_ab.sources.base import Pulled
 from ndcg_ab.sources.judgments.gathering import pull_judgments
 from ndcg_ab.sources.queries import Queries, pull_queries
-from ndcg_ab.sources.registry import pull, source_of
+from ndcg_ab.sources.registry import make_source, pull_source
 from ndcg_ab.sources.tables.schema import JUDGMENT, RANKING, Layout
-from ndcg_ab.sources.tables.top_places import Wanted
+from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 __all__ = [
     "JUDGMENT",
@@ -13,9 +13,9 @@ __all__ = [
     "Layout",
     "Pulled",
     "Queries",
-    "Wanted",
-    "pull",
+    "WantedPlaces",
+    "make_source",
     "pull_judgments",
     "pull_queries",
-    "source_of",
+    "pull_source",
 ]

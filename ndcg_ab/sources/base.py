@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from ndcg_ab.engines.remote_table import RemoteTable
-from ndcg_ab.sources.tables.digests import content_of
-from ndcg_ab.sources.tables.on_disk import Keep, distinct, null_count
+from ndcg_ab.sources.tables.digests import content_digest
+from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls, distinct_texts
 from ndcg_ab.sources.tables.schema import Layout
-from ndcg_ab.sources.tables.top_places import Reduced, Wanted
+from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 REMARKS, FAILED, STAYING = b"ndcg_ab.remarks", b"ndcg_ab.failed", b"ndcg_ab.elsewhere"  # keys in a table's metadata
 
@@ -37,37 +37,37 @@ def with_remarks(table: pa.Table, remarks: Sequence[Remark]) -> pa.Table:
     """The table with what its source noticed in its metadata, which Parquet keeps."""
     if not remarks:
         return table
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata_of(remarks)})
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **remarks_metadata(remarks)})
 
 
-def metadata_of(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
+def remarks_metadata(remarks: Sequence[Remark]) -> dict[bytes, bytes]:
     text = json.dumps([dataclasses.asdict(remark) for remark in remarks])
     return {REMARKS: text.encode()} if remarks else {}
 
 
-def remarks_of(table: pa.Table) -> tuple[Remark, ...]:
+def read_remarks(table: pa.Table) -> tuple[Remark, ...]:
     """What a source noticed, of its table."""
     rows = json.loads((table.schema.metadata or {}).get(REMARKS, b"[]"))
     return tuple(Remark(row["code"], row["count"], tuple(row["examples"]), row.get("told")) for row in rows)
 
 
-def with_failed(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
+def with_failed_queries(table: pa.Table, query_ids: Sequence[str]) -> pa.Table:
     """The table with the queries that its place failed on in its metadata: they are missing, not empty."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), FAILED: json.dumps(query_ids).encode()})
 
 
-def failed_of(table: Any) -> tuple[str, ...]:
+def read_failed_queries(table: Any) -> tuple[str, ...]:
     """The queries that a table's place failed on."""
     return tuple(json.loads((table.schema.metadata or {}).get(FAILED, b"[]")))
 
 
-def staying(table: pa.Table, place: RemoteTable) -> pa.Table:
+def remote_place_table(table: pa.Table, place: RemoteTable) -> pa.Table:
     """A row for each query of what stays elsewhere, with the place in the metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), STAYING: place.to_json().encode()})
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class PullRequest:
     """What is asked of a source that needs the queries.
 
     texts: query_id -> text.  attributes: query_id -> {column: value}, of the columns that it names.
@@ -78,15 +78,15 @@ class Asked:
     texts: Mapping[str, str]
     attributes: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     folder: Path | None = None
-    keep: Keep | None = None
+    keep: TableWriter | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class PullResult:
     """What a source gave.
 
-    table: the rows, in memory or `Spilled`.  documents: titles and addresses of documents in the columns of `DOCUMENT`,
-    where they came along; they change no result and no digest.
+    table: the rows, in memory or `TableOnDisk`.  documents: titles and addresses of documents in the columns of
+    `DOCUMENT`, where they came along; they change no result and no digest.
     """
 
     table: Any
@@ -110,11 +110,13 @@ class Source(ABC):
         later.
         """
 
-    def answer(self, layout: Layout, asked: Asked) -> Found:
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The same for a source that uses more than the texts of queries, or gives more than a table."""
-        return Found(self.pull(layout, asked.texts))
+        return PullResult(self.pull(layout, asked.texts))
 
-    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None, keep: Keep | None = None) -> Reduced | None:
+    def reduce(
+        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
+    ) -> ReducedRanking | None:
         """The ranking as far as a comparison looks at it; None where it must be read whole.
 
         keep: where its rows go that memory has no room for; None: it has room.
@@ -130,7 +132,7 @@ class Source(ABC):
 class Pulled:
     """What a source gave: the rows, in the columns of `layout`, and titles and addresses that came along.
 
-    table: in memory, or `Spilled`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
+    table: in memory, or `TableOnDisk`; of rows that stay on a cluster (`elsewhere`) one for each query, with its lowest
     document.  singles: of judgments by several judges, or of several files, each of them (`SINGLE_JUDGMENT`).
     """
 
@@ -146,7 +148,7 @@ class Pulled:
         return self.source.origin
 
     @property
-    def reduced(self) -> Reduced | None:
+    def reduced(self) -> ReducedRanking | None:
         """What was read in the place of the whole table, which is read only if somebody asks for it."""
         return None
 
@@ -173,21 +175,21 @@ class Pulled:
     @property
     def query_ids(self) -> list[str]:
         """Every query once, in the order of the rows."""
-        return distinct(self.table, "query_id")
+        return distinct_texts(self.table, "query_id")
 
     def lacks(self, column: str) -> bool:
         """Whether the rows have no score, or no rank."""
-        return null_count(self.table, column) > 0
+        return count_nulls(self.table, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """What the source noticed while it read."""
-        return remarks_of(self.table)
+        return read_remarks(self.table)
 
     @property
     def failed(self) -> tuple[str, ...]:
         """The queries that the source failed on: they are missing, not empty."""
-        return failed_of(self.table)
+        return read_failed_queries(self.table)
 
     @property
     def digest(self) -> str:
@@ -198,7 +200,7 @@ class Pulled:
         """
         if self.elsewhere:
             return self.elsewhere.digest
-        counted = content_of(self.table, self.layout.schema, self.layout.order)
+        counted = content_digest(self.table, self.layout.schema, self.layout.order)
         if self.failed:
             counted.update(json.dumps(["failed", *sorted(self.failed)]).encode())
         return counted.hexdigest()[:32]
@@ -216,7 +218,7 @@ class ReducedPull(Pulled):
 
     def __init__(
         self,
-        reduced: Reduced,
+        reduced: ReducedRanking,
         layout: Layout,
         source: Source,
         read: Callable[[], Any],
@@ -229,8 +231,8 @@ class ReducedPull(Pulled):
         return self.__dict__["read"]()
 
     @property
-    def reduced(self) -> Reduced:
-        found: Reduced = self.__dict__["found"]
+    def reduced(self) -> ReducedRanking:
+        found: ReducedRanking = self.__dict__["found"]
         return found
 
     @property
@@ -250,17 +252,17 @@ class ReducedPull(Pulled):
         return found
 
     def lacks(self, column: str) -> bool:
-        return null_count(self.reduced.rows, column) > 0
+        return count_nulls(self.reduced.rows, column) > 0
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        return remarks_of(self.reduced.rows)
+        return read_remarks(self.reduced.rows)
 
     @property
     def failed(self) -> tuple[str, ...]:
-        return failed_of(self.reduced.rows)
+        return read_failed_queries(self.reduced.rows)
 
 
-def in_words(places: list[int], word: str) -> str:
+def places_text(places: list[int], word: str) -> str:
     """``line 7``, ``rows 7 and 9``."""
     return f"{word}{'s' * (len(places) > 1)} {' and '.join(map(str, places[:3]))}"

@@ -21,17 +21,17 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.files.file import (
     UNCLEAR,
     convert_options,
-    format_of,
-    header_of,
+    format_by_name,
     open_delimited,
+    read_header,
     refuse_no_file,
 )
-from ndcg_ab.sources.files.parts import parts_of, spoken_of
-from ndcg_ab.sources.files.records import open_parquet, records
+from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
+from ndcg_ab.sources.files.records import open_parquet, read_records
 from ndcg_ab.sources.files.streams import BLOCK, JsonObjectStream, defer_errors
 from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.tables.columns import shaped, typed
-from ndcg_ab.sources.tables.in_memory import arrow_table, placed_rows, unboxed
+from ndcg_ab.sources.tables.columns import cast_columns, select_columns
+from ndcg_ab.sources.tables.in_memory import arrow_table, placed_rows, python_number
 from ndcg_ab.sources.tables.schema import DOCUMENT, read_value
 
 Batches = Iterator[pa.Table]
@@ -61,15 +61,15 @@ class Documents:
         if self.described.given is not None:
             yield self
             return
-        with parts_of(self.described, self.directory, {}) as parts:
+        with list_parts(self.described, self.directory, {}) as parts:
             if len(parts) > 1:
                 raise InputError(f"{self.described.origin}: holds {len(parts)} files: documents are one file: name it")
-            with spoken_of(parts[0]):
+            with name_part_in_errors(parts[0]):
                 yield Documents(self.described.model_copy(update={"file": parts[0].path}), self.directory)
 
     @property
     def format(self) -> str:
-        return self.described.format or format_of(self.path)
+        return self.described.format or format_by_name(self.path)
 
     def check(self) -> None:
         """Refuses what can be seen without reading the rows: no such file, another format, columns that lack."""
@@ -93,7 +93,7 @@ class Documents:
                 with open_parquet(self.path) as file:
                     self.chosen(file.schema_arrow.names)
             else:
-                next(records(self.path, DOCUMENT, self.format, self.described.columns), None)
+                next(read_records(self.path, DOCUMENT, self.format, self.described.columns), None)
 
     def of(self, doc_ids: pa.ChunkedArray) -> pa.Table:
         """The rows of these documents: doc_id, title, url (null where it is unknown), in the order of the ids.
@@ -107,7 +107,7 @@ class Documents:
         self.check_file()
         wanted = pc.unique(doc_ids.cast(pa.string()))
         try:
-            parts = [kept(batch, wanted) for batch in self.batches()]
+            parts = [select_wanted(batch, wanted) for batch in self.batches()]
             found = pa.concat_tables([DOCUMENT.schema.empty_table(), *parts])
         except (*UNCLEAR, OSError):
             with self.saying_why():
@@ -135,14 +135,14 @@ class Documents:
 
     def delimited_batches(self, delimiter: str) -> Batches:
         parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-        chosen = self.chosen(header_of(self.path, parse))
+        chosen = self.chosen(read_header(self.path, parse))
         options = convert_options({chosen[name]: DOCUMENT.schema.field(name).type for name in chosen})
         with (
             open_delimited(self.path, delimiter) as stream,
             pacsv.open_csv(stream, pacsv.ReadOptions(block_size=BLOCK), parse, options) as reader,
         ):
             for batch in reader:
-                yield shaped(pa.table(batch), DOCUMENT, chosen)
+                yield select_columns(pa.table(batch), DOCUMENT, chosen)
 
     def json_batches(self) -> Batches:
         names = {field.name: self.described.columns.get(field.name, field.name) for field in DOCUMENT.fields}
@@ -153,14 +153,14 @@ class Documents:
             pajson.open_json(stream, pajson.ReadOptions(block_size=BLOCK), parse) as reader,
         ):
             for batch in reader:
-                yield shaped(pa.table(batch), DOCUMENT, names)
+                yield select_columns(pa.table(batch), DOCUMENT, names)
 
     def typed(self, table: pa.Table, chosen: dict[str, str]) -> pa.Table:
         """The columns as texts; one that holds nothing has no type of its own."""
         empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
         empty = {field.name for field in table.schema if pa.types.is_null(field.type)}
         known = {name: column for name, column in chosen.items() if column not in empty}
-        return typed(table, DOCUMENT, known, self.origin)
+        return cast_columns(table, DOCUMENT, known, self.origin)
 
     def carefully(self, wanted: set[str]) -> pa.Table:
         """The rows that are wanted, one by one."""
@@ -178,10 +178,10 @@ class Documents:
         given = self.described.given
         if given is None:
             word = "row" if self.format == "parquet" else "line"
-            for line, record in records(self.path, DOCUMENT, self.format, self.described.columns):
+            for line, record in read_records(self.path, DOCUMENT, self.format, self.described.columns):
                 yield f"{self.path}, {word} {line}", record
         elif isinstance(given.data, Mapping):
-            yield from by_key(given, given.data)
+            yield from records_by_key(given, given.data)
         else:
             table = arrow_table(given)
             yield from placed_rows(given.name, table, self.chosen(table.column_names))
@@ -216,18 +216,18 @@ class Documents:
         return pa.Table.from_pylist(list(first.values()), schema=DOCUMENT.schema)
 
 
-def documents_of(evaluation: Evaluation) -> Documents | None:
+def make_documents(evaluation: Evaluation) -> Documents | None:
     """Where titles and addresses are; None where the evaluation names no such place."""
     return Documents(evaluation.documents, evaluation.directory) if evaluation.documents else None
 
 
-def over(first: pa.Table, other: pa.Table | None) -> pa.Table:
+def merge_documents(first: pa.Table, other: pa.Table | None) -> pa.Table:
     """The rows of both; where both have a document, what the first says of it."""
     rest = [] if other is None else [other.filter(pc.invert(pc.is_in(other["doc_id"], pc.unique(first["doc_id"]))))]
     return pa.concat_tables([first, *rest]).sort_by("doc_id")
 
 
-def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
+def select_wanted(batch: pa.Table, wanted: pa.Array) -> pa.Table:
     """The rows that are wanted, empty values as null; raises ArrowInvalid where an id is missing."""
     ids = batch["doc_id"]
     if ids.null_count or pc.any(pc.equal(pc.binary_length(ids), 0)).as_py():
@@ -239,7 +239,7 @@ def kept(batch: pa.Table, wanted: pa.Array) -> pa.Table:
     return rows
 
 
-def by_key(given: InMemoryData, data: Mapping[Any, Any]) -> Placed:
+def records_by_key(given: InMemoryData, data: Mapping[Any, Any]) -> Placed:
     """``documents['d1']`` maps columns to their values, or is the title alone."""
     for doc_id, about in data.items():
         where = f"{given.name}[{format_value(doc_id)}]"
@@ -248,4 +248,7 @@ def by_key(given: InMemoryData, data: Mapping[Any, Any]) -> Placed:
             raise InputError(
                 f"{where} = {format_value(about)}: must be the document's title, or map title and url to theirs"
             )
-        yield where, {str(name): unboxed(value) for name, value in record.items()} | {"doc_id": unboxed(doc_id)}
+        yield (
+            where,
+            {str(name): python_number(value) for name, value in record.items()} | {"doc_id": python_number(doc_id)},
+        )

@@ -14,13 +14,13 @@ from ndcg_ab.config.loading.hints import is_number
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
-from ndcg_ab.sources.base import Source, in_words
-from ndcg_ab.sources.files.file import format_of, read_file, refuse_no_file
-from ndcg_ab.sources.files.hints import in_options
-from ndcg_ab.sources.files.records import open_parquet, records, text_lines
+from ndcg_ab.sources.base import Source, places_text
+from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
+from ndcg_ab.sources.files.hints import columns_option
+from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
-from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, few, read_value
+from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, names_text, read_value
 from ndcg_core.measures.external_metric import canonical
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
@@ -31,13 +31,13 @@ class ScoresLayout(Layout):
     """The columns of per-query values; they have no other names."""
 
     def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
+        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
         wanted = {field.name: columns.get(field.name, field.name) for field in self.fields if field.required}
         missing = [column for column in wanted.values() if column not in found]
         if missing:
             raise InputError(
-                f"{where}: there is no column {missing[0]!r} (columns: {few(found)}); per-query values"
+                f"{where}: there is no column {missing[0]!r} (columns: {names_text(found)}); per-query values"
                 f" have {', '.join([*wanted][:-1])} and {[*wanted][-1]}, as `ndcg-ab compare --per-query FILE` writes"
                 " them"
             )
@@ -86,11 +86,11 @@ class Scores(Source):
             return self.read()
 
     def read(self) -> pa.Table:
-        file_format = self.described.format or guessed_format(self.path)
+        file_format = self.described.format or guess_format(self.path)
         if file_format in ("trec_eval", "ir_measures", "text"):
             return self.of_rows(text_rows(self.path, None if file_format == "text" else file_format))
         if file_format == "pytrec_eval":
-            return self.of_rows(by_query(read_json(self.path), str(self.path)))
+            return self.of_rows(rows_by_query(read_json(self.path), str(self.path)))
         layout, columns = self.layout(column_names(self.path, file_format))
         layout.refuse_unknown(str(self.described.file), columns)
         table = read_file(self.path, layout, file_format, columns)
@@ -99,10 +99,10 @@ class Scores(Source):
             names = [field.name for field in layout.fields if field.name in KEY]
             found = [
                 line
-                for line, record in records(self.path, layout, file_format, columns)
+                for line, record in read_records(self.path, layout, file_format, columns)
                 if tuple(str(record.get(name)) for name in names) == keys
             ]
-            return f"{self.path}, {in_words(found, 'row' if file_format == 'parquet' else 'line')}"
+            return f"{self.path}, {places_text(found, 'row' if file_format == 'parquet' else 'line')}"
 
         return self.completed(table, layout, places, has_means=file_format == "jsonl" and layout is OF_ONE_SYSTEM)
 
@@ -110,7 +110,7 @@ class Scores(Source):
         given = self.described.given
         assert given is not None
         if isinstance(given.data, Mapping):
-            return self.of_rows(by_query(given.data, given.name))
+            return self.of_rows(rows_by_query(given.data, given.name))
         layout, columns = self.layout(arrow_table(given).column_names)
         return self.completed(read_table(given, layout, columns), layout, lambda keys: given.name)
 
@@ -141,7 +141,7 @@ class Scores(Source):
         whole = table.set_column(table.column_names.index("metric"), "metric", names).append_column("is_mean", is_mean)
         whole = whole.select(PULLED.schema.names).cast(PULLED.schema)
         counted = whole.group_by(KEY).aggregate([([], "count_all")])
-        for row in repeated(counted):
+        for row in repeated_keys(counted):
             written = next(name for name, short in spelt.items() if short == row["metric"])
             keys = (row["system_id"], row["query_id"], written)
             refuse_twice(places(keys[1:] if layout is OF_ONE_SYSTEM else keys), *keys)
@@ -177,7 +177,7 @@ class Scores(Source):
         return pa.table(found, schema=PULLED.schema)
 
 
-def repeated(counted: pa.Table) -> list[dict[str, Any]]:
+def repeated_keys(counted: pa.Table) -> list[dict[str, Any]]:
     """The keys that stand more than once, in order."""
     rows: list[dict[str, Any]] = counted.filter(pc.greater(counted["count_all"], 1)).to_pylist()
     return sorted(rows, key=lambda row: tuple(row[key] for key in KEY))
@@ -203,9 +203,9 @@ def refuse_large(table: pa.Table, origin: str) -> None:
 # ---- formats
 
 
-def guessed_format(path: Path) -> str:
+def guess_format(path: Path) -> str:
     """By the file's name, and where that is not enough by its first line."""
-    known = format_of(path)
+    known = format_by_name(path)
     if known == "jsonl":
         return "pytrec_eval" if is_by_query(path) else known
     if known in ("csv", "parquet"):
@@ -250,7 +250,7 @@ def read_json(path: Path) -> Any:
     return content
 
 
-def by_query(content: Mapping[Any, Any], origin: str) -> Iterator[Row]:
+def rows_by_query(content: Mapping[Any, Any], origin: str) -> Iterator[Row]:
     """The rows of {query: {measure: value}}."""
     for query, measures in content.items():
         where = f"{origin}, query {format_value(str(query))}"
@@ -265,7 +265,7 @@ def by_query(content: Mapping[Any, Any], origin: str) -> Iterator[Row]:
 
 def text_rows(path: Path, file_format: str | None) -> Iterator[Row]:
     """The lines of trec_eval -q (measure, query, value) or ir_measures -q (query, measure, value)."""
-    lines = [(number, fields_of(line)) for number, line in text_lines(path) if line.strip()]
+    lines = [(number, split_fields(line)) for number, line in text_lines(path) if line.strip()]
     for number, fields in lines:
         if len(fields) != 3:
             means = "; a mean over all queries has two: write the file with -q" if len(fields) == 2 else ""
@@ -273,7 +273,7 @@ def text_rows(path: Path, file_format: str | None) -> Iterator[Row]:
                 f"{path}, line {number}: has {len(fields)} fields: a line of scores has three, measure, query and value"
                 f" (trec_eval -q) or query, measure and value (ir_measures -q){means}"
             )
-    order = file_format or written_by(path, [fields for _, fields in lines])
+    order = file_format or guess_writer(path, [fields for _, fields in lines])
     for number, (first, second, text) in lines:
         measure, query = (first, second) if order == "trec_eval" else (second, first)
         where = f"{path}, line {number}"
@@ -284,11 +284,11 @@ def text_rows(path: Path, file_format: str | None) -> Iterator[Row]:
         yield where, query, measure, float(read_value(VALUE, text, where))
 
 
-def fields_of(line: str) -> list[str]:
+def split_fields(line: str) -> list[str]:
     return [field.strip() for field in line.strip("\r\n").split("\t")] if "\t" in line else line.split()
 
 
-def written_by(path: Path, lines: list[list[str]]) -> str:
+def guess_writer(path: Path, lines: list[list[str]]) -> str:
     """Which of the two tools wrote the lines: by their means over all queries, else by the names of the measures."""
     firsts, seconds = ({fields[place] for fields in lines} for place in (0, 1))
     if (ALL in firsts) != (ALL in seconds):

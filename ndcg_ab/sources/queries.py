@@ -9,7 +9,7 @@ from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import FileSource, JudgeSource, Source
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Pulled
-from ndcg_ab.sources.registry import pull
+from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.schema import Field, Layout, query_layout
 
 TEXT_SCHEMA = pa.schema(
@@ -81,18 +81,18 @@ def pull_queries(evaluation: Evaluation) -> Queries:
     """The evaluation's queries; refuses a query_id that comes twice with different values, and weights of 0."""
     intended = None
     if evaluation.intended is not None:
-        intended = pull(evaluation.intended, INTENDED, evaluation.directory)
+        intended = pull_source(evaluation.intended, INTENDED, evaluation.directory)
     if evaluation.queries is None:
         return Queries(intended=intended)
-    layout = layout_of(evaluation)
-    pulled = pull(evaluation.queries.source, layout, evaluation.directory)
-    rows = distinct(pulled)
+    layout = make_query_layout(evaluation)
+    pulled = pull_source(evaluation.queries.source, layout, evaluation.directory)
+    rows = distinct_queries(pulled)
     if evaluation.statistics.weighted is not False:
         refuse_weights(rows, pulled.origin)
     return Queries(Pulled(rows, layout, pulled.source), tuple(evaluation.slices.by), intended)
 
 
-def layout_of(evaluation: Evaluation) -> Layout:
+def make_query_layout(evaluation: Evaluation) -> Layout:
     """The columns that the evaluation needs of its queries."""
     sources: list[Source] = [] if evaluation.scores else [system.source for system in evaluation.systems]
     sources += [evaluation.judge] if evaluation.judge else []
@@ -109,8 +109,8 @@ def layout_of(evaluation: Evaluation) -> Layout:
 def pull_weights(source: FileSource) -> dict[str, float]:
     """query_id -> weight, of a source of queries, read as `pull_queries` reads it; the weights must be there."""
     layout = query_layout((), needs_text=False, needs_weight=True)
-    pulled = pull(source, layout, Path())
-    rows = distinct(pulled)
+    pulled = pull_source(source, layout, Path())
+    rows = distinct_queries(pulled)
     refuse_weights(rows, pulled.origin)
     return dict(zip(rows["query_id"].to_pylist(), rows["weight"].to_pylist(), strict=True))
 
@@ -118,7 +118,7 @@ def pull_weights(source: FileSource) -> dict[str, float]:
 def pull_clusters(source: FileSource) -> dict[str, str]:
     """query_id -> cluster, likewise; the clusters must be there."""
     layout = query_layout((), needs_text=False, needs_weight=False, needs_cluster=True)
-    rows = distinct(pull(source, layout, Path()))
+    rows = distinct_queries(pull_source(source, layout, Path()))
     return dict(zip(rows["query_id"].to_pylist(), rows["cluster"].to_pylist(), strict=True))
 
 
@@ -144,7 +144,7 @@ def refuse_weights(rows: pa.Table, origin: str) -> None:
             )
 
 
-def distinct(pulled: Pulled) -> pa.Table:
+def distinct_queries(pulled: Pulled) -> pa.Table:
     """One row for each query."""
     first: dict[str, tuple[int, tuple[object, ...]]] = {}
     names = [field.name for field in pulled.layout.fields if field.name != "query_id"]
@@ -154,12 +154,12 @@ def distinct(pulled: Pulled) -> pa.Table:
         for name, before, now in zip(names, known, values, strict=True):
             if before != now:
                 raise InputError(
-                    f"{pulled.origin}: query {format_value(query_id)} has two {words_of(name)}:"
+                    f"{pulled.origin}: query {format_value(query_id)} has two {column_noun(name)}:"
                     f" {format_value(before)} and {format_value(now)}"
                 )
     return pulled.table.take([row for row, _ in first.values()])
 
 
-def words_of(name: str) -> str:
+def column_noun(name: str) -> str:
     """More than one of a column: our own by their plurals, an attribute by its name as it stands."""
     return f"{name}s" if name in ("text", "weight", "cluster") else f"values of {format_value(name)}"

@@ -8,50 +8,50 @@ from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.config.model.sources import DatabaseSource, ExtensionSource, FileSource, PythonSource, SparkSource
 from ndcg_ab.config.model.sources import Source as Described
-from ndcg_ab.sources.base import Asked, Pulled, ReducedPull, Source
-from ndcg_ab.sources.tables.on_disk import Keep, Spilled
+from ndcg_ab.sources.base import Pulled, PullRequest, ReducedPull, Source
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
 from ndcg_ab.sources.tables.schema import Layout
-from ndcg_ab.sources.tables.top_places import Wanted
+from ndcg_ab.sources.tables.top_places import WantedPlaces
 
 
-def file_or_table(described: FileSource, directory: Path) -> Source:
+def file_source(described: FileSource, directory: Path) -> Source:
     from ndcg_ab.sources.files.file import File
-    from ndcg_ab.sources.tables.in_memory import InMemory
+    from ndcg_ab.sources.tables.in_memory import InMemorySource
 
-    return File(described, directory) if described.given is None else InMemory(described.given, described.columns)
+    return File(described, directory) if described.given is None else InMemorySource(described.given, described.columns)
 
 
-def function(described: PythonSource, directory: Path) -> Source:
+def function_source(described: PythonSource, directory: Path) -> Source:
     from ndcg_ab.sources.functions.function import Function
 
     return Function(described, directory)
 
 
-def scores(described: ScoresSource, directory: Path) -> Source:
+def scores_source(described: ScoresSource, directory: Path) -> Source:
     from ndcg_ab.sources.external_scores import Scores
 
     return Scores(described, directory)
 
 
-def database(described: DatabaseSource, directory: Path) -> Source:
+def database_source(described: DatabaseSource, directory: Path) -> Source:
     from ndcg_ab.sources.databases.query import DatabaseQuery
 
     return DatabaseQuery(described, directory)
 
 
-def search_engine(described: HttpSource, directory: Path) -> Source:
+def search_engine_source(described: HttpSource, directory: Path) -> Source:
     from ndcg_ab.sources.http.search_engine import SearchEngine
 
     return SearchEngine(described, directory)
 
 
-def table_on_spark(described: SparkSource, directory: Path) -> Source:
+def spark_source(described: SparkSource, directory: Path) -> Source:
     from ndcg_ab.sources.spark_tables import ClusterTable
 
     return ClusterTable(described, directory)
 
 
-def extension(described: ExtensionSource, directory: Path) -> Source:
+def extension_source(described: ExtensionSource, directory: Path) -> Source:
     from ndcg_ab.sources.functions.extension import Extension
 
     return Extension(described, directory)
@@ -59,22 +59,22 @@ def extension(described: ExtensionSource, directory: Path) -> Source:
 
 # What a configuration describes -> the source that it stands for, given the folder that relative paths start from.
 SOURCES: dict[type, Callable[[Any, Path], Source]] = {
-    FileSource: file_or_table,
-    PythonSource: function,
-    ScoresSource: scores,
-    DatabaseSource: database,
-    HttpSource: search_engine,
-    SparkSource: table_on_spark,
-    ExtensionSource: extension,
+    FileSource: file_source,
+    PythonSource: function_source,
+    ScoresSource: scores_source,
+    DatabaseSource: database_source,
+    HttpSource: search_engine_source,
+    SparkSource: spark_source,
+    ExtensionSource: extension_source,
 }
 
 
-def source_of(described: Described | ScoresSource, directory: Path) -> Source:
+def make_source(described: Described | ScoresSource, directory: Path) -> Source:
     """The source that a configuration describes; directory: what relative paths start from."""
     return SOURCES[type(described)](described, directory)
 
 
-def pull(
+def pull_source(
     described: Described | ScoresSource,
     layout: Layout,
     directory: Path,
@@ -82,8 +82,8 @@ def pull(
     *,
     attributes: Mapping[str, Mapping[str, str]] | None = None,
     folder: Path | None = None,
-    keep: Keep | None = None,
-    wanted: Wanted | None = None,
+    keep: TableWriter | None = None,
+    wanted: WantedPlaces | None = None,
     threads: int | None = None,
 ) -> Pulled:
     """Reads a source whole and holds it to its layout; InputError says what is wrong and where.
@@ -94,11 +94,11 @@ def pull(
     keep: where rows go that memory has no room for; None: it has room.
     wanted: what will be looked at of a ranking, if not all of it; threads: that may reduce it to that.
     """
-    source = source_of(described, directory)
+    source = make_source(described, directory)
     if wanted and (reduced := source.reduce(layout, wanted, threads, keep.beside("reduced") if keep else None)):
-        return ReducedPull(reduced, layout, source, lambda: source.answer(layout, Asked({}, keep=keep)).table)
-    found = source.answer(layout, Asked(queries or {}, attributes or {}, folder, keep))
+        return ReducedPull(reduced, layout, source, lambda: source.answer(layout, PullRequest({}, keep=keep)).table)
+    found = source.answer(layout, PullRequest(queries or {}, attributes or {}, folder, keep))
     table = found.table
-    if keep is not None and not isinstance(table, Spilled):
+    if keep is not None and not isinstance(table, TableOnDisk):
         table = keep.write([table], layout.schema, lambda: found.table.schema.metadata or {})
     return Pulled(table, layout, source, found.documents)

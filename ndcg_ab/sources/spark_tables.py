@@ -16,7 +16,7 @@ from ndcg_ab.config.secrets.lookup import reveal_secrets
 from ndcg_ab.engines.remote_table import Cluster, Column, RemoteTable
 from ndcg_ab.errors import InputError, format_value, needs
 from ndcg_ab.files import resolved
-from ndcg_ab.sources.base import Source, staying
+from ndcg_ab.sources.base import Source, remote_place_table
 from ndcg_ab.sources.tables.schema import Layout, check_types
 
 TYPES = {pa.string(): "string", pa.float64(): "double", pa.int64(): "bigint"}
@@ -27,16 +27,16 @@ RULES = {
 }
 
 
-def cluster_of(spark: Spark, directory: Path) -> Cluster:
+def make_cluster(spark: Spark, directory: Path) -> Cluster:
     """The cluster that a configuration describes, its secrets looked up; directory: what relative paths start from."""
     needs("engine.spark", "pyspark", "sqlglot")
     conf = {key: reveal_secrets(value, f"engine.spark.conf.{key}", directory) for key, value in spark.conf.items()}
     remote = reveal_secrets(spark.remote, "engine.spark.remote", directory)
-    scratch = placed(spark.scratch, directory) if spark.scratch else None
+    scratch = resolve_address(spark.scratch, directory) if spark.scratch else None
     return Cluster(spark.master, remote, conf, scratch, spark.patience)
 
 
-def placed(path: str, directory: Path) -> str:
+def resolve_address(path: str, directory: Path) -> str:
     """An address as it is, a path from where paths start."""
     return path if ADDRESS.match(path) else str(resolved(directory / Path(path).expanduser()))
 
@@ -55,21 +55,21 @@ class ClusterTable(Source):
         described = self.described
         assert described.spark is not None, "an evaluation does not take a table without it"
         layout.refuse_unknown(self.origin, described.columns)
-        cluster = cluster_of(described.spark, self.directory)
-        table = placed(described.table, self.directory) if "/" in described.table else described.table
+        cluster = make_cluster(described.spark, self.directory)
+        table = resolve_address(described.table, self.directory) if "/" in described.table else described.table
         place = RemoteTable(table, described.where, ())
-        schema = spark.schema_of(cluster, place)
+        schema = spark.read_schema(cluster, place)
         chosen = layout.check_columns(self.origin, schema.names, described.columns)
         check_types(schema, layout, chosen, self.origin)
         columns = tuple(Column(field.name, chosen.get(field.name), TYPES[field.type]) for field in layout.fields)
         place = RemoteTable(table, described.where, columns)
-        found = spark.survey(cluster, place).sort_by("query_id")
+        found = spark.survey_queries(cluster, place).sort_by("query_id")
         if found.num_rows == 0:
             raise InputError(f"{self.origin}: there is no {layout.kind} in it")
         self.refuse_wrong(found, place)
         rows = int(pc.sum(found["rows"]).as_py())
-        place = RemoteTable(table, described.where, columns, rows, spark.digest_of(place, found))
-        return staying(found.select(layout.schema.names).cast(layout.schema), place)
+        place = RemoteTable(table, described.where, columns, rows, spark.survey_digest(place, found))
+        return remote_place_table(found.select(layout.schema.names).cast(layout.schema), place)
 
     def refuse_wrong(self, found: pa.Table, place: RemoteTable) -> None:
         """Raises InputError for the first column in which a value breaks the rules."""

@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.sources.files.guessing import Guess, guess
+from ndcg_ab.sources.files.guessing import Guess, guess_content
 from ndcg_ab.studies.first_configuration import beginning_of
 
 CONFIGURATIONS = (".yaml", ".yml")
@@ -24,7 +24,7 @@ def is_configuration(files: Sequence[Path]) -> bool:
     if len(files) != 1 or files[0].suffix.lower() in CONFIGURATIONS:
         return len(files) == 1
     try:
-        guess(files[0])
+        guess_content(files[0])
     except InputError:
         return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", start_of(files[0])))
     return False

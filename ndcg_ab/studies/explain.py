@@ -13,7 +13,7 @@ from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.other_tools import measured_elsewhere
 from ndcg_ab.scoring.parity import refuse_disagreement
 from ndcg_ab.scoring.scoring import score_metrics
-from ndcg_ab.sources import RANKING, pull, pull_judgments, pull_queries
+from ndcg_ab.sources import RANKING, pull_judgments, pull_queries, pull_source
 from ndcg_core.measures.explain import Explanation, Step, explain, steps
 from ndcg_core.measures.score import Result
 
@@ -42,7 +42,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     queries = pull_queries(evaluation)
     rankings = {}
     for system in evaluation.systems:
-        pulled = pull(system.source, RANKING, evaluation.directory, queries.texts)
+        pulled = pull_source(system.source, RANKING, evaluation.directory, queries.texts)
         mine = pulled.table.filter(pc.equal(pulled.table["query_id"].cast("string"), query_id))
         rankings[system.name] = dataclasses.replace(pulled, table=mine)
     loading.load_tables(engine, judgments, queries, rankings, evaluation)

@@ -18,7 +18,7 @@ from ndcg_ab.config.loading.yaml_files import Loader
 from ndcg_ab.config.model.evaluation import NAME, Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved, write_text
-from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess
+from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, Guess, guess_content
 
 SCHEMA_FILE = "ndcg-ab.schema.json"
 WEIGHTED = "queries weigh as their column weight says; `statistics: {weighted: false}` ignores it"
@@ -73,10 +73,10 @@ def beginning_of(
     needs_judgments: bool = True,
 ) -> Beginning:
     """files: those of which nothing is said; the other ones as they were named by options."""
-    named: dict[str, Guess] = {name: guess(path, RANKING) for name, path in systems.items()}
-    single = {kind: guess(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
+    named: dict[str, Guess] = {name: guess_content(path, RANKING) for name, path in systems.items()}
+    single = {kind: guess_content(path, kind) for kind, path in ((JUDGMENTS, judgments), (QUERIES, queries)) if path}
     for path in files:
-        found = guess(path)
+        found = guess_content(path)
         if found.kind == RANKING:
             name = file_stem(path)
             if name in named:

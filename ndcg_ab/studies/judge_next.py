@@ -22,7 +22,7 @@ from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_n
 from ndcg_ab.labels.imputed_interval import number_documents
 from ndcg_ab.pipeline import Say, score_systems
 from ndcg_ab.scoring.other_tools import own_metrics
-from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import why_unbounded
@@ -119,7 +119,7 @@ def judge_next(
     is none, all. Raises InputError, ParityError.
     """
     refuse_unknown(evaluation, candidates)
-    documents = documents_of(evaluation)
+    documents = make_documents(evaluation)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
     _, compared = add_bounds(engine, evaluation, sampling, [], make_families(engine, evaluation, sampling))

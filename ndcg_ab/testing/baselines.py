@@ -22,7 +22,7 @@ from ndcg_ab.api.data import Data
 from ndcg_ab.api.results import CompareResult
 from ndcg_ab.config.model.sources import System
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.testing.asserting import CANDIDATE, Margin, held, refuse_unknown
 from ndcg_core.measures.metric import Metric
@@ -144,7 +144,7 @@ def ties_of(metrics: Sequence[Metric]) -> tuple[str, str]:
 
 def ordered(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
     """The first results of every query, queries by their ids; equal scores by the rule of the metrics."""
-    table = pull(system.source, RANKING, Path()).table
+    table = pull_source(system.source, RANKING, Path()).table
     rows = list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True))
     rule, precision = ties
 

@@ -14,8 +14,8 @@ from ndcg_ab.deadlines import Budget, OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError, RefusedError, TrackingError
 from ndcg_ab.files import resolved
 from ndcg_ab.full_disks import NoRoomError
-from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished
-from ndcg_ab.history.bundles.locks import alone
+from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
+from ndcg_ab.history.bundles.locks import publishing_alone
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.report.bundle_files import render
 from ndcg_ab.visible import visible
@@ -101,7 +101,7 @@ class Tracker(ABC):
         mlflow = place_of(bundle) if current is None else current.mlflow
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
-        with alone(folder):
+        with publishing_alone(folder):
             try:
                 render(folder)
             except NoRoomError as error:
@@ -134,7 +134,7 @@ class Tracker(ABC):
         """
         budget = budget or Budget(PATIENCE)
         new = 0
-        for folder in unpublished(evaluation):
+        for folder in unpublished_bundles(evaluation):
             if folder != bundle:
                 try:
                     new += self.publish(folder, evaluation, budget).new

@@ -61,7 +61,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
             return base.Published("r", "u", "t", "http://here", True)
 
     monkeypatch.setattr("ndcg_ab.trackers.tracker", Other)
-    monkeypatch.setattr(base, "unpublished", lambda evaluation: folders)
+    monkeypatch.setattr(base, "unpublished_bundles", lambda evaluation: folders)
     found = RunFolder.publish(None, small(tmp_path), folders[2], Budget(10.0))  # type: ignore[arg-type]
     assert asked == folders
     assert found["delivered"] == 1

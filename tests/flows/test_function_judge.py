@@ -24,7 +24,7 @@ from ndcg_ab.pipeline import Stage
 from ndcg_ab.report.comment.markdown import finding_items
 from ndcg_ab.report.words.escaping import escaped
 from ndcg_ab.report.words.text import function_note
-from ndcg_ab.runs.run import Performed, perform
+from ndcg_ab.runs.run import Performed, perform_run
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
 from tests.small_evaluation import calling, no_tracker, plain_page
@@ -192,7 +192,7 @@ def asked(folder: Path) -> list[str]:
 
 
 def performed(evaluation: Evaluation, **options: Any) -> Performed:
-    return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
+    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page), **options)
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_nights_ask_once_and_with_force_again(tmp_path: Path) -> None:
         called.append(step.name)
         return calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)(step, *arguments)
 
-    first = perform(evaluation, counting)
+    first = perform_run(evaluation, counting)
     assert "judge what the systems return" in called
     bundle = read_bundle(first.bundle)
     told = bundle.outcome.function_judge

@@ -15,8 +15,8 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import read_content
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.report.page.data import gather
-from ndcg_ab.runs.run import perform
-from ndcg_ab.sources.documents import Documents, over
+from ndcg_ab.runs.run import perform_run
+from ndcg_ab.sources.documents import Documents, merge_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.loopback import Asked, Loopback, Said, serving
 from tests.small_evaluation import calling, no_tracker, small
@@ -67,7 +67,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
     with serving(engine) as server:
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=lambda bundle: None)
-        performed = perform(described(tmp_path, server), call)
+        performed = perform_run(described(tmp_path, server), call)
     bundle = bundles.read_bundle(performed.bundle)
     with open_engine(performed.bundle / bundles.TABLES) as tables:
         data = gather(tables, bundle.outcome, read_content(performed.bundle))
@@ -93,12 +93,12 @@ def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
 def test_a_file_of_documents_says_it_better() -> None:
     came = pa.table([["a", "b"], ["A", "B"], ["u", None]], schema=DOCUMENT.schema)
     file = pa.table([["b", "c"], [None, "C"], ["v", None]], schema=DOCUMENT.schema)
-    assert over(file, came).to_pylist() == [
+    assert merge_documents(file, came).to_pylist() == [
         {"doc_id": "a", "title": "A", "url": "u"},
         {"doc_id": "b", "title": None, "url": "v"},
         {"doc_id": "c", "title": "C", "url": None},
     ]
-    assert over(file, None).equals(file)
+    assert merge_documents(file, None).equals(file)
 
 
 def test_a_query_that_failed_is_in_no_comparison(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_second_attempt_of_a_pull_asks_for_the_rest_alone(tmp_path: Path) ->
 
     with serving(once_broken) as server:
         call = calling(PUBLISH=no_tracker, PULL_RANKING=twice, DRAW_PAGE=lambda bundle: None)
-        performed = perform(described(tmp_path, server), call)
+        performed = perform_run(described(tmp_path, server), call)
     assert len(came) == 2 * 12 + 1
     assert came.count("text of q05") == 3
     assert not list(performed.bundle.rglob("answers*"))

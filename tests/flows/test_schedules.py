@@ -15,7 +15,7 @@ from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 from tests.places import ROOT
 
 prepare_environment()
@@ -207,7 +207,7 @@ def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path)
     name = f"silent{list(RAISED).index(error)}"
     (tmp_path / f"{name}.py").write_text(f"def search(queries):\n    raise {error}\n")
     with pytest.raises(InputError) as caught:
-        pull(PythonSource(python=f"{name}:search"), RANKING, tmp_path, {"q": "text"})
+        pull_source(PythonSource(python=f"{name}:search"), RANKING, tmp_path, {"q": "text"})
     assert isinstance(caught.value, SilentError) == RAISED[error]
     assert str(caught.value).startswith(f"python = '{name}:search' failed: ")
     assert is_worth_retrying(None, None, Failed(data=caught.value)) == RAISED[error]

@@ -15,7 +15,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
 from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import finish, perform
+from ndcg_ab.runs.run import finish_run, perform_run
 from tests.slow.broken_servers import dripping
 from tests.small_evaluation import calling, no_tracker, plain_page, rows_of, small
 
@@ -35,7 +35,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     quiet = calling(PUBLISH=no_tracker)
     monkeypatch.setattr(announce, "__defaults__", (quiet, lambda: None))
-    monkeypatch.setattr(finish, "__defaults__", (quiet,))
+    monkeypatch.setattr(finish_run, "__defaults__", (quiet,))
     return evaluation
 
 
@@ -59,7 +59,7 @@ def hanging_after(step: str | None) -> Any:
         if step is None:
             threading.Event().wait(60)
         with watch.ours():
-            perform(evaluation, call, force=force, at=at, when_kept=watch.kept)
+            perform_run(evaluation, call, force=force, at=at, when_kept=watch.kept)
 
     return flow
 

@@ -11,7 +11,7 @@ from ndcg_ab.api.comparing import evaluate
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import refuse_unknown_tracker
 from tests.places import ROOT
 from tests.small_evaluation import plain_page, small
@@ -42,7 +42,7 @@ def test_its_tracker_and_its_check(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     evaluation = small(
         tmp_path, tracker={"lines": {"mark": "x"}}, checks=["long_ids"], findings={"long_ids": "warning"}
     )
-    night = perform(evaluation)
+    night = perform_run(evaluation)
     assert (night.published["tracker"], night.published["pending"]) == ("lines", None)
     assert (evaluation.output_directory / "lines.txt").read_text() == f"small/{night.bundle.name}\n"
     found = [row for row in evaluate(evaluation).findings if row.code == "long_ids"]

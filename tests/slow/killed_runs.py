@@ -24,7 +24,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import STAGES, Stage, stages
 from ndcg_ab.pipeline.run import Call, call_directly
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import base as tracking
 from ndcg_ab.trackers.mlflow import tracker as mlflow
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, runs, small, state, tables_of
@@ -110,7 +110,7 @@ def night(evaluation: Evaluation, place: str | None = None, after: str | None = 
     bundle_files.write_report = plain_page
     quiet = calling(PUBLISH=no_tracker)
     call = dying_at(place) if place else quiet if after in BEFORE_PUBLISHING else call_directly
-    perform(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
+    perform_run(evaluation, call, when_kept=die if place == "after commit" else lambda *_: None)
 
 
 def forked(work: Callable[[], Any]) -> Any:
@@ -136,7 +136,7 @@ def forked(work: Callable[[], Any]) -> Any:
 
 def rows_left(evaluation: Evaluation) -> dict[str, Any]:
     """The history as the next one to open it finds it."""
-    return tables_of(evaluation) if database.path_of(evaluation).exists() else {}
+    return tables_of(evaluation) if database.history_path(evaluation).exists() else {}
 
 
 def killed(here: Path, place: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
-from ndcg_ab.sources import RANKING, Pulled, pull
+from ndcg_ab.sources import RANKING, Pulled, pull_source
 from tests.places import ROOT
 
 NASTY = 'title:( "unclosed \\ AND ) {query} & é | + - ! ^ ~ * ?'
@@ -155,7 +155,7 @@ def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 def asked(engine: dict[str, Any], queries: dict[str, str], **keys: Any) -> Pulled:
     source = HttpSource(http=HttpRequest.model_validate({**engine, **keys}))
-    return pull(source, RANKING, Path(), queries)
+    return pull_source(source, RANKING, Path(), queries)
 
 
 def found_by(pulled: Pulled, query_id: str) -> list[str]:

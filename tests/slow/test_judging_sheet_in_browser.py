@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.report.judging_sheet import write_judging_sheet
-from ndcg_ab.sources import JUDGMENT, pull
+from ndcg_ab.sources import JUDGMENT, pull_source
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
 from tests.ndcg_ab.report.test_judging_sheet import HOSTILE, to_judge
 
@@ -73,7 +73,7 @@ def downloaded(page: Any, key: str, path: Path) -> dict[tuple[str, str], float]:
         page.keyboard.press(key)
     assert waiting.value.suggested_filename.endswith(".tsv")
     waiting.value.save_as(path)
-    table = pull(FileSource(file=path), JUDGMENT, path.parent).table
+    table = pull_source(FileSource(file=path), JUDGMENT, path.parent).table
     columns = (table[name].to_pylist() for name in ("query_id", "doc_id", "grade"))
     return {(query, doc): grade for query, doc, grade in zip(*columns, strict=True)}
 

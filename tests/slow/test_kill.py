@@ -87,14 +87,14 @@ def test_a_history_killed_while_it_was_made_is_made_by_the_next(tmp_path: Path) 
         "class Dying(database.DuckDBEngine):\n"
         "    def __exit__(self, *_): os.kill(os.getpid(), signal.SIGKILL)\n"
         "database.DuckDBEngine = Dying\n"
-        f"from pathlib import Path\nwith database.opened(Path({str(tmp_path / 'history.duckdb')!r})): pass\n"
+        f"from pathlib import Path\nwith database.open_history_for(Path({str(tmp_path / 'history.duckdb')!r})): pass\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False)
     assert done.returncode == -9
     from ndcg_ab.history import database
 
     assert not (tmp_path / "history.duckdb").exists()
-    with database.opened(tmp_path / "history.duckdb") as past:
+    with database.open_history_for(tmp_path / "history.duckdb") as past:
         assert database.next_ordinal(past) == 1
     for path in tmp_path.glob(".history.*.partial"):
         import os

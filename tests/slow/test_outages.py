@@ -116,7 +116,7 @@ def logged_to(tracker: Tracker, folder: Path, **changes: Any) -> Evaluation:
 
 
 def perform(evaluation: Evaluation, at: datetime | None = None) -> Performed:
-    return runs_run.perform(evaluation, at=at)
+    return runs_run.perform_run(evaluation, at=at)
 
 
 def found_runs(tracker: Tracker, evaluation: Evaluation) -> list[tuple[int, str, bool, str]]:
@@ -142,7 +142,7 @@ def test_a_night_without_mlflow_is_whole(outage: str, tmp_path: Path) -> None:
     assert f"http://127.0.0.1:{port}: " in night.published["pending"]
     assert bundles.read_bundle(night.bundle).ordinal == 1
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)]
-    assert bundles.unpublished(evaluation) == [night.bundle]
+    assert bundles.unpublished_bundles(evaluation) == [night.bundle]
 
 
 def test_a_server_that_hangs_costs_half_a_minute_at_most() -> None:
@@ -158,7 +158,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(tmp_path: Path, monkeypa
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         night = perform(evaluation)
         assert night.published["pending"] == "was given up after 2 s: the server answers, but too slowly"
-        assert bundles.unpublished(evaluation) == [night.bundle]
+        assert bundles.unpublished_bundles(evaluation) == [night.bundle]
         with pytest.raises(TrackingError, match="was given up after 2 s"):
             tracker_of_ours(evaluation).publish(night.bundle, evaluation)
 
@@ -190,11 +190,11 @@ def test_attempts_and_pending_nights_share_the_time_for_publishing(
         evaluation = small(tmp_path, mlflow={"tracking_uri": f"http://127.0.0.1:{port}"})
         began = time.monotonic()
         kept = context.Context(evaluation, RunFolder(evaluation, tmp_path), bundle=nights[-1])
-        night = runs_run.finish(kept, thrice)
+        night = runs_run.finish_run(kept, thrice)
     assert 3.0 <= time.monotonic() - began < 7.5
     assert seconds[-1] < 0.5, "nothing was left for another attempt"
     assert night.published["pending"] == "was given up after 3 s: the server answers, but too slowly"
-    assert len(bundles.unpublished(evaluation)) == 3
+    assert len(bundles.unpublished_bundles(evaluation)) == 3
 
 
 def test_a_server_of_something_else_is_said(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_three_pending_nights_are_delivered_by_the_next(tracker: Tracker, tmp_pa
     for turn in range(3):
         changed_run(tmp_path, turn)
         assert perform(evaluation).published["pending"]
-    (bundles.unpublished(evaluation)[1] / "bundle.json").write_text("{}")  # one of them is damaged
+    (bundles.unpublished_bundles(evaluation)[1] / "bundle.json").write_text("{}")  # one of them is damaged
     changed_run(tmp_path, 3)
     with tracker.up():
         night = perform(evaluation)
@@ -236,13 +236,13 @@ def test_a_night_in_which_nothing_changed_reaches_mlflow_once(tracker: Tracker, 
     with tracker.up():
         assert perform(evaluation, at=days[0]).published["pending"] is None
     night = perform(evaluation, at=days[1])
-    assert (night.reused, bundles.unpublished(evaluation)) == (True, [night.bundle])
+    assert (night.reused, bundles.unpublished_bundles(evaluation)) == (True, [night.bundle])
     for _ in range(2):
         with tracker.up():
             assert perform(evaluation, at=days[2]).published["pending"] is None
             tags = parent_tags(tracker, evaluation)
         assert (tags["reused"], tags["reused_last"]) == ("2", days[2].isoformat())
-    assert bundles.unpublished(evaluation) == []
+    assert bundles.unpublished_bundles(evaluation) == []
     assert found_runs(tracker, evaluation) == whole(1)
 
 
@@ -296,7 +296,7 @@ def test_the_commands_say_what_is_pending_and_deliver_it(
     for turn in range(3):
         changed_run(tmp_path, turn)
         perform(evaluation)
-    folders = bundles.unpublished(evaluation)
+    folders = bundles.unpublished_bundles(evaluation)
     code, _, said = command("publish", folders[0])
     assert (code, f"the address of a server in a bundle ({tracker.uri}) is not trusted" in said) == (2, True)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", tracker.uri)
@@ -386,5 +386,5 @@ def test_the_history_is_not_touched_by_outages(tmp_path: Path) -> None:
         for turn in range(2):
             changed_run(tmp_path, turn)
             perform(evaluation)
-    assert len(bundles.unpublished(evaluation)) == 2, "retention takes none that is pending"
-    assert database.path_of(evaluation).exists()
+    assert len(bundles.unpublished_bundles(evaluation)) == 2, "retention takes none that is pending"
+    assert database.history_path(evaluation).exists()

@@ -9,7 +9,15 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from ndcg_ab.engines.sql_files import HISTORY, header, history_files, needed, pipeline_files, sql_directory, sql_files
+from ndcg_ab.engines.sql_files import (
+    HISTORY,
+    history_files,
+    needed_files,
+    pipeline_files,
+    read_header,
+    sql_directory,
+    sql_files,
+)
 from ndcg_ab.history.database import RECORDS
 from tests.places import ROOT
 
@@ -47,14 +55,14 @@ class TestFile:
         assert second.startswith("-- grain:  one row per "), "line 2 gives the grain"
 
     def test_reads_what_its_header_says(self, path: Path) -> None:
-        said = header(path.read_text(encoding="utf-8"))["reads"]
+        said = read_header(path.read_text(encoding="utf-8"))["reads"]
         assert sorted(read_tables(path)) == sorted(said.split(", "))
         assert said.split(", ") == sorted(said.split(", "))
 
     def test_takes_the_parameters_its_header_says(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8")
         (statement,) = database().extract_statements(text)
-        said = header(text)["params"]
+        said = read_header(text)["params"]
         assert set(statement.named_parameters) == (set() if said == "-" else set(said.split(", ")))
 
     def test_reads_only_tables_of_lower_numbers(self, path: Path) -> None:
@@ -99,11 +107,11 @@ def test_there_is_one_file_for_each_table() -> None:
 
 
 def test_what_a_target_needs_is_in_the_order_of_the_numbers() -> None:
-    names = [file.name for file in needed(["graded_doc", "judgment"], pipeline_files())]
+    names = [file.name for file in needed_files(["graded_doc", "judgment"], pipeline_files())]
     read = ["judgment", "query", "ranking", "rank_rule", "answered_query", "ordered_result"]
     assert names == [*read, "ranked_doc", "graded_doc"]
     with pytest.raises(KeyError):
-        needed(["nonsense"], pipeline_files())
+        needed_files(["nonsense"], pipeline_files())
 
 
 def test_no_select_stands_in_python() -> None:

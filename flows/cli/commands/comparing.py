@@ -169,10 +169,10 @@ def compare(
             if report_path:
                 from ndcg_ab.report.page.data import about_files, gather
                 from ndcg_ab.report.page.render import write_page
-                from ndcg_ab.sources.documents import documents_of
+                from ndcg_ab.sources.documents import make_documents
 
                 about = about_files(evaluation, store.inputs())
-                write_page(report_path, gather(engine, outcome, about, documents=documents_of(evaluation)))
+                write_page(report_path, gather(engine, outcome, about, documents=make_documents(evaluation)))
             if scores_path:
                 write_query_scores(engine, scores_path)
                 if scores_path.suffix.lower() == ".csv" and not quiet:

@@ -280,13 +280,13 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
         return [path], None
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.history.bundles.bundle import unpublished
+    from ndcg_ab.history.bundles.bundle import unpublished_bundles
 
     evaluation = read_config(path, settings)
     prepare_environment(evaluation)
     from ndcg_ab.trackers import tracker
 
-    return unpublished(evaluation, tracker(evaluation).address(evaluation)), evaluation
+    return unpublished_bundles(evaluation, tracker(evaluation).address(evaluation)), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -37,7 +37,7 @@ class Rankings(NamedTuple):
         return rows.set_column(rows.schema.get_field_index("system_id"), "system_id", names)
 
 
-def scores_by(
+def score_by_judgments(
     judgments: Engine, rankings: Sequence[Rankings], metrics: Sequence[Metric], evaluation: Evaluation
 ) -> dict[tuple[str, ...], Group]:
     """(metric_hash, `Rankings.name`) -> the values of the queries by the judgments that an engine holds.
@@ -66,7 +66,7 @@ def scores_by(
         return value_groups(values, "metric_hash", "system_id")
 
 
-def changed_judgments(then: Engine, now: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
+def count_changed_judgments(then: Engine, now: Engine, query_ids: Sequence[str]) -> tuple[int, int]:
     """On these queries: how many judgments are new, and how many have another grade or are gone."""
     wanted = pa.array(query_ids, pa.string())
     old, new = (

@@ -26,7 +26,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
-from ndcg_ab.history.attribution.mean_attribution import Earlier, Values, moved
+from ndcg_ab.history.attribution.mean_attribution import Earlier, Values, attribute_means
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -37,7 +37,7 @@ Inputs = Sequence[Mapping[str, Any]]
 Groups = Mapping[tuple[str, ...], Group]
 
 
-def since_last(
+def compare_with_last(
     engine: Engine, evaluation: Evaluation, inputs: Inputs, moment: datetime, scores: Path
 ) -> SinceLast | None:
     """What became of every system since the latest comparable evaluation before the moment; None without one.
@@ -45,28 +45,28 @@ def since_last(
     Comparable is one that has a primary metric of the same definition, and its values per query.
     engine: the tables of this evaluation. inputs: as in its bundle. scores: its values per query, as a file.
     """
-    path = database.path_of(evaluation)
+    path = database.history_path(evaluation)
     if not path.exists():
         return None
-    with database.opened(path) as past:
-        found = before(past, moment, [metric.hash for metric in evaluation.primary_metrics])
+    with database.open_history_for(path) as past:
+        found = find_evaluation_before(past, moment, [metric.hash for metric in evaluation.primary_metrics])
         if found is None:
             return None
         ordinal, began = found
         earlier = value_groups(past.read("query_score", where={"ordinal": ordinal}, order="query_id"), *OF_SYSTEM)
-        known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in inputs_of(past, ordinal)]
-        kept = kept_before(past, evaluation, ordinal, earlier)
+        known = [dict(zip(("kind", "name", "digest"), row, strict=True)) for row in read_inputs(past, ordinal)]
+        kept = read_evaluation_before(past, evaluation, ordinal, earlier)
     later = value_groups(papq.read_table(scores).sort_by("query_id"), *OF_SYSTEM)
     sampling = read_sampling(engine, evaluation)
     pairs = {
-        (system.name, metric.name): paired(
+        (system.name, metric.name): pair_differences(
             later.get((metric.hash, system.name)), earlier.get((metric.hash, system.name))
         )
         for system in evaluation.systems
         for metric in evaluation.primary_metrics
     }
-    systems = [changed_for(system.name, inputs, known, pairs) for system in evaluation.systems]
-    comparisons = compared(evaluation, systems, pairs, sampling)
+    systems = [changed_inputs(system.name, inputs, known, pairs) for system in evaluation.systems]
+    comparisons = compare_changed(evaluation, systems, pairs, sampling)
     causes = {each.system_id: frozenset(each.changed) & frozenset(CAUSES) for each in systems}
     now, then = query_ids(later.values()), query_ids(earlier.values())
     return SinceLast(
@@ -74,13 +74,13 @@ def since_last(
         began,
         tuple(systems),
         tuple(comparisons),
-        tuple(lost(engine, systems, pairs)),
-        *counts(now, then),
-        tuple(moved(engine, evaluation, kept, later, causes)),
+        tuple(find_lost_queries(engine, systems, pairs)),
+        *count_own_queries(now, then),
+        tuple(attribute_means(engine, evaluation, kept, later, causes)),
     )
 
 
-def kept_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
+def read_evaluation_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values: Values) -> Earlier:
     """The evaluation before, with what is left of its bundle."""
     of_it = {"ordinal": ordinal}
     ((key, configuration),) = past.rows("evaluation", ("key", "configuration"), where=of_it)
@@ -97,7 +97,7 @@ def kept_before(past: DuckDBEngine, evaluation: Evaluation, ordinal: int, values
     return Earlier(ordinal, folder, then, values, means)
 
 
-def before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
+def find_evaluation_before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple[int, str] | None:
     """Ordinal and night of the latest evaluation up to the moment that can be compared with."""
     metrics = past.rows("metric", ("ordinal", "hash"))
     kept = {ordinal for (ordinal,) in past.rows("kept_score", ("ordinal",))}
@@ -107,11 +107,11 @@ def before(past: DuckDBEngine, moment: datetime, hashes: Sequence[str]) -> tuple
     )
 
 
-def inputs_of(past: DuckDBEngine, ordinal: int) -> list[tuple[Any, ...]]:
+def read_inputs(past: DuckDBEngine, ordinal: int) -> list[tuple[Any, ...]]:
     return past.rows("input", ("kind", "name", "digest"), where={"ordinal": ordinal})
 
 
-def paired(now: Group | None, then: Group | None) -> Group | None:
+def pair_differences(now: Group | None, then: Group | None) -> Group | None:
     """The differences now - then on the queries of both; None where the system was not there."""
     if now is None or then is None:
         return None
@@ -120,7 +120,7 @@ def paired(now: Group | None, then: Group | None) -> Group | None:
     return Group(now.query_ids, now.differences - then.differences, then.differences)
 
 
-def changed_for(
+def changed_inputs(
     system_id: str, now: Inputs, then: Inputs, pairs: Mapping[tuple[str, str], Group | None]
 ) -> SystemSince:
     """Which inputs of a system are others; its values tell where something else is."""
@@ -148,7 +148,7 @@ def digests(kind: str) -> Any:
     return of
 
 
-def compared(
+def compare_changed(
     evaluation: Evaluation,
     systems: Sequence[SystemSince],
     pairs: Mapping[tuple[str, str], Group | None],
@@ -170,7 +170,7 @@ def compared(
     return found + compare_separately({SAME_RANKING: columns(own=False)}, evaluation, exploratory=True)[0]
 
 
-def lost(
+def find_lost_queries(
     engine: Engine, systems: Sequence[SystemSince], pairs: Mapping[tuple[str, str], Group | None]
 ) -> list[LostQuery]:
     """The largest falls of each system whose ranking changed, metric by metric."""
@@ -193,6 +193,6 @@ def query_ids(groups: Iterable[Group]) -> set[str]:
     return set().union(*(group.query_ids for group in groups))
 
 
-def counts(now: set[str], then: set[str]) -> tuple[int, int]:
+def count_own_queries(now: set[str], then: set[str]) -> tuple[int, int]:
     """How many queries are scored now only, and how many before only."""
     return len(now - then), len(then - now)

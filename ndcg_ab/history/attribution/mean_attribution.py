@@ -18,7 +18,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.engines.duckdb import is_duckdbs
 from ndcg_ab.errors import InputError
-from ndcg_ab.history.attribution.cross_scoring import Rankings, changed_judgments, scores_by
+from ndcg_ab.history.attribution.cross_scoring import Rankings, count_changed_judgments, score_by_judgments
 from ndcg_ab.history.bundles.bundle import TABLES
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.measures.metric import Metric
@@ -64,7 +64,7 @@ class Side(NamedTuple):
         return [known[query_id] if query_id in self.judged else 0.0 for query_id in query_ids]
 
 
-def moved(
+def attribute_means(
     engine: Engine, evaluation: Evaluation, earlier: Earlier, now: Values, causes: Mapping[str, frozenset[str]]
 ) -> list[MeanChange]:
     """What moved each system with another ranking, judgments or queries, on the primary metrics of both evaluations.
@@ -80,27 +80,27 @@ def moved(
     }
     if not chosen:
         return []
-    here = side_of(engine, evaluation)
+    here = read_side(engine, evaluation)
     try:
         if evaluation.scores:
             raise UnknownPartsError(OTHER_TOOL)
         if set().union(*causes.values()) == {RANKING}:
             with contextlib.suppress(UnknownPartsError):
                 return attribution_rows(chosen, causes, earlier, now, (here, here), {}, None)
-        with earlier_side(earlier, evaluation) as there:
-            mixed = mixtures(here, there, evaluation, chosen, causes, earlier)
+        with open_earlier_side(earlier, evaluation) as there:
+            mixed = cross_scores(here, there, evaluation, chosen, causes, earlier)
             counts = None
             if any(JUDGMENTS in found for found in causes.values()) and not evaluation.engine.spark:
-                counts = changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
+                counts = count_changed_judgments(there.engine, here.engine, sorted(here.judged & there.judged))
             return attribution_rows(chosen, causes, earlier, now, (there, here), mixed, counts)
     except UnknownPartsError as error:
         return [
-            MeanChange(key[1], metric.name, earlier.means.get(key), mean_of(now[key], here), unknown=str(error))
+            MeanChange(key[1], metric.name, earlier.means.get(key), summary_mean(now[key], here), unknown=str(error))
             for key, metric in chosen.items()
         ]
 
 
-def side_of(engine: Engine, evaluation: Evaluation) -> Side:
+def read_side(engine: Engine, evaluation: Evaluation) -> Side:
     rows = engine.rows("query", ("query_id", "text", "is_judged"), order="query_id")
     judged = frozenset(query_id for query_id, _, is_judged in rows if is_judged)
     weights = query_values(engine, evaluation, "weight", "unweighed_query")
@@ -108,7 +108,7 @@ def side_of(engine: Engine, evaluation: Evaluation) -> Side:
 
 
 @contextlib.contextmanager
-def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
+def open_earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
     """The tables of the evaluation before; UnknownPartsError where they are not there, or do not hold what it takes.
 
     evaluation: the one of now, for what it may use.
@@ -123,7 +123,7 @@ def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
         raise UnknownPartsError(OTHER_TOOL)
     try:
         with open_engine_for(None, earlier.folder / TABLES, resources) as engine:
-            yield side_of(engine, earlier.evaluation)
+            yield read_side(engine, earlier.evaluation)
     except InputError as error:
         raise UnknownPartsError(f"the tables of {named} cannot be scored again ({error})") from error
     except Exception as error:
@@ -132,7 +132,7 @@ def earlier_side(earlier: Earlier, evaluation: Evaluation) -> Iterator[Side]:
         raise UnknownPartsError(f"the tables of {named} cannot be read, or hold no judgments and rankings") from error
 
 
-def mixtures(
+def cross_scores(
     here: Side,
     there: Side,
     evaluation: Evaluation,
@@ -152,11 +152,11 @@ def mixtures(
         raise UnknownPartsError("judgments and rankings stay in Spark")
     metrics = list({metric.hash: metric for metric in chosen.values()}.values())
     old, new = Rankings(THEN, there.engine, names), Rankings(NOW, here.engine, names)
-    found = scores_by(there.engine, [old, new], metrics, evaluation)
+    found = score_by_judgments(there.engine, [old, new], metrics, evaluation)
     for metric, name in chosen:
         if name in names and not alike(found.pop((metric, old.name(name)), NOTHING), earlier.values[metric, name]):
             raise UnknownPartsError(f"the values of evaluation {earlier.ordinal} are not those that it would have now")
-    return found | scores_by(here.engine, [old], metrics, evaluation)
+    return found | score_by_judgments(here.engine, [old], metrics, evaluation)
 
 
 def of_systems(chosen: Mapping[Key, Metric]) -> set[str]:
@@ -185,8 +185,8 @@ def attribution_rows(
     texts = {**there.texts, **here.texts}
     found = []
     for key, metric in chosen.items():
-        groups = four(key, causes[key[1]], earlier.values[key], now[key], mixed)
-        values = np.array([[in_order(group, query_ids) for group in row] for row in groups])
+        groups = four_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
+        values = np.array([[values_in_order(group, query_ids) for group in row] for row in groups])
         parts = split(values, weights)
         if parts is None:
             raise UnknownPartsError("no query is left with the queries of one, the judgments of the other")
@@ -213,7 +213,7 @@ def attribution_rows(
     return found
 
 
-def four(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Values) -> list[list[Group]]:
+def four_values(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Values) -> list[list[Group]]:
     """The values of the old ranking by old and new judgments, and of the new ranking by both."""
     metric, name = key
     if {RANKING, JUDGMENTS} <= causes:
@@ -224,7 +224,7 @@ def four(key: Key, causes: frozenset[str], then: Group, now: Group, mixed: Value
     return [[then, then], [now, now]] if RANKING in causes else [[then, now], [then, now]]
 
 
-def in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
+def values_in_order(group: Group, query_ids: Sequence[str]) -> list[float]:
     """Its values for these queries; NaN where it has none."""
     known = dict(zip(group.query_ids, group.differences.tolist(), strict=True))
     return [known.get(query_id, np.nan) for query_id in query_ids]
@@ -244,7 +244,7 @@ def queries_behind(
     return tuple(found)
 
 
-def mean_of(group: Group, side: Side) -> float | None:
+def summary_mean(group: Group, side: Side) -> float | None:
     """As the summary of its evaluation has it."""
     values = group.differences.tolist()
     return mean(values) if side.weights is None else weighted_mean(values, side.weights_of(group.query_ids))

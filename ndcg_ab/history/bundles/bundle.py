@@ -22,15 +22,15 @@ from ndcg_ab import __version__, full_disks
 from ndcg_ab.comparing.since_last import SinceLast, SystemSince, without_drops
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
-from ndcg_ab.engines.duckdb import DuckDBEngine, condense
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense_database
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import write_text
 from ndcg_ab.history import database
-from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, hold
+from ndcg_ab.history.bundles.locks import LOCK, clear_abandoned, lock_folder
 from ndcg_ab.history.bundles.origin import is_scheduled, seconds_since, user_name
 from ndcg_ab.history.bundles.published import is_published
 from ndcg_ab.history.bundles.rerun_log import read_reruns
-from ndcg_ab.history.bundles.storage_errors import is_full, saying_where
+from ndcg_ab.history.bundles.storage_errors import is_full, name_bundle_in_errors
 from ndcg_ab.history.bundles.working_folders import KEEPING, WORKING_FOLDERS, remove_empty, remove_working_folder
 from ndcg_ab.results.codec import SCHEMA, decode, encode
 from ndcg_ab.results.outcome import Outcome
@@ -109,9 +109,9 @@ class Bundle:
             program=self.program,
         )
         inputs = without_plain_secrets(self.inputs)
-        database.enter(past, about, inputs, self.outcome, self.ordinal, self.since_last)
+        database.enter_evaluation(past, about, inputs, self.outcome, self.ordinal, self.since_last)
         database.enter_scores(past, papq.read_table(self.folder / SCORES), self.ordinal)
-        database.enter_reused(past, read_reruns(self.folder), self.ordinal)
+        database.enter_reruns(past, read_reruns(self.folder), self.ordinal)
 
     def as_of(self, *, reused: bool) -> "Bundle":
         """What it says in the night that made it; or in a later one that found nothing changed: nothing dropped."""
@@ -157,8 +157,8 @@ class Finished:
 
 
 @contextlib.contextmanager
-def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
-    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep` renamed it.
+def working_folder(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path]:
+    """A folder to work in, under a name that no reader looks at; gone at the end unless `keep_bundle` renamed it.
 
     at: the moment that the evaluation stands for; by default now.  While it is used the folder is locked, so that
     another process can tell it from one whose owner died; those are cleared away here.
@@ -167,7 +167,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
     clear_abandoned(parent)
     ours = [path for path in (parent, parent.parent) if not path.exists()]
     try:
-        folder, lock = begin(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
+        folder, lock = begin_folder(parent, (at or datetime.now(UTC)).astimezone(UTC), str(evaluation.output))
     except InputError:
         remove_empty(ours)
         raise
@@ -185,7 +185,7 @@ def working(evaluation: Evaluation, at: datetime | None = None) -> Iterator[Path
             remove_working_folder(folder)
 
 
-def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
+def begin_folder(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
     """A new working folder and its lock, which lasts as long as the file is open."""
     refuse_output(parent, shown)
     stamp = moment.strftime(STAMP)
@@ -199,7 +199,7 @@ def begin(parent: Path, moment: datetime, shown: str) -> tuple[Path, IO[str]]:
             if (parent / name).exists():  # another process has just finished under this name
                 folder.rmdir()
                 continue
-            return folder, hold(folder)
+            return folder, lock_folder(folder)
         except FileExistsError:
             continue
         except OSError as error:
@@ -226,15 +226,15 @@ def refuse_output(parent: Path, shown: str) -> None:
 
 def moment_of(folder: Path) -> datetime:
     """The moment that a working folder, or a bundle, stands for."""
-    return began_of(folder.name.removeprefix(".").removesuffix(".partial"))
+    return began_by_name(folder.name.removeprefix(".").removesuffix(".partial"))
 
 
-def began_of(name: str) -> datetime:
+def began_by_name(name: str) -> datetime:
     """The moment in a bundle folder's name."""
     return datetime.strptime(name.partition("-")[0], STAMP).replace(tzinfo=UTC)
 
 
-def keep(
+def keep_bundle(
     folder: Path,
     evaluation: Evaluation,
     outcome: Outcome,
@@ -245,19 +245,19 @@ def keep(
     """Finishes the bundle and enters it in the history; the folder's final place.
 
     The folder is renamed inside the transaction: a process that dies between the two leaves a bundle that the next
-    one to open the history enters (`adopt`).  A folder that still has its lock's name was renamed by one that died.
+    one to open the history enters (`adopt_bundles`).  A folder with its lock's name is left of one that died.
     """
     final = folder.with_name(folder.name.removeprefix(".").removesuffix(".partial"))
     queries = database.query_set(folder / TABLES)
-    condense(folder / TABLES)
-    with database.opened(database.path_of(evaluation), KEEP_PATIENCE) as past:
-        adopt(past, folder.parent)
+    condense_database(folder / TABLES)
+    with database.open_history_for(database.history_path(evaluation), KEEP_PATIENCE) as past:
+        adopt_bundles(past, folder.parent)
         bundle = Bundle(
             folder=folder,
             program=__version__,
             key=f"{evaluation.name}/{final.name}",
             ordinal=database.next_ordinal(past),
-            began=began_of(final.name),
+            began=began_by_name(final.name),
             finished=finished_at(final.name),
             evaluation=evaluation,
             content_key=database.content_key(evaluation, inputs),
@@ -272,7 +272,7 @@ def keep(
             since_last=since_last,
         )
         shutil.rmtree(folder / "pulled", ignore_errors=True)
-        with KEEPING, saying_where(final), past.transaction():
+        with KEEPING, name_bundle_in_errors(final), past.transaction():
             bundle.enter(past)
             bundle.counted(past).write()
             folder.rename(final)
@@ -282,17 +282,17 @@ def keep(
 
 def finished_at(name: str) -> datetime:
     """Now, or the moment in the name where that was set to another day (a run that is made up for)."""
-    now, began = datetime.now(UTC), began_of(name)
+    now, began = datetime.now(UTC), began_by_name(name)
     return now if abs((now - began).total_seconds()) < 86_400 else began
 
 
-def adopt(past: DuckDBEngine, parent: Path) -> None:
+def adopt_bundles(past: DuckDBEngine, parent: Path) -> None:
     """Enters finished bundles that the history does not have: their process died first, or it was begun anew.
 
     Each keeps its ordinal where that is free.  One that cannot be read is said and left out.
     """
     known = database.keys(past)
-    for folder in bundles(parent):
+    for folder in finished_bundles(parent):
         if f"{parent.name}/{folder.name}" in known:
             continue
         try:
@@ -301,7 +301,7 @@ def adopt(past: DuckDBEngine, parent: Path) -> None:
                 enter_again(past, bundle)
             known.add(bundle.key)
         except UNREADABLE as error:
-            complain(folder, error)
+            warn_unreadable(folder, error)
         (folder / LOCK).unlink(missing_ok=True)
 
 
@@ -315,12 +315,12 @@ def enter_again(past: DuckDBEngine, bundle: Bundle) -> None:
             bundle.counted(past).write()
 
 
-def complain(folder: Path, error: Exception) -> None:
+def warn_unreadable(folder: Path, error: Exception) -> None:
     reason = str(error) if isinstance(error, InputError) else f"{folder}: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {reason}; left out"), file=sys.stderr)
 
 
-def bundles(parent: Path) -> list[Path]:
+def finished_bundles(parent: Path) -> list[Path]:
     """The folders of finished evaluations, in the order in which they were finished; damaged ones first."""
     found = [folder for folder in parent.glob("[0-9]*") if (folder / BUNDLE).is_file()]
     return sorted(found, key=lambda folder: (ordinal_of(folder), folder.name))
@@ -332,23 +332,23 @@ def ordinal_of(folder: Path) -> int:
     return 0
 
 
-def unpublished(evaluation: Evaluation, address: str | None = None) -> list[Path]:
+def unpublished_bundles(evaluation: Evaluation, address: str | None = None) -> list[Path]:
     """Bundles, or nights that reused them, that no tracker has yet, the oldest first; unreadable ones are left out.
 
     address: those that the tracker there has not, though another may.
     """
     found = []
-    for folder in bundles(evaluation.output_directory / evaluation.name):
+    for folder in finished_bundles(evaluation.output_directory / evaluation.name):
         if not is_published(folder, address):
             try:
                 read_bundle(folder)
                 found.append(folder)
             except UNREADABLE as error:
-                complain(folder, error)
+                warn_unreadable(folder, error)
     return found
 
 
-def retain(evaluation: Evaluation) -> list[Path]:
+def remove_old_bundles(evaluation: Evaluation) -> list[Path]:
     """Removes the oldest bundles beyond what is to be kept, never one that is not published; those removed.
 
     The history keeps their rows; the values of single queries go with `query_scores`.  What cannot be removed now is
@@ -356,14 +356,14 @@ def retain(evaluation: Evaluation) -> list[Path]:
     """
     if (kept := evaluation.retention.query_scores) is not None:
         try:
-            with database.opened(database.path_of(evaluation)) as past:
+            with database.open_history_for(database.history_path(evaluation)) as past:
                 database.forget_query_scores(past, kept)
         except Exception as error:  # the night is whole without it
-            complain(database.path_of(evaluation), error)
+            warn_unreadable(database.history_path(evaluation), error)
     limit = evaluation.retention.bundles
     if limit is None:
         return []
-    found = bundles(evaluation.output_directory / evaluation.name)
+    found = finished_bundles(evaluation.output_directory / evaluation.name)
     old = [folder for folder in found[: max(0, len(found) - limit)] if is_published(folder)]
     for folder in old:
         going = folder.with_name(f".{folder.name}.removed")

@@ -16,7 +16,7 @@ PUBLISHING = ".publishing"
 SETTLED = 60.0  # seconds after which a working folder without a lock belongs to nobody
 
 
-def hold(folder: Path) -> IO[str]:
+def lock_folder(folder: Path) -> IO[str]:
     """Locks a folder, as long as the file stays open; no other process sees the lock before it is held."""
     unseen = folder / f"{LOCK}.new"
     lock = unseen.open("w")
@@ -43,7 +43,7 @@ def clear_abandoned(parent: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
+def publishing_alone(folder: Path, patience: float = 120.0) -> Iterator[None]:
     """Only one process at a time publishes an evaluation's bundles; waits for another, then raises InputError."""
     parent = resolved(folder).parent
     try:

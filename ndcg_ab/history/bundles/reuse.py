@@ -21,15 +21,15 @@ def find_same(evaluation: Evaluation, inputs: Sequence[Mapping[str, Any]], at: d
     """
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     parent = evaluation.output_directory / evaluation.name
-    if not database.path_of(evaluation).exists() and not bundles.bundles(parent):
+    if not database.history_path(evaluation).exists() and not bundles.finished_bundles(parent):
         return None
-    with database.opened(database.path_of(evaluation)) as past:
-        bundles.adopt(past, parent)
-        found = database.same_content(past, database.content_key(evaluation, inputs))
+    with database.open_history_for(database.history_path(evaluation)) as past:
+        bundles.adopt_bundles(past, parent)
+        found = database.keys_with_content(past, database.content_key(evaluation, inputs))
         nights = database.nights_until(past, moment)
         if nights and nights[0][1] not in database.ordinals(past, found):
             return None
-    staying = bundles.bundles(parent)[-(evaluation.retention.bundles or 0) :]
+    staying = bundles.finished_bundles(parent)[-(evaluation.retention.bundles or 0) :]
     folders = [parent / key.rpartition("/")[2] for key in found]
     return next((folder for folder in folders if folder in staying and is_whole(folder)), None)
 
@@ -40,10 +40,10 @@ def note_reuse(evaluation: Evaluation, folder: Path, at: datetime | None = None)
     at: the moment that the night stands for; by default now.  The same moment leaves one trace.
     """
     moment = encode((at or datetime.now(UTC)).astimezone(UTC))
-    with database.opened(database.path_of(evaluation)) as past:
-        if moment not in (*read_reruns(folder), encode(bundles.began_of(folder.name))):
+    with database.open_history_for(database.history_path(evaluation)) as past:
+        if moment not in (*read_reruns(folder), encode(bundles.began_by_name(folder.name))):
             add_rerun(folder, moment)
-        database.enter_reused(past, read_reruns(folder), bundles.ordinal_of(folder))
+        database.enter_reruns(past, read_reruns(folder), bundles.ordinal_of(folder))
 
 
 def is_whole(folder: Path) -> bool:

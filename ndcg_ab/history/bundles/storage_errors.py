@@ -23,7 +23,7 @@ def is_full(error: Exception) -> bool:
     return is_duckdbs(error) and ("ould not write" in str(error) or "No space left" in str(error))
 
 
-def trouble(path: Path, patience: float, said: str) -> str:
+def storage_error_text(path: Path, patience: float, said: str) -> str:
     """In one sentence who holds the history, or what is wrong with it and what to do."""
     if holder := re.search(r"PID (\d+)", said):
         return f"{path}: process {holder[1]} has had it open for {patience:.0f} s and more; end it or wait for it"
@@ -39,7 +39,7 @@ def trouble(path: Path, patience: float, said: str) -> str:
 
 
 @contextlib.contextmanager
-def saying_where(final: Path) -> Iterator[None]:
+def name_bundle_in_errors(final: Path) -> Iterator[None]:
     """InputError where the history does not take a bundle that is in its place: it is whole, and `adopt` enters it."""
     try:
         yield

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Look:
+class MonitorLook:
     """One look at a comparison, in the order of looks.
 
     ordinal, began: of the first evaluation of that content. level: what it may spend of alpha. p_value: what is held
@@ -44,8 +44,8 @@ class Monitor:
     metric: str
     alpha: float
     looks: int
-    latest: Look
-    detected: tuple[Look, ...]
+    latest: MonitorLook
+    detected: tuple[MonitorLook, ...]
     mde: float | None
     mde_alone: float | None
 
@@ -54,7 +54,7 @@ class Monitor:
 class Entry:
     """One candidate version of the ledger: a ranking that had not been seen on a set of queries before.
 
-    version: the first letters of its digest. metric: the primary metric that speaks most. The rest: as of `Look`.
+    version: the first letters of its digest. metric: the primary metric that speaks most. The rest: as `MonitorLook`.
     """
 
     ordinal: int
@@ -72,7 +72,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class OverNights:
+class RepeatedTests:
     """monitors: of the candidates that the last evaluation has, on the primary metrics. ledger: every entry so far.
 
     alpha: of the last evaluation: of every monitor, and of the share of false discoveries.
@@ -83,7 +83,7 @@ class OverNights:
     ledger: tuple[Entry, ...]
 
 
-def over_nights(past: DuckDBEngine, until: int | None = None) -> OverNights | None:
+def read_repeated_tests(past: DuckDBEngine, until: int | None = None) -> RepeatedTests | None:
     """What the nights up to an ordinal say together; None where nothing was tested."""
     rows: list[Row] = past.read("night_look", order="ordinal, metric, candidate").to_pylist()
     rows = [row for row in rows if until is None or row["ordinal"] <= until]
@@ -93,16 +93,18 @@ def over_nights(past: DuckDBEngine, until: int | None = None) -> OverNights | No
     found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["metric"], row["candidate"]), []).append(row)
-    monitors = [monitored(looks, alpha) for looks in found.values() if looks[-1]["ordinal"] == last]
-    return OverNights(alpha, tuple(monitors), tuple(entries(rows, alpha)))
+    monitors = [monitor_comparison(looks, alpha) for looks in found.values() if looks[-1]["ordinal"] == last]
+    return RepeatedTests(alpha, tuple(monitors), tuple(ledger_entries(rows, alpha)))
 
 
-def monitored(rows: Sequence[Row], alpha: float) -> Monitor:
+def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     """The monitor of one comparison; the same content is the same look."""
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
     judged = monitor([evidence(row) for row in firsts], alpha)
-    looks = [Look(row["ordinal"], row["began"], *said(row, each)) for row, each in zip(firsts, judged, strict=True)]
+    looks = [
+        MonitorLook(row["ordinal"], row["began"], *said(row, each)) for row, each in zip(firsts, judged, strict=True)
+    ]
     now = rows[-1]
     latest = looks[[row["content"] for row in firsts].index(now["content"])]
     mde = None
@@ -113,7 +115,7 @@ def monitored(rows: Sequence[Row], alpha: float) -> Monitor:
     return Monitor(now["candidate"], now["metric"], alpha, len(looks), latest, detected, mde, now["mde"])
 
 
-def entries(rows: Sequence[Row], alpha: float) -> list[Entry]:
+def ledger_entries(rows: Sequence[Row], alpha: float) -> list[Entry]:
     """The ledger: of every new version the metric with the smallest p, which is adjusted over all of them."""
     new: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

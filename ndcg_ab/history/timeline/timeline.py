@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
+from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.measures.external_metric import canonical
@@ -79,7 +79,7 @@ class Timeline:
     evaluations: tuple[Evaluated, ...]
     comparisons_so_far: int
     reused: tuple[Reused, ...] = ()
-    over_nights: OverNights | None = None
+    over_nights: RepeatedTests | None = None
 
 
 class PastComparison(NamedTuple):
@@ -106,13 +106,13 @@ class Past:
     moved: defaultdict[int, dict[str, dict[str, float]]] = field(default_factory=lambda: defaultdict(dict))
     reused: list[Reused] = field(default_factory=list)
     so_far: int = 0
-    over_nights: OverNights | None = None
+    over_nights: RepeatedTests | None = None
 
 
 def read_timeline(evaluation: Evaluation, metric: str | None, last: int | None) -> Timeline:
     """What the history holds; InputError where there is none, or not of this metric."""
     past = read_past(evaluation, metric)
-    pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished(evaluation)}
+    pending = {f"{evaluation.name}/{folder.name}" for folder in bundles.unpublished_bundles(evaluation)}
     found: list[Evaluated] = []
     before: dict[str, Any] | None = None
     for ordinal, key, began, baseline, gate, *_ in past.evaluations:
@@ -152,17 +152,17 @@ def in_one_order(evaluation: Evaluation, names: Iterable[str]) -> list[str]:
 
 
 def read_past(evaluation: Evaluation, metric: str | None) -> Past:
-    path = database.path_of(evaluation)
+    path = database.history_path(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with database.opened_to_read(path) as tables:
+    with database.open_history_to_read(path) as tables:
         columns = ("ordinal", "key", "began", "baseline", "gate", "configuration", "query_set")
         rows = tables.rows("evaluation", columns, order="began, ordinal")
         if not rows:
             raise InputError(f"{path}: holds no evaluation yet; `ndcg-ab run` makes one")
         past = Past(known_metric(tables, metric or primary_of(evaluation, tables), path), rows)
         named = {"metric": past.metric}
-        for row in database.timeline(tables).to_pylist():
+        for row in database.read_timeline_rows(tables).to_pylist():
             if row["metric"] == past.metric:
                 past.values[row["ordinal"]][row["system_id"]] = row["mean"]
                 if row["verdict"] is not None:
@@ -192,7 +192,7 @@ def read_past(evaluation: Evaluation, metric: str | None) -> Past:
         for ordinal, system, *parts in tables.rows("moved", ("ordinal", "system_id", *CAUSES), where=named):
             if None not in parts:
                 past.moved[ordinal][system] = dict(zip(CAUSES, parts, strict=True))
-        past.over_nights = over_nights(tables)
+        past.over_nights = read_repeated_tests(tables)
         past.reused = [Reused(*row) for row in tables.rows("reuse", ("began", "ordinal"), order="began, ordinal")]
         past.so_far = database.comparisons_so_far(tables, rows[-1][-1]) if rows[-1][-1] else 0
     for ordinal, _, _, baseline, _, configuration, _ in rows:
@@ -274,10 +274,10 @@ QueryValue = tuple[int, str, str, float]  # ordinal, began, system_id, value
 
 def read_query(evaluation: Evaluation, query_id: str, metric: str | None, last: int | None) -> list[QueryValue]:
     """One query's values over the evaluations, the latest `last` of them; InputError where it is in none."""
-    path = database.path_of(evaluation)
+    path = database.history_path(evaluation)
     if not path.exists():
         raise InputError(f"{path}: there is no history yet; `ndcg-ab run` makes it")
-    with database.opened_to_read(path) as past:
+    with database.open_history_to_read(path) as past:
         name = known_metric(past, metric or evaluation.metrics[0], path)
         columns, wanted = ("ordinal", "began", "system_id", "value"), {"query_id": query_id, "metric": name}
         rows = past.rows("query_timeline", columns, where=wanted, order="began, ordinal")

@@ -14,14 +14,14 @@ from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
-from ndcg_ab.history.timeline.repeated_tests import OverNights
+from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
 from ndcg_ab.report.words.text import interval, likely_text, wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
-from ndcg_ab.sources.documents import Documents, over
-from ndcg_ab.sources.judgments.gathering import Several
-from ndcg_ab.sources.tables.in_memory import kind_of
+from ndcg_ab.sources.documents import Documents, merge_documents
+from ndcg_ab.sources.judgments.gathering import SeveralPlaces
+from ndcg_ab.sources.tables.in_memory import type_name
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -81,7 +81,7 @@ class PageData:
     documents: pa.Table | None = None
     trouble: str | None = None
     rbo: pa.Table = dataclasses.field(default_factory=RBO.empty_table)
-    over_nights: OverNights | None = None
+    over_nights: RepeatedTests | None = None
 
 
 def gather(
@@ -107,7 +107,7 @@ def gather(
     known, trouble = None if outcome.is_given else came_along(engine, shown), None
     if documents:
         try:
-            known = over(documents.of(shown["doc_id"]), known)
+            known = merge_documents(documents.of(shown["doc_id"]), known)
         except InputError as error:
             if not can_do_without:
                 raise
@@ -162,7 +162,7 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
         return {"rows": count, "digest": pulled.digest if digested is None or count <= digested else None, "read": None}
 
     def scores_row(source: ScoresSource, pulled: Pulled) -> dict[str, Any]:
-        origin = f"{kind_of(source.given.data)} in memory" if source.given else source.origin
+        origin = f"{type_name(source.given.data)} in memory" if source.given else source.origin
         return {"name": source.shown, "kind": "scores", "version": None, "origin": origin} | counted(pulled)
 
     def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     inputs = []
     if evaluation.judgments and read.judgments:
         several = read.judgments.source
-        parts = several.parts if isinstance(several, Several) else (read.judgments,)
+        parts = several.parts if isinstance(several, SeveralPlaces) else (read.judgments,)
         places = evaluation.judgment_places
         parts = read.files if read.by_function else parts
         inputs += [row(place.source.shown, "judgments", place, part) for place, part in zip(places, parts, strict=True)]
@@ -190,14 +190,14 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     if evaluation.intended and read.queries.intended:
         about = {"name": evaluation.intended.shown, "kind": "intended", "version": None}
         given = evaluation.intended.given
-        origin = f"{kind_of(given.data)} in memory" if given else evaluation.intended.origin
+        origin = f"{type_name(given.data)} in memory" if given else evaluation.intended.origin
         inputs.append(about | {"origin": origin} | counted(read.queries.intended))
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
 def origin_of(source: Place) -> str:
-    return f"{kind_of(source.given.data)} in memory" if source.given else source.source.origin
+    return f"{type_name(source.given.data)} in memory" if source.given else source.source.origin
 
 
 def shown_depth(metric: Metric) -> int:

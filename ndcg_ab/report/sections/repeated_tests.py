@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, OverNights, discoveries
+from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, RepeatedTests, discoveries
 from ndcg_ab.report.answer import MARKS
 from ndcg_ab.report.words.text import probability
 from ndcg_core.statistics.verdicts.verdict import readable
@@ -13,7 +13,7 @@ from ndcg_core.statistics.verdicts.verdict import readable
 SHOWN = 5  # entries of the ledger: the latest discoveries
 
 
-def monitor_title(nights: OverNights) -> str:
+def monitor_title(nights: RepeatedTests) -> str:
     return f"monitor (false alarms of a system: at most {nights.alpha:g} over all looks)"
 
 
@@ -37,7 +37,7 @@ def conclusion_text(found: Monitor) -> str:
     return f"{found.latest.conclusion} over the nights ({since})"
 
 
-def ledger_title(nights: OverNights) -> str:
+def ledger_title(nights: RepeatedTests) -> str:
     """How many candidates came, and how many of them are discoveries."""
     count, found = len(nights.ledger), len(discoveries(nights.ledger))
     versions = f"{count} candidate version{'s' * (count != 1)} so far"
@@ -45,7 +45,7 @@ def ledger_title(nights: OverNights) -> str:
     return f"ledger (false discoveries: at most {nights.alpha:g} of all): {versions}, {found} {word}"
 
 
-def ledger_lines(nights: OverNights) -> Iterator[tuple[str, str]]:
+def ledger_lines(nights: RepeatedTests) -> Iterator[tuple[str, str]]:
     """Mark and words of the latest discoveries, and of the last entry where that is none."""
     shown = discoveries(nights.ledger)[-SHOWN:]
     if nights.ledger and nights.ledger[-1] not in shown:
@@ -65,7 +65,7 @@ def small(level: float) -> str:
     return f"{level:.2g}"
 
 
-def nights_lines(nights: OverNights | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def nights_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """A title with its lines, each a mark and words."""
     if nights is None:
         return
@@ -74,7 +74,7 @@ def nights_lines(nights: OverNights | None) -> Iterator[tuple[str, list[tuple[st
     yield ledger_title(nights), list(ledger_lines(nights))
 
 
-def print_over_nights(console: Console, nights: OverNights | None) -> None:
+def print_over_nights(console: Console, nights: RepeatedTests | None) -> None:
     for title, lines in nights_lines(nights):
         console.print(Text(title, style="bold"), highlight=False)
         for mark, text in lines:

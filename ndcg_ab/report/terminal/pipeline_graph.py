@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ndcg_ab.engines.sql_files import HISTORY, SqlFile, header, sql_files
+from ndcg_ab.engines.sql_files import HISTORY, SqlFile, read_header, sql_files
 
 INTRODUCTION = (
     "Made by `make docs` from the headers of the files in `sql/`; `ndcg-ab pipeline` prints it. A file is one select",
@@ -81,5 +81,5 @@ def graph(members: Sequence[SqlFile]) -> Iterator[str]:
 
 def row(file: SqlFile) -> str:
     first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ")
-    grain = header(file.text)["grain"].removeprefix("one row per ")
+    grain = read_header(file.text)["grain"].removeprefix("one row per ")
     return f"| [`{file.path.name}`](../{file.shown}) | {first.replace('|', chr(92) + '|')} | {grain} |"

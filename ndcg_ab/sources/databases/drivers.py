@@ -44,7 +44,7 @@ Answering = tuple[str, pa.RecordBatchReader]
 
 
 @contextlib.contextmanager
-def answering(described: DatabaseSource, directory: Path) -> Iterator[Answering]:
+def query_database(described: DatabaseSource, directory: Path) -> Iterator[Answering]:
     """The place for messages, and the batches that the database answers the query with.
 
     Raises InputError for what is wrong, SilentError where the database did not answer, and may later.
@@ -55,26 +55,26 @@ def answering(described: DatabaseSource, directory: Path) -> Iterator[Answering]
         key: str(reveal_secrets(value, f"database.options.{key}", directory)) for key, value in database.options.items()
     }
     query = described.query.strip().rstrip("; \n\t")
-    if uri is not None and (file := file_of(uri, database.driver, directory)) is not None:
-        kind = kind_of(file)
+    if uri is not None and (file := database_file(uri, database.driver, directory)) is not None:
+        kind = file_database_kind(file)
         if kind == "duckdb":
-            with duckdb_answering(file, query) as reader:
+            with query_by_duckdb(file, query) as reader:
                 yield str(file), reader
             return
         needs(f"database: {file}", "adbc_driver_manager", "adbc_driver_sqlite")
-        with adbc_answering(
+        with query_by_adbc(
             "sqlite", str(file), {"uri": f"file:{quote(str(file))}?mode=ro", **options}, query
         ) as reader:
             yield str(file), reader
         return
     place = plain_address(uri) if uri and "://" in uri else database.driver or "database"
     needs(f"database: {place}", "adbc_driver_manager")
-    driver = database.driver or driver_of(uri, place)
-    with adbc_answering(driver, place, parameters(driver, uri, options), query, directory) as reader:
+    driver = database.driver or driver_for(uri, place)
+    with query_by_adbc(driver, place, driver_parameters(driver, uri, options), query, directory) as reader:
         yield place, reader
 
 
-def file_of(uri: str, driver: str | None, directory: Path) -> Path | None:
+def database_file(uri: str, driver: str | None, directory: Path) -> Path | None:
     """The file of a database that is one: `sqlite:///lists.db`, `warehouse.duckdb`; None for an address."""
     scheme, mark, rest = uri.partition("://")
     if mark and scheme not in FILES:
@@ -85,7 +85,7 @@ def file_of(uri: str, driver: str | None, directory: Path) -> Path | None:
     return path if path.is_absolute() else directory / path
 
 
-def kind_of(file: Path) -> str:
+def file_database_kind(file: Path) -> str:
     """What kind of database a file is, by its first bytes."""
     if not file.is_file():
         raise InputError(
@@ -103,7 +103,7 @@ def kind_of(file: Path) -> str:
     raise InputError(f"{file}: is no database of SQLite or DuckDB: name a file of rows with `file`")
 
 
-def driver_of(uri: str | None, place: str) -> str:
+def driver_for(uri: str | None, place: str) -> str:
     scheme = (uri or "").partition("://")[0].partition("+psycopg")[0]
     if scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in SCHEMES)
@@ -113,7 +113,7 @@ def driver_of(uri: str | None, place: str) -> str:
     return SCHEMES[scheme]
 
 
-def parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
+def driver_parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[str, str]:
     """What the driver is told, in its own names."""
     if uri is None:
         return options
@@ -133,7 +133,7 @@ def parameters(driver: str, uri: str | None, options: dict[str, str]) -> dict[st
     return {"uri": uri, **options}
 
 
-def library_of(driver: str, directory: Path) -> str:
+def driver_library(driver: str, directory: Path) -> str:
     """The path of a driver's library; its name where the driver manager may know it."""
     if "/" in driver:
         return str(directory / Path(driver).expanduser())
@@ -143,22 +143,22 @@ def library_of(driver: str, directory: Path) -> str:
 
 
 @contextlib.contextmanager
-def adbc_answering(
+def query_by_adbc(
     driver: str, place: str, told: dict[str, str], query: str, directory: Path = Path()
 ) -> Iterator[pa.RecordBatchReader]:
     """The batches, through the plain interface: the one of PEP 249 imports pandas and polars, 60 MB."""
     import adbc_driver_manager as adbc
     from adbc_driver_manager._reader import AdbcRecordBatchReader  # its errors have a SQLSTATE, pyarrow's have none
 
-    for secret in passwords(told):
+    for secret in secret_texts(told):
         remember_secret(secret)
     with contextlib.ExitStack() as stack:
-        with meaning(place, driver, told, "cannot be opened"):
-            opened = stack.enter_context(adbc.AdbcDatabase(driver=library_of(driver, directory), **told))
+        with convert_driver_error(place, driver, told, "cannot be opened"):
+            opened = stack.enter_context(adbc.AdbcDatabase(driver=driver_library(driver, directory), **told))
             connection = stack.enter_context(adbc.AdbcConnection(opened))
             if driver in WITH_TRANSACTIONS:
                 connection.set_autocommit(False)  # nothing is committed, whatever the query does
-        with meaning(place, driver, told, "the query fails"):
+        with convert_driver_error(place, driver, told, "the query fails"):
             statement = stack.enter_context(adbc.AdbcStatement(connection))
             statement.set_options(**STATEMENT.get(driver, {}))
             statement.set_sql_query(query)
@@ -169,7 +169,7 @@ def adbc_answering(
             yield reader
 
 
-def passwords(told: dict[str, str]) -> Iterator[str]:
+def secret_texts(told: dict[str, str]) -> Iterator[str]:
     """What is secret in an address, as it is written and as it is meant."""
     uri = told.get("uri", "")
     with contextlib.suppress(ValueError):
@@ -180,7 +180,7 @@ def passwords(told: dict[str, str]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def meaning(place: str, driver: str, told: dict[str, str], what: str) -> Iterator[None]:
+def convert_driver_error(place: str, driver: str, told: dict[str, str], what: str) -> Iterator[None]:
     """An error of the driver's as ours: in one sentence, without secrets, silent where the server may answer later."""
     from adbc_driver_manager import Error
 
@@ -192,7 +192,7 @@ def meaning(place: str, driver: str, told: dict[str, str], what: str) -> Iterato
             raise InputError(
                 f"database: {place}: there is no ADBC driver {driver!r}: {package} the path of its library with driver"
             ) from None
-        said = sentence(error, told, place)
+        said = driver_error_text(error, told, place)
         if driver == "sqlite" and (found := re.search(r"Type mismatch in column (\d+): expected (\w+)", said)):
             column = int(found[1]) + 1
             said = (
@@ -219,7 +219,7 @@ def is_away(error: Exception, driver: str) -> bool:
     return isinstance(error, OSError) or getattr(getattr(error, "status_code", None), "name", "") in kinds
 
 
-def sentence(error: Exception, told: dict[str, str], place: str) -> str:
+def driver_error_text(error: Exception, told: dict[str, str], place: str) -> str:
     """What the driver says, in one line: the server's own words where it gives some."""
     text = str(error)
     found = SAID.search(text)
@@ -231,8 +231,8 @@ def sentence(error: Exception, told: dict[str, str], place: str) -> str:
 
 
 @contextlib.contextmanager
-def duckdb_answering(file: Path, query: str) -> Iterator[pa.RecordBatchReader]:
-    from ndcg_ab.engines.duckdb import answering_file
+def query_by_duckdb(file: Path, query: str) -> Iterator[pa.RecordBatchReader]:
+    from ndcg_ab.engines.duckdb import query_database_file
 
-    with answering_file(file, query) as reader:
+    with query_database_file(file, query) as reader:
         yield reader

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from ndcg_ab.config.model.sources import DatabaseSource
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.databases.drivers import answering
+from ndcg_ab.sources.databases.drivers import query_database
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import parquet_rows, table_of
+from ndcg_ab.sources.files.records import parquet_rows, records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule
 from ndcg_ab.sources.tables.digests import whole_column
 from ndcg_ab.sources.tables.schema import Field, Layout, is_id_type
@@ -36,9 +36,9 @@ class DatabaseQuery(Source):
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         layout.refuse_unknown(self.origin, self.described.columns)
-        with answering(self.described, self.directory) as (place, reader):
+        with query_database(self.described, self.directory) as (place, reader):
             parts = read_batches(reader.schema, reader, place, layout, self.described.columns)
-        return joined(parts, layout)
+        return join_parts(parts, layout)
 
 
 def read_batches(
@@ -48,7 +48,7 @@ def read_batches(
 
     columns maps a field to the query's name for it.  Raises InputError for anything that breaks a rule.
     """
-    chosen = layout.check_columns(place, schema.names, columns, in_query)
+    chosen = layout.check_columns(place, schema.names, columns, column_hint)
     fields = [field for field in layout.fields if field.name in chosen]
     for field in fields:
         refuse_type(schema.field(chosen[field.name]), field, place)
@@ -57,7 +57,7 @@ def read_batches(
     for batch in batches:
         if batch.num_rows:
             refuse_decimals(batch, fields, chosen, f"{place}, row", rows)
-            parts.append(part_of(batch, fields, chosen, layout, f"{place}, row", rows))
+            parts.append(convert_batch(batch, fields, chosen, layout, f"{place}, row", rows))
             refuse_gaps(parts, f"{place}, row {rows + 1}")
             rows += batch.num_rows
     if not parts:
@@ -65,14 +65,14 @@ def read_batches(
     return parts
 
 
-def in_query(_kind: str, mapping: Mapping[str, str]) -> str:
+def column_hint(_kind: str, mapping: Mapping[str, str]) -> str:
     """How columns are named in the query itself."""
     return "in the query: select " + ", ".join(f"{column} as {field}" for field, column in mapping.items())
 
 
 def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     """Columns of a type that cannot be meant."""
-    kind, name = stored(given.type), said_type(given)
+    kind, name = stored_type(given.type), postgresql_type(given)
     if field.type == pa.string():
         is_whole = pa.types.is_decimal(kind) and kind.scale <= 0
         is_known = name in ID_TYPES if name else is_uuid(given.type) or not isinstance(given.type, pa.BaseExtensionType)
@@ -91,7 +91,7 @@ def refuse_type(given: pa.Field, field: Field, place: str) -> None:
     )
 
 
-def said_type(given: pa.Field) -> bytes | None:
+def postgresql_type(given: pa.Field) -> bytes | None:
     """PostgreSQL's name of a column's type; None of another database."""
     found: bytes | None = (given.metadata or {}).get(POSTGRESQL_TYPE)
     return found
@@ -103,7 +103,7 @@ def refuse_decimals(
     """PostgreSQL's numeric as an id, where a value is no whole number."""
     for field in fields:
         at = batch.schema.get_field_index(chosen[field.name])
-        if field.type != pa.string() or said_type(batch.schema.field(at)) != NUMERIC:
+        if field.type != pa.string() or postgresql_type(batch.schema.field(at)) != NUMERIC:
             continue
         values = batch.column(at).storage
         if (row := pc.index(pc.match_substring_regex(values, "[^0-9-]"), True).as_py()) >= 0:
@@ -114,7 +114,7 @@ def refuse_decimals(
             )
 
 
-def stored(kind: pa.DataType) -> pa.DataType:
+def stored_type(kind: pa.DataType) -> pa.DataType:
     """The type without what a driver says about it."""
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
@@ -129,7 +129,7 @@ def is_text(kind: pa.DataType) -> bool:
     return any(each(kind) for each in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
-def part_of(
+def convert_batch(
     batch: pa.RecordBatch, fields: list[Field], chosen: dict[str, str], layout: Layout, place: str, before: int
 ) -> pa.Table:
     """A batch in the types of its fields; row by row where a value breaks a rule.
@@ -138,15 +138,17 @@ def part_of(
     """
     plain = {field.name: plain_column(batch, chosen[field.name], field) for field in fields}
     try:
-        part = pa.table({field.name: typed(plain[field.name], field, layout) for field in fields})
+        part = pa.table({field.name: cast_column(plain[field.name], field, layout) for field in fields})
         part.validate(full=True)  # a database may hold bytes that are not UTF-8
     except UNCLEAR:
         part = None
     if part is None or breaks_a_rule(part, spaces=False) or has_no_order(part, layout):
         rows = parquet_rows(pa.record_batch(list(plain.values()), names=list(plain)))
         placed = ((f"{place} {before + number}", row) for number, row in enumerate(rows, 1))
-        careful = table_of(placed, layout)
-        part = pa.table({field.name: typed(careful[field.name].combine_chunks(), field, layout) for field in fields})
+        careful = records_table(placed, layout)
+        part = pa.table(
+            {field.name: cast_column(careful[field.name].combine_chunks(), field, layout) for field in fields}
+        )
     return part
 
 
@@ -165,7 +167,7 @@ def plain_column(batch: pa.RecordBatch, name: str, field: Field) -> pa.Array:
     return column
 
 
-def typed(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
+def cast_column(column: pa.Array, field: Field, layout: Layout) -> pa.Array:
     """In the type of the field; the queries of a ranking, which repeat, are kept once each."""
     made = pc.cast(column, field.type)
     if is_repeated(field, layout):
@@ -179,24 +181,24 @@ def is_repeated(field: Field, layout: Layout) -> bool:
 
 def has_no_order(part: pa.Table, layout: Layout) -> bool:
     """Whether a ranking has neither scores nor ranks."""
-    return layout.kind == "ranking" and not {"score", "rank"} & (set(part.column_names) - empty(part))
+    return layout.kind == "ranking" and not {"score", "rank"} & (set(part.column_names) - empty_columns(part))
 
 
-def empty(part: pa.Table) -> set[str]:
+def empty_columns(part: pa.Table) -> set[str]:
     """The columns that hold nothing."""
     return {name for name in part.column_names if part[name].null_count == part.num_rows}
 
 
 def refuse_gaps(parts: list[pa.Table], where: str) -> None:
     """A column that has values in some batches alone."""
-    if odd := empty(parts[0]) ^ empty(parts[-1]):
+    if odd := empty_columns(parts[0]) ^ empty_columns(parts[-1]):
         name = sorted(odd)[0]
-        if name in empty(parts[-1]):
+        if name in empty_columns(parts[-1]):
             raise InputError(f"{where}: {name} is missing: every row needs one, as the rows before it have")
         raise InputError(f"{where}: {name} stands here, but not in the rows before it")
 
 
-def joined(parts: list[pa.Table], layout: Layout) -> pa.Table:
+def join_parts(parts: list[pa.Table], layout: Layout) -> pa.Table:
     """All parts, a column after the other in one piece, which lets go of what the driver gave; absent ones are null."""
     columns = [list(part.columns) for part in parts]
     names, count = parts[0].column_names, sum(part.num_rows for part in parts)

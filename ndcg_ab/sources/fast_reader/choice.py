@@ -19,11 +19,11 @@ from typing import Any, BinaryIO, TypeVar, cast
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.fast_reader.plain_text import SLICE, reduce_slice, reduce_span, slices, spans
+from ndcg_ab.sources.fast_reader.plain_text import SLICE, query_spans, read_slices, reduce_slice, reduce_span
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
-from ndcg_ab.sources.tables.on_disk import Keep, null_count
+from ndcg_ab.sources.tables.on_disk import TableWriter, count_nulls
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces
 
 UNREADABLE = (NotPlainError, InputError, OSError, pa.ArrowException)
 Slice = TypeVar("Slice")
@@ -31,15 +31,15 @@ Made = TypeVar("Made")
 IN_FLIGHT = 2  # slices that wait beside those that are worked at
 
 
-def reduce(
+def reduce_file(
     path: Path,
     file_format: str,
     columns: dict[str, str],
-    wanted: Wanted,
+    wanted: WantedPlaces,
     threads: int | None = None,
     size: int = SLICE,
-    keep: Keep | None = None,
-) -> Reduced | None:
+    keep: TableWriter | None = None,
+) -> ReducedRanking | None:
     """The ranking reduced; None where the file is not plain.
 
     columns: field -> column in the file, where they differ.  threads: by default one for every processor.
@@ -50,38 +50,45 @@ def reduce(
             return reduce_parquet(path, columns, wanted, threads, keep)
         if file_format != "trec" or columns:
             return None
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             if not is_packed(path) and hasattr(os, "preadv"):
                 place = file.fileno()
-                return joined(worked(lambda each: reduce_span(place, *each, wanted), spans(place, size), threads), keep)
-            return joined(worked(lambda each: reduce_slice(*each, wanted), slices(file, size), threads), keep)
+                return join_slices(
+                    work_in_threads(lambda each: reduce_span(place, *each, wanted), query_spans(place, size), threads),
+                    keep,
+                )
+            return join_slices(
+                work_in_threads(lambda each: reduce_slice(*each, wanted), read_slices(file, size), threads), keep
+            )
     except UNREADABLE:
         return None
 
 
 def reduce_parquet(
-    path: Path, columns: dict[str, str], wanted: Wanted, threads: int | None, keep: Keep | None
-) -> Reduced | None:
+    path: Path, columns: dict[str, str], wanted: WantedPlaces, threads: int | None, keep: TableWriter | None
+) -> ReducedRanking | None:
     if is_packed(path):
         return None
-    from ndcg_ab.sources.fast_reader.plain_parquet import Groups, put_together, reduce_group
+    from ndcg_ab.sources.fast_reader.plain_parquet import RowGroups, join_groups, reduce_group
 
     try:
-        groups = Groups(path, columns)
-        found = worked(lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads)
-        return joined(put_together(found, wanted), keep)
+        groups = RowGroups(path, columns)
+        found = work_in_threads(
+            lambda place: reduce_group(groups.rankings(place), wanted), range(groups.count), threads
+        )
+        return join_slices(join_groups(found, wanted), keep)
     except Exception:  # a broken file makes the library raise nearly anything
         return None
 
 
-def opened(path: Path) -> BinaryIO:
+def open_unpacked(path: Path) -> BinaryIO:
     """The file's bytes, unpacked; those of a plain file by their places."""
     return open_bytes(path) if is_packed(path) else cast(BinaryIO, path.open("rb", buffering=0))
 
 
-def worked(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:
+def work_in_threads(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int | None) -> Iterator[Made]:
     """What threads make of each slice, in order; a few slices are there at a time."""
-    workers = threads or processors()
+    workers = threads or count_processors()
     if workers == 1:
         yield from map(work, given)
         return
@@ -99,12 +106,12 @@ def worked(work: Callable[[Slice], Made], given: Iterable[Slice], threads: int |
                 left.cancel()
 
 
-def processors() -> int:
+def count_processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def joined(found: Iterable[Reduced], keep: Keep | None = None) -> Reduced:
+def join_slices(found: Iterable[ReducedRanking], keep: TableWriter | None = None) -> ReducedRanking:
     """One reduced ranking of its slices; NotPlainError where a query is in two, some lack ranks, or there is none.
 
     keep: puts the rows that are kept into a file, where they are many; None: into memory.
@@ -129,6 +136,6 @@ def joined(found: Iterable[Reduced], keep: Keep | None = None) -> Reduced:
         rows = keep.write(rows_of_each(), RANKING.schema)
     else:
         rows = pa.concat_tables([RANKING.schema.empty_table(), *rows_of_each()])
-    if not count or 0 < null_count(rows, "rank") < rows.num_rows:
+    if not count or 0 < count_nulls(rows, "rank") < rows.num_rows:
         raise NotPlainError
-    return Reduced(rows, pa.concat_tables(answers).combine_chunks(), count)
+    return ReducedRanking(rows, pa.concat_tables(answers).combine_chunks(), count)

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as papq
 
 from ndcg_ab.sources.files.unpacking import open_table
-from ndcg_ab.sources.tables.columns import breaks_a_rule, typed
+from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted, reduce_rows, starts_of
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, query_starts, reduce_rows
 
 BATCH = 1 << 17  # rows
 MOST_ROWS = 1 << 22  # of one query
 
 
-class Groups:
+class RowGroups:
     """The row groups of a file, each of which a thread reads by itself; NotPlainError where there are no scores."""
 
     def __init__(self, path: Path, columns: dict[str, str]) -> None:
@@ -35,31 +35,31 @@ class Groups:
             self.here.file = papq.ParquetFile(self.path, pre_buffer=False)
         columns = list(self.chosen.values())
         for batch in self.here.file.iter_batches(BATCH, row_groups=[place], columns=columns, use_threads=False):
-            ranking = typed(pa.Table.from_batches([batch]), RANKING, self.chosen, "").combine_chunks()
+            ranking = cast_columns(pa.Table.from_batches([batch]), RANKING, self.chosen, "").combine_chunks()
             if breaks_a_rule(ranking, spaces=False) or ranking["score"].null_count:
                 raise NotPlainError
             if ranking.num_rows:
                 yield ranking
 
 
-class Group(NamedTuple):
+class ReducedGroup(NamedTuple):
     """What is kept of a group, but for the rows at its ends, whose queries may go on in others.
 
     first: its first query, or all rows where the group has no more.  last: its last query, or None.
     """
 
     first: list[pa.Table]
-    between: list[Reduced]
+    between: list[ReducedRanking]
     last: list[pa.Table] | None
 
 
-def reduce_group(rankings: Iterable[pa.Table], wanted: Wanted) -> Group:
+def reduce_group(rankings: Iterable[pa.Table], wanted: WantedPlaces) -> ReducedGroup:
     """NotPlainError where a query between the first and the last is not plain."""
     first: list[pa.Table] | None = None
-    between: list[Reduced] = []
+    between: list[ReducedRanking] = []
     waiting: list[pa.Table] = []  # a query that may go on, and others that ended with a piece
     for ranking in rankings:
-        starts = starts_of(ranking["query_id"].chunk(0)).tolist()
+        starts = query_starts(ranking["query_id"].chunk(0)).tolist()
         waiting.append(ranking.slice(0, starts[1] if len(starts) > 1 else None))
         refuse_many(waiting)
         if len(starts) == 1:
@@ -67,28 +67,28 @@ def reduce_group(rankings: Iterable[pa.Table], wanted: Wanted) -> Group:
         if first is None:
             first = waiting
         else:
-            between.append(reduced(waiting, wanted))
+            between.append(reduce_rankings(waiting, wanted))
         if starts[1] < starts[-1]:
-            between.append(reduced([ranking.slice(starts[1], starts[-1] - starts[1])], wanted))
+            between.append(reduce_rankings([ranking.slice(starts[1], starts[-1] - starts[1])], wanted))
         waiting = [ranking.slice(starts[-1])]
-    return Group(waiting, [], None) if first is None else Group(first, between, waiting)
+    return ReducedGroup(waiting, [], None) if first is None else ReducedGroup(first, between, waiting)
 
 
-def put_together(groups: Iterable[Group], wanted: Wanted) -> Iterator[Reduced]:
+def join_groups(groups: Iterable[ReducedGroup], wanted: WantedPlaces) -> Iterator[ReducedRanking]:
     """What is kept of all groups, in order; NotPlainError where a query at the end of one is not plain."""
     waiting: list[pa.Table] = []
     for group in groups:
         waiting += group.first
         refuse_many(waiting)
         if group.last is not None:
-            yield reduced(waiting, wanted)
+            yield reduce_rankings(waiting, wanted)
             yield from group.between
             waiting = group.last
     if waiting:
-        yield reduced(waiting, wanted)
+        yield reduce_rankings(waiting, wanted)
 
 
-def reduced(rankings: list[pa.Table], wanted: Wanted) -> Reduced:
+def reduce_rankings(rankings: list[pa.Table], wanted: WantedPlaces) -> ReducedRanking:
     return reduce_rows(pa.concat_tables(rankings).combine_chunks(), wanted)
 
 

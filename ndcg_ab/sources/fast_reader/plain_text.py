@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from ndcg_ab.sources.files.streams import LONGEST_LINE
-from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted, reduce_rows
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
 
 SLICE = 1 << 22  # bytes that are read at a time
 LARGEST_QUERY = 1 << 26  # bytes of one query's rows
@@ -28,7 +28,7 @@ NAMES = ["query_id", "unused", "doc_id", "rank", "score", "tag"]
 TYPES = {"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64(), "rank": pa.float64()}
 
 
-class Form:
+class LineForm:
     """What all lines of a file share: the delimiter, and the tag with what stands around it."""
 
     def __init__(self, first_line: bytes) -> None:
@@ -38,7 +38,7 @@ class Form:
             raise NotPlainError
 
 
-def spans(file: int, size: int = SLICE) -> Iterator[tuple[Form, int, int]]:
+def query_spans(file: int, size: int = SLICE) -> Iterator[tuple[LineForm, int, int]]:
     """Where texts of whole queries begin and end in an open file, as long as each one's rows stand together.
 
     Those who work at them read them: here only what stands around a cut is looked at.
@@ -48,11 +48,11 @@ def spans(file: int, size: int = SLICE) -> Iterator[tuple[Form, int, int]]:
     end_of_first = first.find(b"\n") + 1
     if not end_of_first and len(first) < whole:
         raise NotPlainError
-    form = Form(first[:end_of_first] if end_of_first else first + b"\n")
+    form = LineForm(first[:end_of_first] if end_of_first else first + b"\n")
     start = 0
     while start < whole:
         end = start + size
-        while end < whole and (cut := cut_before(file, start, end, form.delimiter)) == start:
+        while end < whole and (cut := last_query_start(file, start, end, form.delimiter)) == start:
             end += size
             if end - start > LARGEST_QUERY:
                 raise NotPlainError
@@ -60,30 +60,30 @@ def spans(file: int, size: int = SLICE) -> Iterator[tuple[Form, int, int]]:
         start = cut if end < whole else whole
 
 
-def cut_before(file: int, start: int, end: int, delimiter: bytes) -> int:
+def last_query_start(file: int, start: int, end: int, delimiter: bytes) -> int:
     """Where the query begins of which the last whole line before `end` is; `start` where it goes back to that."""
     window = WINDOW
     while True:
         low = max(start, end - window)
         text = os.pread(file, end - low, low)
         line = 0 if low == start else text.find(b"\n") + 1
-        if found := last_query(text[line:], len(text) - line, delimiter):
+        if found := start_of_last_query(text[line:], len(text) - line, delimiter):
             return low + line + found
         if low == start:
             return start
         window *= 4
 
 
-class Held(threading.local):
+class SliceBuffer(threading.local):
     """Room that a thread reads each of its slices into: new memory costs more time than reading does."""
 
     room = bytearray()
 
 
-HELD = Held()
+HELD = SliceBuffer()
 
 
-def reduce_span(file: int, form: Form, start: int, end: int, wanted: Wanted) -> Reduced:
+def reduce_span(file: int, form: LineForm, start: int, end: int, wanted: WantedPlaces) -> ReducedRanking:
     """What is kept of a slice of an open file."""
     length = end - start
     if len(HELD.room) <= length:
@@ -97,19 +97,19 @@ def reduce_span(file: int, form: Form, start: int, end: int, wanted: Wanted) -> 
     return reduce_slice(form, text, length, wanted)
 
 
-def slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[Form, bytes, int]]:
+def read_slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[LineForm, bytes, int]]:
     """The file in texts of whole queries, as long as each one's rows stand together: (form, text, its length).
 
     Beyond its length a text goes on.
     """
-    form: Form | None = None
+    form: LineForm | None = None
     rest = b""
     while block := file.read(size):
         text = rest + block
         length = len(text)
         if form is None and (end := text.find(b"\n", 0, length)) >= 0:
-            form = Form(text[: end + 1])
-        cut = last_query(text, length, form.delimiter) if form else 0
+            form = LineForm(text[: end + 1])
+        cut = start_of_last_query(text, length, form.delimiter) if form else 0
         if form and cut:
             yield form, text, cut
         rest = text[cut:length]
@@ -118,10 +118,10 @@ def slices(file: BinaryIO, size: int = SLICE) -> Iterator[tuple[Form, bytes, int
     if rest and not rest.endswith(b"\n"):
         rest += b"\n"
     if rest:
-        yield form or Form(rest), rest, len(rest)
+        yield form or LineForm(rest), rest, len(rest)
 
 
-def last_query(text: bytes, length: int, delimiter: bytes) -> int:
+def start_of_last_query(text: bytes, length: int, delimiter: bytes) -> int:
     """Where the rows of the last whole line's query begin; 0 where they go back to the beginning."""
     end = text.rfind(b"\n", 0, length)
     start = text.rfind(b"\n", 0, max(end, 0)) + 1
@@ -142,14 +142,14 @@ def last_query(text: bytes, length: int, delimiter: bytes) -> int:
         window *= 4
 
 
-def reduce_slice(form: Form, text: bytes | bytearray, length: int, wanted: Wanted) -> Reduced:
+def reduce_slice(form: LineForm, text: bytes | bytearray, length: int, wanted: WantedPlaces) -> ReducedRanking:
     """A slice's rows that are kept, and its answers; NotPlainError where it is not plain."""
-    table = parsed(form, text, length)
+    table = parse_columns(form, text, length)
     refuse_other_bytes(form, text, length, table["query_id"].chunk(0))
     return reduce_rows(table, wanted)
 
 
-def parsed(form: Form, text: bytes | bytearray, length: int) -> pa.Table:
+def parse_columns(form: LineForm, text: bytes | bytearray, length: int) -> pa.Table:
     """The columns of a ranking, by the reader and in the types of the careful path.
 
     The reader would take a byte order mark off every slice.
@@ -169,7 +169,7 @@ def parsed(form: Form, text: bytes | bytearray, length: int) -> pa.Table:
         raise NotPlainError from None
 
 
-def refuse_other_bytes(form: Form, text: bytes | bytearray, length: int, query_ids: pa.Array) -> None:
+def refuse_other_bytes(form: LineForm, text: bytes | bytearray, length: int, query_ids: pa.Array) -> None:
     """What the reader does not see: other tags, empty fields, white space in fields, other ends of lines, comments.
 
     The reader found five delimiters in each line, so that one further byte below 33 for each of them is its end: each

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.files import named
-from ndcg_ab.sources.files.file import format_of
-from ndcg_ab.sources.files.parts import local, object_names, partitions
-from ndcg_ab.sources.files.stores import store_of
+from ndcg_ab.sources.files.file import format_by_name
+from ndcg_ab.sources.files.parts import local_parts, object_names, partition_values
+from ndcg_ab.sources.files.stores import open_store
 from ndcg_ab.sources.tables.schema import Layout
 
 READING = 1  # to be raised with every change of how bytes become rows
@@ -31,7 +31,7 @@ class Content:
     places: tuple[str, ...]
 
 
-def content_of(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
+def read_content_key(described: Any, layout: Layout, directory: Path, program: str) -> Content | None:
     """The content of a source now; None where only its answer tells it.
 
     program: the version that reads it.  Raises InputError and OSError for what is not there or cannot be read.
@@ -43,12 +43,12 @@ def content_of(described: Any, layout: Layout, directory: Path, program: str) ->
     else:
         found = [
             (part.name, dict(part.values), digest_of_file(part.path))
-            for part in local(described, described.file, directory)
+            for part in local_parts(described, described.file, directory)
         ]
     if found is None:
         return None
     places = tuple(place for place, _, _ in found)
-    parts = [[format_of(Path(place)), values, mark] for place, values, mark in found]
+    parts = [[format_by_name(Path(place)), values, mark] for place, values, mark in found]
     kind = [layout.kind, layout.trec, layout.order, *([field.name, str(field.type)] for field in layout.fields)]
     how = [READING, program, pa.__version__, kind, described.format, described.columns, described.parts]
     text = json.dumps([how, parts], sort_keys=True)
@@ -63,11 +63,11 @@ def digest_of_file(path: Path) -> str:
 
 def object_marks(described: FileSource, directory: Path) -> list[tuple[str, dict[str, str | None], str]] | None:
     """The address of each object with what its folders' names say, and its store's mark; None where one has none."""
-    store = store_of(described, directory)
+    store = open_store(described, directory)
     found = []
     for name in object_names(store, described) if store.is_listed else ():
         mark = store.mark(name)
         if mark is None:
             return None
-        found.append((store.address_of(name), partitions(Path(name)), mark))
+        found.append((store.address_of(name), partition_values(Path(name)), mark))
     return found or None

@@ -20,11 +20,11 @@ import pyarrow.json as pajson
 from ndcg_ab.config.loading.hints import similar_file_hint
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError, in_short
-from ndcg_ab.sources.base import Asked, Found, Source, in_words, remarks_of, with_remarks
-from ndcg_ab.sources.fast_reader.choice import reduce
-from ndcg_ab.sources.files.hints import FORMAT, files_in, packed
-from ndcg_ab.sources.files.parts import parts_of, spoken_of
-from ndcg_ab.sources.files.records import find_lines, gathered, open_parquet, read_rows
+from ndcg_ab.sources.base import PullRequest, PullResult, Source, places_text, read_remarks, with_remarks
+from ndcg_ab.sources.fast_reader.choice import reduce_file
+from ndcg_ab.sources.files.hints import FORMAT, folder_hint, packed_hint
+from ndcg_ab.sources.files.parts import list_parts, name_part_in_errors
+from ndcg_ab.sources.files.records import find_lines, gather_pieces, open_parquet, read_rows
 from ndcg_ab.sources.files.streams import (
     BLOCK,
     DeferredErrorStream,
@@ -36,11 +36,18 @@ from ndcg_ab.sources.files.streams import (
     line_blocks,
 )
 from ndcg_ab.sources.files.unpacking import is_packed, open_bytes
-from ndcg_ab.sources.tables.columns import BrokenRuleError, Rules, breaks_text_rule, distinct_texts, shaped, typed
-from ndcg_ab.sources.tables.format_warnings import remarks_on_tags
-from ndcg_ab.sources.tables.on_disk import AT_ONCE, Keep, batches_of, null_count
+from ndcg_ab.sources.tables.columns import (
+    BrokenRuleError,
+    TableRules,
+    breaks_text_rule,
+    cast_columns,
+    distinct_texts,
+    select_columns,
+)
+from ndcg_ab.sources.tables.format_warnings import tag_remarks
+from ndcg_ab.sources.tables.on_disk import AT_ONCE, TableWriter, count_nulls, read_batches
 from ndcg_ab.sources.tables.schema import Layout, check_types
-from ndcg_ab.sources.tables.top_places import Reduced, Wanted
+from ndcg_ab.sources.tables.top_places import ReducedRanking, WantedPlaces
 
 FORMATS = ("trec", "csv", "tsv", "jsonl", "parquet")
 SUFFIXES = {
@@ -70,70 +77,72 @@ class File(Source):
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> Any:
         return self.read(layout, None)
 
-    def answer(self, layout: Layout, asked: Asked) -> Found:
-        return Found(self.read(layout, asked.keep))
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
+        return PullResult(self.read(layout, asked.keep))
 
-    def read(self, layout: Layout, keep: Keep | None) -> Any:
+    def read(self, layout: Layout, keep: TableWriter | None) -> Any:
         """keep: puts the rows into a file; None: into memory."""
         described = self.described
         layout.refuse_unknown(str(described.file), described.columns)
         tables = []
-        with parts_of(described, self.directory, self.wanted(layout)) as parts:
+        with list_parts(described, self.directory, self.wanted(layout)) as parts:
             for at, part in enumerate(parts):
                 here = keep if keep is None or len(parts) == 1 else keep.part(at)
-                with spoken_of(part):
+                with name_part_in_errors(part):
                     tables.append(read_file(part.path, layout, described.format, described.columns, here))
-        return tables[0] if len(tables) == 1 else joined(tables, layout, self.origin, keep)
+        return tables[0] if len(tables) == 1 else join_tables(tables, layout, self.origin, keep)
 
-    def reduce(self, layout: Layout, wanted: Wanted, threads: int | None, keep: Keep | None = None) -> Reduced | None:
+    def reduce(
+        self, layout: Layout, wanted: WantedPlaces, threads: int | None, keep: TableWriter | None = None
+    ) -> ReducedRanking | None:
         """Of one file of this machine, where it is plain."""
         described = self.described
         if not isinstance(described.file, Path) or not (path := self.directory / described.file).is_file():
             return None
-        file_format = described.format or format_of(path)
-        return reduce(path, file_format, described.columns, wanted, threads, keep=keep)
+        file_format = described.format or format_by_name(path)
+        return reduce_file(path, file_format, described.columns, wanted, threads, keep=keep)
 
     def locate(self, table: pa.Table, layout: Layout, query_id: str, doc_id: str) -> str:
         if not isinstance(self.described.file, Path):
             return self.origin
         found = []
-        with parts_of(self.described, self.directory, self.wanted(layout)) as parts:
+        with list_parts(self.described, self.directory, self.wanted(layout)) as parts:
             for part in parts:
-                file_format = self.described.format or format_of(part.path)
+                file_format = self.described.format or format_by_name(part.path)
                 lines = find_lines(part.path, layout, file_format, self.described.columns, query_id, doc_id)
                 if lines or len(parts) == 1:
-                    found.append(f"{part.name}, {in_words(lines, 'row' if file_format == 'parquet' else 'line')}")
+                    found.append(f"{part.name}, {places_text(lines, 'row' if file_format == 'parquet' else 'line')}")
         return " and ".join(found[:3])
 
     def wanted(self, layout: Layout) -> dict[str, str]:
         return {field.name: self.described.columns.get(field.name, field.name) for field in layout.fields}
 
 
-def joined(tables: list[Any], layout: Layout, origin: str, keep: Keep | None) -> Any:
+def join_tables(tables: list[Any], layout: Layout, origin: str, keep: TableWriter | None) -> Any:
     """The parts of one table; InputError where some have a column that others lack."""
     for field in layout.fields:
-        kinds = {null_count(table, field.name) == table.num_rows for table in tables}
+        kinds = {count_nulls(table, field.name) == table.num_rows for table in tables}
         if len(kinds) > 1:
             raise InputError(
                 f"{origin}: some parts have {field.name}, others have not: all parts need the same columns"
             )
-    remarks = [remark for table in tables for remark in remarks_of(table)]
+    remarks = [remark for table in tables for remark in read_remarks(table)]
     if keep is not None:
         names = layout.schema.names
-        pieces = (piece.cast(layout.schema) for table in tables for piece in batches_of(table, names))
-        return gathered(pieces, layout, keep, lambda: remarks)
+        pieces = (piece.cast(layout.schema) for table in tables for piece in read_batches(table, names))
+        return gather_pieces(pieces, layout, keep, lambda: remarks)
     plain = [table.replace_schema_metadata() for table in tables]
     return with_remarks(pa.concat_tables(plain, promote_options="permissive"), remarks)
 
 
-def format_of(path: Path) -> str:
+def format_by_name(path: Path) -> str:
     """The format by the file's name; anything without a telling ending is TREC text."""
     name = path.name.lower().removesuffix(".gz").removesuffix(".zst")
     return SUFFIXES.get(Path(name).suffix, "trec")
 
 
 def read_file(
-    path: Path, layout: Layout, file_format: str | None, columns: dict[str, str], keep: Keep | None = None
+    path: Path, layout: Layout, file_format: str | None, columns: dict[str, str], keep: TableWriter | None = None
 ) -> Any:
     """The file's table in the columns of `layout` (absent optional ones are null).
 
@@ -141,7 +150,7 @@ def read_file(
     memory, where every core reads.  Raises InputError for anything that breaks a rule.
     """
     refuse_no_file(path)
-    file_format = file_format or format_of(path)
+    file_format = file_format or format_by_name(path)
     if file_format == "trec" and layout.trec is None:
         raise InputError(f"{path}: a file of queries must be csv, tsv, jsonl or parquet, by its name or its format")
     if file_format == "trec" and columns:
@@ -159,7 +168,7 @@ def read_file(
 
 
 def read_if_clean(
-    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: TableWriter | None = None
 ) -> Any:
     """The table by the fast way; None where it gives up, or gives something that breaks a rule."""
     try:
@@ -171,7 +180,7 @@ def read_if_clean(
             pieces = jsonl_pieces(path, layout, columns, in_pieces=keep is not None)
         else:
             pieces = delimited_pieces(path, layout, "," if file_format == "csv" else "\t", columns, keep is not None)
-        return gathered(Rules(spaces=False).each(pieces), layout, keep)
+        return gather_pieces(TableRules(spaces=False).each(pieces), layout, keep)
     except UNCLEAR:
         return None
 
@@ -181,7 +190,7 @@ def refuse_no_file(path: Path) -> None:
     if not path.exists():
         raise InputError(f"{path}: there is no such file{similar_file_hint(path)}")
     if not path.is_file():
-        raise InputError(f"{path}: is not a file{files_in(path) if path.is_dir() else ''}")
+        raise InputError(f"{path}: is not a file{folder_hint(path) if path.is_dir() else ''}")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty")
 
@@ -190,7 +199,7 @@ def refuse_packed(path: Path, layout: Layout, file_format: str) -> None:
     """Files that are no text (or no Parquet) by their first bytes."""
     with path.open("rb") as file:
         start = file.read(16)
-    if problem := packed(path, start):
+    if problem := packed_hint(path, start):
         raise InputError(f"{path}: {problem}")
     if start.startswith(b"PAR1") and file_format != "parquet" and layout.kind in FORMAT:
         raise InputError(f"{path}: is a Parquet file: say {FORMAT[layout.kind]} parquet, or name it .parquet")
@@ -216,7 +225,7 @@ def arrow_types(layout: Layout, chosen: dict[str, str]) -> dict[str, pa.DataType
     return types
 
 
-def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
+def read_trec(path: Path, layout: Layout, keep: TableWriter | None) -> Any:
     """Fields between single spaces or single tabs as they stand; any other white space made even first."""
     line = first_line(path)
     delimiter = "\t" if b"\t" in line and b" " not in line.strip() else " "
@@ -226,14 +235,14 @@ def read_trec(path: Path, layout: Layout, keep: Keep | None) -> Any:
         return read_trec_text(path, EvenLinesStream(open_bytes(path)), layout, " ", keep)
 
 
-def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: Keep | None) -> Any:
+def read_trec_text(path: Path, stream: Any, layout: Layout, delimiter: str, keep: TableWriter | None) -> Any:
     tags: dict[str, int] = {}
     given = contextlib.nullcontext(stream) if isinstance(stream, pa.NativeFile) else defer_errors(stream)
     with given as text:
         pieces = trec_pieces(text, layout, delimiter, tags, in_pieces=keep is not None)
         is_ranking = layout.kind == "ranking"
-        return gathered(
-            Rules(spaces=True).each(pieces), layout, keep, lambda: remarks_on_tags(path, tags) if is_ranking else []
+        return gather_pieces(
+            TableRules(spaces=True).each(pieces), layout, keep, lambda: tag_remarks(path, tags) if is_ranking else []
         )
 
 
@@ -271,7 +280,7 @@ def trec_pieces(
         if TAG in unused:
             add_tags(tags, table[TAG], rows)
         rows += table.num_rows
-        yield shaped(table, layout, chosen)
+        yield select_columns(table, layout, chosen)
 
 
 def block_size(in_pieces: bool) -> int:
@@ -299,15 +308,15 @@ def delimited_pieces(
     path: Path, layout: Layout, delimiter: str, columns: dict[str, str], in_pieces: bool
 ) -> Iterator[pa.Table]:
     parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=True)
-    found = header_of(path, parse)
+    found = read_header(path, parse)
     chosen = layout.check_columns(str(path), found, columns)
     options = (pacsv.ReadOptions(block_size=block_size(in_pieces)), parse, convert_options(arrow_types(layout, chosen)))
     with open_delimited(path, delimiter) as stream:
         for table in csv_pieces(stream, options, in_pieces):
-            yield shaped(table, layout, chosen)
+            yield select_columns(table, layout, chosen)
 
 
-def header_of(path: Path, parse: pacsv.ParseOptions) -> list[str]:
+def read_header(path: Path, parse: pacsv.ParseOptions) -> list[str]:
     """The names of columns in the first line of a CSV file."""
     options = pacsv.ReadOptions(block_size=BLOCK)
     with open_delimited(path, parse.delimiter) as stream, pacsv.open_csv(stream, options, parse) as reader:
@@ -334,7 +343,7 @@ def jsonl_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_piec
             if any(table[names[name]].null_count for name in columns):
                 raise pa.ArrowInvalid("a column that is named is not everywhere")
             rows += table.num_rows
-            yield shaped(table, layout, names)
+            yield select_columns(table, layout, names)
     if rows != objects.lines:
         raise UnusualError("several objects on a line")
 
@@ -346,10 +355,10 @@ def parquet_pieces(path: Path, layout: Layout, columns: dict[str, str], *, in_pi
         wanted = list(chosen.values())
         try:
             if not in_pieces:
-                yield typed(file.read(columns=wanted), layout, chosen, str(path))
+                yield cast_columns(file.read(columns=wanted), layout, chosen, str(path))
                 return
             for batch in file.iter_batches(AT_ONCE, columns=wanted):
-                yield typed(pa.Table.from_batches([batch]), layout, chosen, str(path))
+                yield cast_columns(pa.Table.from_batches([batch]), layout, chosen, str(path))
         except (InputError, pa.ArrowException):
             raise
         except Exception as error:  # a broken file makes the library raise nearly anything

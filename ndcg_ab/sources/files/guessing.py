@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files.file import format_of
+from ndcg_ab.sources.files.file import format_by_name
 from ndcg_ab.sources.files.records import open_parquet
 from ndcg_ab.sources.files.unpacking import open_bytes
-from ndcg_ab.sources.tables.schema import few
+from ndcg_ab.sources.tables.schema import names_text
 
 JUDGMENTS, RANKING, QUERIES = "judgments", "ranking", "queries"
 NAMES = {  # field -> other names that files have for it, the likeliest first
@@ -48,9 +48,9 @@ class Guess:
     columns: dict[str, str]
 
 
-def guess(path: Path, kind: str | None = None) -> Guess:
+def guess_content(path: Path, kind: str | None = None) -> Guess:
     """What a file holds; kind: what it is said to be. InputError where its first line tells nothing."""
-    found = format_of(path)
+    found = format_by_name(path)
     names: Sequence[str] = ()
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
@@ -61,13 +61,13 @@ def guess(path: Path, kind: str | None = None) -> Guess:
             names = file.schema_arrow.names
     else:
         line = first_line(path)
-        if found == "trec" and (other := delimited(line)):
+        if found == "trec" and (other := guess_delimited(line)):
             found = other
         if found == "trec":
             return Guess(path, kind or trec_kind(path, line), None, {})
-        names = keys_of(line) if found == "jsonl" else cells_of(line, delimiter_of(found))
-    kind = kind or kind_of(path, names)
-    return Guess(path, kind, found if found != format_of(path) else None, columns_of(names, kind))
+        names = first_object_keys(line) if found == "jsonl" else split_cells(line, delimiter_for(found))
+    kind = kind or kind_by_columns(path, names)
+    return Guess(path, kind, found if found != format_by_name(path) else None, match_columns(names, kind))
 
 
 def first_line(path: Path) -> str:
@@ -82,11 +82,11 @@ def first_line(path: Path) -> str:
     raise InputError(f"{path}: the file is empty")
 
 
-def delimiter_of(file_format: str) -> str:
+def delimiter_for(file_format: str) -> str:
     return next(delimiter for delimiter, name in DELIMITERS.items() if name == file_format)
 
 
-def cells_of(line: str, delimiter: str) -> list[str]:
+def split_cells(line: str, delimiter: str) -> list[str]:
     """The fields of a line; none where it is no line of CSV."""
     try:
         return next(csv.reader([line], delimiter=delimiter), [])
@@ -94,10 +94,10 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def delimited(line: str) -> str | None:
+def guess_delimited(line: str) -> str | None:
     """csv or tsv where a line is a head with names of ours, whatever the file is called."""
     for delimiter, name in DELIMITERS.items():
-        cells = cells_of(line, delimiter)
+        cells = split_cells(line, delimiter)
         if len(cells) > 1 and field_column("query_id", cells):
             return name
     return None
@@ -113,7 +113,7 @@ def trec_kind(path: Path, line: str) -> str:
     return TREC_FIELDS[count]
 
 
-def keys_of(line: str) -> Sequence[str]:
+def first_object_keys(line: str) -> Sequence[str]:
     """The keys of the first object in a line of JSON."""
     try:
         found: Any = json.loads(line.strip().lstrip("[").rstrip(",]"))
@@ -122,7 +122,7 @@ def keys_of(line: str) -> Sequence[str]:
     return list(found) if isinstance(found, dict) else ()
 
 
-def kind_of(path: Path, names: Sequence[str]) -> str:
+def kind_by_columns(path: Path, names: Sequence[str]) -> str:
     has = {field for field in NAMES if field_column(field, names)}
     if {name.lower() for name in names} >= BEIR or {"query_id", "doc_id", "grade"} <= has:
         return JUDGMENTS
@@ -131,12 +131,12 @@ def kind_of(path: Path, names: Sequence[str]) -> str:
     if "query_id" in has and "doc_id" not in has:
         return QUERIES
     raise InputError(
-        f"{path}: the columns ({few(names)}) are those of neither judgments (query_id, doc_id, grade)"
+        f"{path}: the columns ({names_text(names)}) are those of neither judgments (query_id, doc_id, grade)"
         " nor a ranking (query_id, doc_id, score or rank) nor queries (query_id, text)"
     )
 
 
-def columns_of(names: Sequence[str], kind: str) -> dict[str, str]:
+def match_columns(names: Sequence[str], kind: str) -> dict[str, str]:
     """field -> column, for the fields whose column has another name."""
     found: dict[str, str] = {}
     for field in FIELDS[kind]:

@@ -30,19 +30,19 @@ PACKED = {  # how a file begins -> what it is, what to do
 }
 
 
-def bare(name: str) -> str:
+def bare_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def guess(field: str, found: Iterable[str]) -> str | None:
+def guess_column(field: str, found: Iterable[str]) -> str | None:
     """The column that is probably meant by a field."""
-    by_bare = {bare(name): name for name in reversed(list(found))}
+    by_bare = {bare_name(name): name for name in reversed(list(found))}
     known = next((by_bare[name] for name in SYNONYMS.get(field, ()) if name in by_bare), None)
-    near = get_close_matches(bare(field), by_bare, n=1, cutoff=0.7)
+    near = get_close_matches(bare_name(field), by_bare, n=1, cutoff=0.7)
     return known or (by_bare[near[0]] if near else None)
 
 
-def in_options(kind: str, mapping: Mapping[str, str]) -> str:
+def columns_option(kind: str, mapping: Mapping[str, str]) -> str:
     """``--columns doc_id=url``, and the same for a configuration."""
     mapping = {field: shortened(column) for field, column in mapping.items()}
     key = f"columns: {{{', '.join(f'{field}: {column}' for field, column in mapping.items())}}}"
@@ -52,10 +52,10 @@ def in_options(kind: str, mapping: Mapping[str, str]) -> str:
     return f"{MAPPING[kind]} {shlex.quote(pairs)} (in a configuration {key})"
 
 
-def looks_swapped(kind: str, found: Sequence[str]) -> str:
+def swapped_hint(kind: str, found: Sequence[str]) -> str:
     """``this looks like a ranking: swapped? ``, where columns are those of the other kind; else nothing."""
-    graded = guess("grade", found) is not None
-    ordered = any(guess(field, found) for field in ("score", "rank"))
+    graded = guess_column("grade", found) is not None
+    ordered = any(guess_column(field, found) for field in ("score", "rank"))
     if kind == "judgment" and ordered and not graded:
         return "this looks like a ranking: are judgments and ranking swapped? "
     if kind == "ranking" and graded and not ordered:
@@ -63,13 +63,13 @@ def looks_swapped(kind: str, found: Sequence[str]) -> str:
     return ""
 
 
-def wrong_header(kind: str, found: Sequence[str], fields: Sequence[str]) -> str | None:
+def wrong_header_hint(kind: str, found: Sequence[str], fields: Sequence[str]) -> str | None:
     """What is wrong with a first line that names none of the columns: other delimiters, or data."""
     if len(found) == 1:
         for sign, word in (("\t", "tabs"), (",", "commas"), (";", "';'"), ("|", "'|'")):
             if sign in found[0]:
-                return f"its first line is divided by {word}{divided(kind, sign)}"
-    if found and any(is_numeric(name) for name in found) and not any(guess(field, found) for field in fields):
+                return f"its first line is divided by {word}{delimiter_hint(kind, sign)}"
+    if found and any(is_numeric(name) for name in found) and not any(guess_column(field, found) for field in fields):
         header = ",".join(fields[:3])
         return (
             f"its first line ({shortened(', '.join(found))}) is data, not a header; put a first line above it: {header}"
@@ -77,14 +77,14 @@ def wrong_header(kind: str, found: Sequence[str], fields: Sequence[str]) -> str 
     return None
 
 
-def divided(kind: str, sign: str) -> str:
+def delimiter_hint(kind: str, sign: str) -> str:
     if sign in ",\t":
         name = "csv" if sign == "," else "tsv"
         return f": say {FORMAT[kind]} {name}, or name it .{name}" if kind in FORMAT else f": name it .{name}"
     return f", not by commas; where no field holds a comma: tr '{sign}' ',' < FILE > NEW.csv"
 
 
-def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str:
+def other_format_hint(kind: str, line: str, parts: Sequence[str], first: bool) -> str:
     """What a line that is no TREC line may be: for the end of a message."""
     if kind == "judgment" and len(parts) == 6 and is_numeric(parts[4]):
         return "this looks like a ranking: are judgments and ranking swapped?"
@@ -92,12 +92,12 @@ def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str
         return "this looks like judgments: are judgments and ranking swapped?"
     if line.startswith("#"):
         return "take lines of comment away: grep -v '^#' FILE > NEW"
-    if first and (remedy := as_trec(kind, parts)):
+    if first and (remedy := awk_command(kind, parts)):
         return f"where every line is like it, this makes TREC of them: awk '{{print {remedy}}}' FILE > NEW"
     likely = None
     if first and line[0] in "{[":
         likely = "jsonl"
-    elif first and "\t" in line and guess("doc_id", line.split("\t")):
+    elif first and "\t" in line and guess_column("doc_id", line.split("\t")):
         likely = "tsv"
     elif first and line.count(",") > 1:
         likely = "csv"
@@ -106,7 +106,7 @@ def other_format(kind: str, line: str, parts: Sequence[str], first: bool) -> str
     return "if the file is of another format, say which"
 
 
-def as_trec(kind: str, parts: Sequence[str]) -> str | None:
+def awk_command(kind: str, parts: Sequence[str]) -> str | None:
     """What awk prints so that fields that lack some, or have one too many, are those of a TREC line."""
     if kind == "judgment" and len(parts) == 3 and is_numeric(parts[2]):
         return "$1, 0, $2, $3"
@@ -122,7 +122,7 @@ def as_trec(kind: str, parts: Sequence[str]) -> str | None:
 
 
 def is_header(parts: Sequence[str]) -> bool:
-    return sum(bare(part) in names for part in parts for names in SYNONYMS.values()) > 1
+    return sum(bare_name(part) in names for part in parts for names in SYNONYMS.values()) > 1
 
 
 def is_numeric(text: str) -> bool:
@@ -140,7 +140,7 @@ def number_hint(field: str, text: str) -> str:
     return ""
 
 
-def packed(path: Path, start: bytes) -> str | None:
+def packed_hint(path: Path, start: bytes) -> str | None:
     """What a file is by its first bytes that cannot be read here, and what to do."""
     for magic, (what, remedy) in PACKED.items():
         if start.startswith(magic):
@@ -150,7 +150,7 @@ def packed(path: Path, start: bytes) -> str | None:
     return None
 
 
-def files_in(path: Path) -> str:
+def folder_hint(path: Path) -> str:
     """``; name one of its files, such as runs/old.run``"""
     names = sorted(each.name for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
     return f"; name one of its files, such as {path / names[0]}" if names else ""

@@ -12,21 +12,21 @@ from ndcg_ab.sources.tables.schema import Layout
 IN_DOCUMENTS = {"judgment": "grade", "ranking": "score"}  # what a document's key leads to
 
 
-class Pairs(dict[str, Any]):
+class JsonObject(dict[str, Any]):
     """An object, and which of its keys stand in it more than once."""
 
     twice: frozenset[str] = frozenset()
 
 
-def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = Pairs(pairs)
+def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = JsonObject(pairs)
     if len(found) < len(pairs):
         known: set[str] = set()
         found.twice = frozenset(key for key, _ in pairs if key in known or known.add(key))  # type: ignore[func-returns-value]
     return found
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=paired)
+DECODER = json.JSONDecoder(object_pairs_hook=make_object)
 BETWEEN = re.compile(r"[ \t\r\n,:]*")
 Placed = Iterator[tuple[int, dict[str, Any]]]  # a line, or a place in the text, and the record that starts there
 
@@ -63,7 +63,7 @@ def document_records(path: Path, text: str, layout: Layout, columns: Mapping[str
 
 def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, str]) -> Placed:
     start = len(text) - len(text.lstrip())
-    for key, place, value in members(text, start):
+    for key, place, value in read_members(text, start):
         where = f"{path}, line {1 + text.count(chr(10), 0, place)}" if not isinstance(value, dict) else str(path)
         if text[start] == "[":
             if not isinstance(value, dict):
@@ -79,7 +79,7 @@ def placed_records(path: Path, text: str, layout: Layout, columns: Mapping[str, 
         elif columns:
             raise InputError(f"{where}: columns cannot be mapped in JSON that leads from query_id to doc_id")
         else:
-            for doc_id, inner, number in members(text, place):
+            for doc_id, inner, number in read_members(text, place):
                 yield inner, {"query_id": key, "doc_id": doc_id, IN_DOCUMENTS[layout.kind]: number}
 
 
@@ -106,21 +106,21 @@ def list_hint(value: Any, layout: Layout) -> str:
     return f"write every query as {{query_id: {{doc_id: {IN_DOCUMENTS[layout.kind]}}}}}"
 
 
-def members(text: str, place: int) -> Iterator[tuple[str | None, int, Any]]:
+def read_members(text: str, place: int) -> Iterator[tuple[str | None, int, Any]]:
     """(key, place of the value, value) of a list or an object that starts at `place` of what is known to be JSON."""
     closing = {"[": "]", "{": "}"}[text[place]]
     key = None
-    place = after(text, place + 1)
+    place = next_sign(text, place + 1)
     while text[place] != closing:
         if closing == "}":
             key, place = DECODER.raw_decode(text, place)
-            place = after(text, place)
+            place = next_sign(text, place)
         value, end = DECODER.raw_decode(text, place)
         yield key, place, value
-        place = after(text, end)
+        place = next_sign(text, end)
 
 
-def after(text: str, place: int) -> int:
+def next_sign(text: str, place: int) -> int:
     """The next place that is neither white space nor a sign between values."""
     found = BETWEEN.match(text, place)
     return found.end() if found else place

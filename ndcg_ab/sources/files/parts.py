@@ -19,9 +19,9 @@ from ndcg_ab.config.loading.patterns import SHOWN, WILD, matching_files
 from ndcg_ab.config.model.connections import plain_address
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files.hints import files_in
-from ndcg_ab.sources.files.records import open_parquet, saying_what_is_broken
-from ndcg_ab.sources.files.stores import Store, store_of
+from ndcg_ab.sources.files.hints import folder_hint
+from ndcg_ab.sources.files.records import explain_broken_parquet, open_parquet
+from ndcg_ab.sources.files.stores import Store, open_store
 from ndcg_ab.temporary import ALONE, temporary_folder
 
 PARQUET = (".parquet", ".pq")
@@ -39,7 +39,7 @@ class Part:
 
 
 @contextlib.contextmanager
-def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) -> Iterator[list[Part]]:
+def list_parts(described: FileSource, directory: Path, wanted: Mapping[str, str]) -> Iterator[list[Part]]:
     """The files that are read for it; copies, which lie in a temporary folder, are gone afterwards.
 
     wanted: field -> column, for those that may be partitions' names.
@@ -47,25 +47,25 @@ def parts_of(described: FileSource, directory: Path, wanted: Mapping[str, str]) 
     with contextlib.ExitStack() as stack:
         folder = functools.cache(lambda: stack.enter_context(temporary_folder()))
         if isinstance(described.file, str):
-            found = fetched(described, directory, folder())
+            found = fetch_objects(described, directory, folder())
         else:
-            found = local(described, described.file, directory)
-        yield [prepared(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
+            found = local_parts(described, described.file, directory)
+        yield [with_partition_columns(part, folder, f"part{at}", wanted) for at, part in enumerate(found)]
 
 
-def local(described: FileSource, file: Path, directory: Path) -> list[Part]:
+def local_parts(described: FileSource, file: Path, directory: Path) -> list[Part]:
     path = file if file.is_absolute() else directory / file
     if path.is_dir():
-        return in_folder(described, path)
+        return data_files_in(described, path)
     if described.parts and WILD.search(str(file)) and not path.exists():
         found = matching_files(file, directory)
         if not found:
             raise InputError(f"{path}: no file matches it")
-        return [Part(directory / each, str(directory / each), partitions(each)) for each in found]
+        return [Part(directory / each, str(directory / each), partition_values(each)) for each in found]
     return [Part(path, str(path))]
 
 
-def in_folder(described: FileSource, path: Path) -> list[Part]:
+def data_files_in(described: FileSource, path: Path) -> list[Part]:
     """The data files in it and below it, by name; hidden ones and marks such as _SUCCESS are none."""
     names = [each.relative_to(path) for each in sorted(files_below(path))]
     is_parquet = described.format == "parquet" or all(each.suffix.lower() in PARQUET for each in names)
@@ -73,8 +73,8 @@ def in_folder(described: FileSource, path: Path) -> list[Part]:
         raise InputError(f"{path}: is not a file, and there is none in the folder")
     if not described.parts and not is_parquet:
         advice = "; or say parts: true (in a configuration) where all files in it are parts of one table"
-        raise InputError(f"{path}: is not a file{files_in(path)}{advice}")
-    return [Part(path / each, str(path / each), partitions(each)) for each in names]
+        raise InputError(f"{path}: is not a file{folder_hint(path)}{advice}")
+    return [Part(path / each, str(path / each), partition_values(each)) for each in names]
 
 
 def files_below(path: Path) -> list[Path]:
@@ -92,22 +92,22 @@ def is_data(name: Path) -> bool:
     return not any(part.startswith((".", "_")) for part in name.parts)
 
 
-def partitions(name: Path) -> dict[str, str | None]:
+def partition_values(name: Path) -> dict[str, str | None]:
     """{"day": "2026-11-20"} for day=2026-11-20/part-0.parquet."""
     pairs = (part.partition("=") for part in name.parts[:-1] if re.match(r"[^=]+=", part))
     return {unquote(key): None if value == NO_PARTITION else unquote(value) for key, _, value in pairs}
 
 
-def fetched(described: FileSource, directory: Path, folder: Path) -> list[Part]:
+def fetch_objects(described: FileSource, directory: Path, folder: Path) -> list[Part]:
     """Copies of the objects that an address stands for."""
-    store = store_of(described, directory)
+    store = open_store(described, directory)
     names = object_names(store, described)
     found = []
     for at, name in enumerate(names):
         path = folder / f"object{at}" / (Path(name).name or "object")
         path.parent.mkdir(mode=ALONE)
         store.fetch(name, path)
-        found.append(Part(path, store.address_of(name), partitions(Path(name))))
+        found.append(Part(path, store.address_of(name), partition_values(Path(name))))
     return found
 
 
@@ -124,14 +124,14 @@ def object_names(store: Store, described: FileSource) -> list[str]:
         if not names:
             raise InputError(f"{store.shown}: there is no such object: see the bucket and the path")
         if len(names) > 1 and not is_parquet and not described.parts:
-            raise InputError(refused(store, names))
+            raise InputError(refusal_text(store, names))
         return names
     fixed = re.split(r"[*?\[]", store.path)[0].rpartition("/")[0]
     names = [name for name in store.below(fixed) if Path(name).match(store.path)]
     if not names:
         raise InputError(f"{store.shown}: no object matches it")
     if len(names) > 1 and not described.parts:
-        raise InputError(refused(store, names))
+        raise InputError(refusal_text(store, names))
     return names
 
 
@@ -139,7 +139,7 @@ def is_data_of(store: Store, name: str) -> bool:
     return is_data(Path(name.removeprefix(store.path).lstrip("/")))
 
 
-def refused(store: Store, names: list[str]) -> str:
+def refusal_text(store: Store, names: list[str]) -> str:
     shown = ", ".join(name.rpartition("/")[2] for name in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     return (
         f"{store.shown}: {len(names)} objects match it ({shown}); one is needed: name it,"
@@ -147,7 +147,7 @@ def refused(store: Store, names: list[str]) -> str:
     )
 
 
-def prepared(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
+def with_partition_columns(part: Part, folder: Callable[[], Path], name: str, wanted: Mapping[str, str]) -> Part:
     """The part with the columns that its folders' names give, where they are wanted: a copy, in a folder of a name."""
     values = {name: value for name, value in part.values.items() if name in wanted.values()}
     if not values or part.path.suffix.lower() not in PARQUET or not part.path.is_file():
@@ -161,7 +161,7 @@ def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> P
     """A copy of a Parquet file with columns of one value each, a batch at a time."""
     import pyarrow.parquet as papq
 
-    with saying_what_is_broken(path), open_parquet(path) as file:
+    with explain_broken_parquet(path), open_parquet(path) as file:
         schema = file.schema_arrow
         added = [name for name in values if name not in schema.names]
         for name in added:
@@ -174,7 +174,7 @@ def with_values(path: Path, values: Mapping[str, str | None], target: Path) -> P
 
 
 @contextlib.contextmanager
-def spoken_of(part: Part) -> Iterator[None]:
+def name_part_in_errors(part: Part) -> Iterator[None]:
     """What is said of a copy is said of what it is a copy of."""
     try:
         yield

@@ -14,13 +14,13 @@ import pyarrow as pa
 from ndcg_ab.config.loading.hints import utf8_command
 from ndcg_ab.errors import InputError, format_value, in_short
 from ndcg_ab.files import named
-from ndcg_ab.sources.base import Remark, metadata_of, with_remarks
-from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format
+from ndcg_ab.sources.base import Remark, remarks_metadata, with_remarks
+from ndcg_ab.sources.files.hints import is_header, is_numeric, other_format_hint
 from ndcg_ab.sources.files.json_documents import DECODER, document_records, is_document, refuse_lists, refuse_twice
 from ndcg_ab.sources.files.streams import LONGEST_LINE, LongLineError, line_blocks
 from ndcg_ab.sources.files.unpacking import open_bytes, open_table
-from ndcg_ab.sources.tables.format_warnings import UnreadRankError, Watched
-from ndcg_ab.sources.tables.on_disk import Keep
+from ndcg_ab.sources.tables.format_warnings import FormatWatch, UnreadRankError
+from ndcg_ab.sources.tables.on_disk import TableWriter
 from ndcg_ab.sources.tables.schema import Layout, check_types, read_value
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ Record = tuple[int, dict[str, Any]]  # line (or row) number, field -> raw value
 csv.field_size_limit(1 << 30)  # Python's own is 128 kB; here a line has a limit
 
 
-def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: Keep | None = None) -> Any:
+def read_rows(
+    path: Path, layout: Layout, file_format: str, columns: dict[str, str], keep: TableWriter | None = None
+) -> Any:
     """The file's table, or an InputError that names the first line that breaks a rule.
 
     keep: puts it into a file; None: into memory.
@@ -44,23 +46,23 @@ def read_rows(path: Path, layout: Layout, file_format: str, columns: dict[str, s
         except UnreadRankError:
             return read_watched(path, layout, keep, without_ranks=True)
     word = "row" if file_format == "parquet" else "line"
-    found = records(path, layout, file_format, columns)
+    found = read_records(path, layout, file_format, columns)
     placed = ((f"{path}, {word} {line}", record) for line, record in found)
-    return gathered(pieces_of(placed, layout), layout, keep)
+    return gather_pieces(record_pieces(placed, layout), layout, keep)
 
 
-def read_watched(path: Path, layout: Layout, keep: Keep | None, *, without_ranks: bool) -> Any:
+def read_watched(path: Path, layout: Layout, keep: TableWriter | None, *, without_ranks: bool) -> Any:
     """A TREC ranking with its remarks; where a rank is no number, the scores alone order it."""
-    watched = Watched(path, without_ranks=without_ranks)
+    watched = FormatWatch(path, without_ranks=without_ranks)
     found = watched.each(trec_records(path, layout))
     placed = ((f"{path}, line {line}", record) for line, record in found)
-    return gathered(pieces_of(placed, layout), layout, keep, watched.remarks)
+    return gather_pieces(record_pieces(placed, layout), layout, keep, watched.remarks)
 
 
-def gathered(
+def gather_pieces(
     pieces: Iterable[pa.Table],
     layout: Layout,
-    keep: Keep | None,
+    keep: TableWriter | None,
     remarks: Callable[[], Sequence[Remark]] = tuple,
 ) -> Any:
     """One table of the pieces.
@@ -68,17 +70,17 @@ def gathered(
     keep: puts it into a file; None: into memory.  remarks: what was noticed, asked when all pieces are there.
     """
     if keep is not None:
-        return keep.write(pieces, layout.schema, lambda: metadata_of(remarks()))
+        return keep.write(pieces, layout.schema, lambda: remarks_metadata(remarks()))
     tables = list(pieces)
     return with_remarks(pa.concat_tables(tables) if len(tables) > 1 else tables[0], remarks())
 
 
-def table_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
+def records_table(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> pa.Table:
     """The table of records, each with the place where it stands; InputError for the first that breaks a rule."""
-    return pa.concat_tables(pieces_of(placed, layout))
+    return pa.concat_tables(record_pieces(placed, layout))
 
 
-def pieces_of(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> Iterator[pa.Table]:
+def record_pieces(placed: Iterable[tuple[str, dict[str, Any]]], layout: Layout) -> Iterator[pa.Table]:
     """The same in pieces of `PIECE` rows, at least one: a number of Python takes far more memory than one of Arrow."""
     values: dict[str, list[Any]] = {field.name: [] for field in layout.fields}
     present: tuple[str, ...] | None = None
@@ -109,12 +111,12 @@ def find_lines(
     """The lines (rows of a Parquet file) on which a document of a query stands."""
     return [
         line
-        for line, record in records(path, layout, file_format, columns)
+        for line, record in read_records(path, layout, file_format, columns)
         if str(record.get("query_id")) == query_id and str(record.get("doc_id")) == doc_id
     ]
 
 
-def records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
+def read_records(path: Path, layout: Layout, file_format: str, columns: dict[str, str]) -> Iterator[Record]:
     if file_format == "trec":
         yield from trec_records(path, layout)
     elif file_format == "jsonl":
@@ -172,14 +174,14 @@ def trec_records(path: Path, layout: Layout) -> Iterator[Record]:
             raise InputError(
                 f"{path}, line {number}: {len(parts)} field{'s' * (len(parts) != 1)} ({format_value(inner)}),"
                 f" a TREC {layout.kind} has {width} ({shape});"
-                f" {(not first and cut_short(line)) or other_format(layout.kind, inner, parts, first)}"
+                f" {(not first and cut_line_text(line)) or other_format_hint(layout.kind, inner, parts, first)}"
             )
         first = False
         record = {name: parts[place] for name, place in places.items()}
         yield number, record | {"tag": parts[5]} if layout.kind == "ranking" else record
 
 
-def cut_short(line: str) -> str:
+def cut_line_text(line: str) -> str:
     """What a line without an end, after lines with one, tells."""
     return "" if line.endswith(("\n", "\r")) else "it has no line end: where it is the last one, is the file cut short?"
 
@@ -244,12 +246,12 @@ def json_row(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def open_parquet(path: Path) -> "ParquetFile":
-    with saying_what_is_broken(path, "is not a Parquet file"):
+    with explain_broken_parquet(path, "is not a Parquet file"):
         return open_table(path)
 
 
 @contextmanager
-def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
+def explain_broken_parquet(path: Path, what: str = "the Parquet file is broken, write it again") -> Iterator[None]:
     """Whatever the library raises over the bytes of a Parquet file, in a sentence."""
     try:
         yield
@@ -261,7 +263,7 @@ def saying_what_is_broken(path: Path, what: str = "the Parquet file is broken, w
 
 def parquet_records(path: Path, layout: Layout, columns: dict[str, str]) -> Iterator[Record]:
     number = 0
-    with saying_what_is_broken(path), open_parquet(path) as file:
+    with explain_broken_parquet(path), open_parquet(path) as file:
         chosen = layout.check_columns(str(path), file.schema_arrow.names, columns)
         check_types(file.schema_arrow, layout, chosen, str(path))
         for batch in file.iter_batches(columns=list(chosen.values())):

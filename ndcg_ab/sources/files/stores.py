@@ -62,7 +62,7 @@ class Store(ABC):
         raise NotImplementedError
 
 
-def store_of(described: FileSource, directory: Path) -> Store:
+def open_store(described: FileSource, directory: Path) -> Store:
     """The store that an address is of."""
     address = str(reveal_secrets(str(described.file), "file", directory))
     scheme = address.partition("://")[0].lower()
@@ -72,17 +72,17 @@ def store_of(described: FileSource, directory: Path) -> Store:
             if secret:
                 remember_secret(secret)
     if scheme in ("http", "https"):
-        return Web(address)
+        return WebStore(address)
     if scheme not in OPENED:
         known = ", ".join(f"{name}://" for name in (*OPENED, "http", "https"))
         hint = ": a database is named with `database` and `query`" if "sql" in scheme or scheme == "duckdb" else ""
         raise InputError(f"{plain_address(address)}: is of a kind that is not read as a file{hint} ({known})")
     storage = described.storage or Storage()
     given = {name: reveal_secrets(value, f"storage.{name}", directory) for name, value in storage if value is not None}
-    return Objects(address, given)
+    return ObjectStore(address, given)
 
 
-class Objects(Store):
+class ObjectStore(Store):
     """S3, Google Cloud Storage or Azure, through pyarrow."""
 
     def __init__(self, address: str, given: dict[str, Any]) -> None:
@@ -96,11 +96,11 @@ class Objects(Store):
 
     def fetch(self, name: str, target: Path) -> None:
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream, target.open("wb") as file:
-            before = mark_of(stream.metadata())
+            before = object_mark(stream.metadata())
             while piece := stream.read(PIECE):
                 file.write(piece)
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
-            if mark_of(stream.metadata()) != before:
+            if object_mark(stream.metadata()) != before:
                 raise SilentError(f"{self.address_of(name)}: changed while it was read: run it again")
 
     def has(self, name: str) -> bool:
@@ -111,7 +111,7 @@ class Objects(Store):
 
     def mark(self, name: str) -> str | None:
         with self.meaning(), self.system.open_input_stream(name, compression=None) as stream:
-            etag, *others, generation, size = mark_of(stream.metadata())
+            etag, *others, generation, size = object_mark(stream.metadata())
         return repr((etag, *others, generation, size)) if etag or generation else None
 
     def below(self, name: str) -> list[str]:
@@ -139,7 +139,7 @@ class Objects(Store):
             raise InputError(f"{self.shown}: cannot be read: {text}") from None
 
 
-def mark_of(metadata: dict[Any, Any]) -> tuple[Any, ...]:
+def object_mark(metadata: dict[Any, Any]) -> tuple[Any, ...]:
     """What tells one content of an object from another."""
     known = {(key.decode() if isinstance(key, bytes) else str(key)).lower(): value for key, value in metadata.items()}
     return tuple(known.get(name) for name in ("etag", "content-length", "last-modified", "generation", "size"))
@@ -198,7 +198,7 @@ OPENED = {
 }
 
 
-class Web(Store):
+class WebStore(Store):
     """One file of a web server, by GET."""
 
     is_listed = False
@@ -216,7 +216,7 @@ class Web(Store):
 
         try:
             with httpx.Client(timeout=PATIENCE, headers=AS_IT_IS) as client, target.open("wb") as file:
-                with contextlib.closing(last_of(client, self.address)) as answer:
+                with contextlib.closing(last_answer(client, self.address)) as answer:
                     self.refuse(answer.status_code)
                     for piece in answer.iter_raw(PIECE):
                         file.write(piece)
@@ -243,7 +243,7 @@ class Web(Store):
         raise kind(f"{self.shown}: the server answers HTTP {status}, and sends no file")
 
 
-def last_of(client: Any, address: str) -> Any:
+def last_answer(client: Any, address: str) -> Any:
     """The answer behind all redirects, whose own content nobody reads: httpx would unpack all of it.
 
     Raises httpx.TooManyRedirects, as httpx does.

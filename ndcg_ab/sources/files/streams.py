@@ -184,7 +184,7 @@ def is_end(signs: npt.NDArray[np.uint8]) -> Any:
     return (signs == ENDS[0]) | (signs == ENDS[1])
 
 
-def evened(text: bytes) -> bytes:
+def even_spaces(text: bytes) -> bytes:
     """The text with every run of white space inside a line as one space, and none at its ends."""
     text = text.replace(b"\r\n", b"\n").translate(bytes.maketrans(b"\r\t\v\f", b"\n   "))
     while b"  " in text:
@@ -206,7 +206,7 @@ class EvenLinesStream(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         try:
             while not self.rest and (block := next(self.blocks, None)) is not None:
-                self.rest = without_comments(evened(block))
+                self.rest = without_comments(even_spaces(block))
         except LongLineError:
             raise UnusualError("a long line") from None
         block, self.rest = self.rest[:size], self.rest[size:]

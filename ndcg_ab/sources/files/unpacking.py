@@ -92,7 +92,7 @@ def allowed_ratio(usual: int) -> int:
     return int(written)
 
 
-class Slowly(io.RawIOBase):
+class MeteredFile(io.RawIOBase):
     """A file of which little is read at a time. count: how much was."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -114,7 +114,7 @@ class Slowly(io.RawIOBase):
         super().close()
 
 
-class Unpacking(io.RawIOBase):
+class UnpackingStream(io.RawIOBase):
     """What is packed in a file, unpacked as it is read; raises TooDenseError and BrokenError.
 
     A stretch may be denser than the ratio by `GRACE` bytes, wherever it stands: what was sparse before buys no more.
@@ -122,7 +122,7 @@ class Unpacking(io.RawIOBase):
 
     def __init__(self, file: BinaryIO, packing: Packing) -> None:
         self.ratio = allowed_ratio(packing.ratio)
-        self.packed = Slowly(file)
+        self.packed = MeteredFile(file)
         self.taken = 0
         self.left = GRACE
         self.unpacked = packing.open(cast(BinaryIO, self.packed))
@@ -154,7 +154,7 @@ class Unpacking(io.RawIOBase):
 # ---- files
 
 
-class UnpackedFile(Unpacking):
+class UnpackedFile(UnpackingStream):
     """The same of a file; both errors are an InputError that names it."""
 
     def __init__(self, path: Path, packing: Packing) -> None:
@@ -162,12 +162,12 @@ class UnpackedFile(Unpacking):
         super().__init__(path.open("rb"), packing)
 
     def readinto(self, buffer: Any) -> int:
-        with saying(self.path, self.packing):
+        with name_file_in_errors(self.path, self.packing):
             return super().readinto(buffer)
 
 
 @contextlib.contextmanager
-def saying(path: Path, packing: Packing) -> Iterator[None]:
+def name_file_in_errors(path: Path, packing: Packing) -> Iterator[None]:
     try:
         yield
     except BrokenError as error:
@@ -179,7 +179,7 @@ def saying(path: Path, packing: Packing) -> Iterator[None]:
         ) from None
 
 
-def packing_of(path: Path) -> Packing | None:
+def find_packing(path: Path) -> Packing | None:
     """How a file is packed, by its first bytes, whatever its name says; None where it is not."""
     with path.open("rb") as file:
         start = file.read(4)
@@ -187,12 +187,12 @@ def packing_of(path: Path) -> Packing | None:
 
 
 def is_packed(path: Path) -> bool:
-    return packing_of(path) is not None
+    return find_packing(path) is not None
 
 
 def open_bytes(path: Path) -> BinaryIO:
     """The file's bytes, unpacked; InputError where they are broken, or where few of them unpack to many."""
-    packing = packing_of(path)
+    packing = find_packing(path)
     return (
         path.open("rb") if packing is None else cast(BinaryIO, io.BufferedReader(UnpackedFile(path, packing), BUFFER))
     )
@@ -201,9 +201,9 @@ def open_bytes(path: Path) -> BinaryIO:
 # ---- answers
 
 
-def unpacked(content: bytes, packing: Packing, most: int) -> bytes:
+def unpack(content: bytes, packing: Packing, most: int) -> bytes:
     """All of it; raises TooLargeError where it is more than `most` bytes, TooDenseError and BrokenError."""
-    with Unpacking(io.BytesIO(content), packing) as stream:
+    with UnpackingStream(io.BytesIO(content), packing) as stream:
         found = bytearray()
         while part := stream.read(UNPACKED_AT_ONCE):
             found += part
@@ -224,7 +224,7 @@ def open_table(path: Path, **options: Any) -> "ParquetFile":
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-    packing = packing_of(path)
+    packing = find_packing(path)
     if packing is None:
         file = ParquetFile(path, **options)
     else:

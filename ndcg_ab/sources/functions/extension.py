@@ -17,8 +17,8 @@ from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.extensions import SOURCES, extensions, load_extension
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.functions.modules import saying_where
-from ndcg_ab.sources.tables.in_memory import InMemory, is_table
+from ndcg_ab.sources.functions.modules import name_function_in_errors
+from ndcg_ab.sources.tables.in_memory import InMemorySource, is_table
 from ndcg_ab.sources.tables.schema import Layout
 
 
@@ -42,8 +42,8 @@ class Extension(Source):
             )
         read = load_extension(added[self.name])
         arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
-        with saying_where(self.origin, ""):
+        with name_function_in_errors(self.origin, ""):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
         if not isinstance(data, Mapping) and not is_table(data):
             raise InputError(f"{self.origin} returned {type(data).__name__}: must return a table or dictionaries")
-        return InMemory(InMemoryData(self.origin, data), self.columns).pull(layout, queries)
+        return InMemorySource(InMemoryData(self.origin, data), self.columns).pull(layout, queries)

@@ -23,7 +23,7 @@ from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.base import Source
-from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
+from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
 from ndcg_ab.sources.tables.schema import Layout
 
 Entry = tuple[Any, Any]  # query_id and results, both unchecked
@@ -40,7 +40,7 @@ class Function(Source):
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """The ranking that the function returns; raises InputError when it fails or returns something else."""
-        with beside(self.directory):
+        with modules_first_in(self.directory):
             function = load_function(self.origin, self.directory)
             arguments = reveal_arguments(self.arguments, f"python = {self.origin!r}, arguments", self.directory)
             if self.per_query:
@@ -100,7 +100,7 @@ class Function(Source):
 
     def saying_where(self, place: str = "") -> contextlib.AbstractContextManager[None]:
         """Whatever the function raises, in one sentence; place: as far as it is known, on which query."""
-        return saying_where(f"python = {self.origin!r}", place)
+        return name_function_in_errors(f"python = {self.origin!r}", place)
 
 
 END = object()

@@ -21,7 +21,7 @@ FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryErr
 
 
 @contextlib.contextmanager
-def beside(directory: Path) -> Iterator[None]:
+def modules_first_in(directory: Path) -> Iterator[None]:
     """Modules in `directory` are found first, also by imports inside functions.
 
     A module of the same name from elsewhere is put aside meanwhile (a folder `flows`, an `engine.py` beside another
@@ -54,29 +54,29 @@ def is_another(top: str, directory: Path) -> bool:
 
 
 def load_function(name: str, directory: Path) -> Callable[..., Any]:
-    """The function that ``module:function`` names; to be called inside `beside`."""
+    """The function that ``module:function`` names; to be called inside `modules_first_in`."""
     module_name, _, function_name = name.partition(":")
     try:
         module: ModuleType = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name != module_name.partition(".")[0]:
-            raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet_error(error)
+            raise InputError(f"python = {name!r}: importing it failed: {error_line(error)}") from discreet_error(error)
         raise InputError(f"python = {name!r}: there is no module {error.name!r} in {directory} or installed") from None
     except (Exception, SystemExit) as error:
-        raise InputError(f"python = {name!r}: importing it failed: {in_one_line(error)}") from discreet_error(error)
+        raise InputError(f"python = {name!r}: importing it failed: {error_line(error)}") from discreet_error(error)
     function = getattr(module, function_name, None)
     if not callable(function):
         raise InputError(f"python = {name!r}: module {module_name!r} has no function {function_name!r}")
     return function  # type: ignore[no-any-return]
 
 
-def in_one_line(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """KeyError: 'title'"""
     return on_one_line(": ".join(filter(None, [type(error).__name__, words_of(error)])), LONGEST)
 
 
 @contextlib.contextmanager
-def saying_where(origin: str, place: str) -> Iterator[None]:
+def name_function_in_errors(origin: str, place: str) -> Iterator[None]:
     """What a function raises, in one sentence; origin: its place in messages; place: where, as `` on query 'q1'``."""
     try:
         yield
@@ -84,4 +84,4 @@ def saying_where(origin: str, place: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         kind = SilentError if isinstance(error, OSError) and not isinstance(error, FILES) else InputError
-        raise kind(f"{origin} failed{place}: {in_one_line(error)}") from discreet_error(error)
+        raise kind(f"{origin} failed{place}: {error_line(error)}") from discreet_error(error)

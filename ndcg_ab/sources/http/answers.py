@@ -35,13 +35,13 @@ class Hit:
     url: str | None = None
 
 
-class Reader:
+class AnswerReader:
     """Reads answers by the paths of a configuration."""
 
     def __init__(self, described: HttpRequest, where: str) -> None:
         self.depth = described.depth
         self.paths = {
-            field: compiled(path, f"{where}.results.{field}")
+            field: compile_path(path, f"{where}.results.{field}")
             for field in HttpResults.model_fields
             if (path := getattr(described.results, field)) is not None
         }
@@ -49,14 +49,14 @@ class Reader:
 
     def hits(self, content: bytes) -> list[Hit]:
         """The hits of an answer; QueryError says what is wrong with it."""
-        answer = parsed(content)
+        answer = parse_answer(content)
         if error := self.found("error", answer):
             raise QueryError(f"the answer holds an error: {excerpt(error)}")
         hits = self.found("hits", answer)
         if not isinstance(hits, list):
             raise QueryError(
-                f"results.hits = {self.written.hits!r} finds {kind_of(hits)} in the answer, and must find a list;"
-                f" the answer {keys_of(answer)}"
+                f"results.hits = {self.written.hits!r} finds {json_type(hits)} in the answer, and must find a list;"
+                f" the answer {keys_text(answer)}"
             )
         if len(hits) > self.depth:
             raise QueryError(
@@ -69,13 +69,13 @@ class Reader:
         doc_id = self.found("id", hit)
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int) or doc_id == "" or not is_utf8(str(doc_id)):
             raise QueryError(
-                f"hit {place}: results.id = {self.written.id!r} finds {kind_of(doc_id)}, and must find a text or a"
-                f" whole number; the hit {keys_of(hit)}"
+                f"hit {place}: results.id = {self.written.id!r} finds {json_type(doc_id)}, and must find a text or a"
+                f" whole number; the hit {keys_text(hit)}"
             )
         if len(str(doc_id)) > LONGEST_ID:
             raise QueryError(
                 f"hit {place}: results.id = {self.written.id!r} finds a text of {len(str(doc_id)):,} characters, and"
-                f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_of(hit)}"
+                f" must find an id of no more than {LONGEST_ID:,}; the hit {keys_text(hit)}"
             )
         score = self.score(hit, f"hit {place}, document {format_value(str(doc_id))}") if "score" in self.paths else None
         return Hit(str(doc_id), score, self.words("title", hit), self.words("url", hit))
@@ -84,7 +84,7 @@ class Reader:
         value = self.found("score", hit)
         path = f"{where}: results.score = {self.written.score!r}"
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise QueryError(f"{path} finds {kind_of(value)}, and must find a number; the hit {keys_of(hit)}")
+            raise QueryError(f"{path} finds {json_type(value)}, and must find a number; the hit {keys_text(hit)}")
         if isinstance(value, int) and abs(value) > EXACT:
             raise QueryError(
                 f"{path} finds {format_value(value)}, beyond 2^53, where different scores become equal: leave"
@@ -117,7 +117,7 @@ class Reader:
             raise QueryError(f"results.{field} = {written!r} fails: {excerpt(str(error))}") from None
 
 
-def compiled(path: str, where: str) -> Any:
+def compile_path(path: str, where: str) -> Any:
     import jmespath
     import jmespath.exceptions
 
@@ -128,7 +128,7 @@ def compiled(path: str, where: str) -> Any:
         raise InputError(f"{where} = {path!r}: must be a JMESPath expression: {excerpt(said)}") from None
 
 
-def parsed(content: bytes) -> Any:
+def parse_answer(content: bytes) -> Any:
     """The JSON of an answer."""
     try:
         return json.loads(content)
@@ -144,15 +144,15 @@ def parsed(content: bytes) -> Any:
         raise QueryError(said, may_pass=True) from None
 
 
-def keys_of(content: Any) -> str:
+def keys_text(content: Any) -> str:
     """``has the keys took, hits``: what there is in the place of what was looked for; never a value."""
     if isinstance(content, dict):
         keys = [shortened(str(key), 40) for key in islice(content, MOST_KEYS + 1)]
         return f"has the keys {', '.join([*keys[:MOST_KEYS], *['…'] * (len(keys) > MOST_KEYS)]) or '(none)'}"
-    return f"is {kind_of(content)}" + (f" of {len(content)}" if isinstance(content, list) else "")
+    return f"is {json_type(content)}" + (f" of {len(content)}" if isinstance(content, list) else "")
 
 
-def kind_of(value: Any) -> str:
+def json_type(value: Any) -> str:
     if value is None:
         return "nothing"
     names = {dict: "a mapping", list: "a list", bool: "true or false", str: "a text", int: "a number"}

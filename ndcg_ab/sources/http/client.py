@@ -17,8 +17,8 @@ import httpx
 
 from ndcg_ab.config.model.http import HttpRequest
 from ndcg_ab.config.secrets.lookup import redact
-from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpacked
-from ndcg_ab.sources.http.answers import ENOUGH, Hit, QueryError, Reader, excerpt
+from ndcg_ab.sources.files.unpacking import GZIP, BrokenError, TooDenseError, TooLargeError, unpack
+from ndcg_ab.sources.http.answers import ENOUGH, AnswerReader, Hit, QueryError, excerpt
 from ndcg_ab.sources.http.requests import Request
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class BusyError(QueryError):
 class Client:
     """Asks for one system; failures: query_id -> why it has no answer."""
 
-    def __init__(self, described: HttpRequest, base: tuple[str, str], reader: Reader) -> None:
+    def __init__(self, described: HttpRequest, base: tuple[str, str], reader: AnswerReader) -> None:
         self.described = described
         self.base = base
         self.reader = reader
@@ -55,14 +55,14 @@ class Client:
 
         Ends early when more queries failed than may.  Raises DeadlineError.
         """
-        apart(lambda: self.ask_all(requests, answered))
+        run_in_thread(lambda: self.ask_all(requests, answered))
 
     async def ask_all(self, requests: Sequence[Request], answered: Callable[[Request, list[Hit]], None]) -> None:
         described = self.described
         limits = httpx.Limits(max_connections=described.concurrency)
         timeout = httpx.Timeout(None, connect=described.connect_timeout)
         is_safe = self.base[0] == "https"  # else nothing is checked, and no certificates need be read
-        packed = {"Accept-Encoding": "gzip"}  # what `opened` unpacks, within bounds: httpx knows none
+        packed = {"Accept-Encoding": "gzip"}  # what `open_answer` unpacks, within bounds: httpx knows none
         async with httpx.AsyncClient(headers=packed, limits=limits, timeout=timeout, verify=is_safe) as self.http:
             waiting = iter(requests)
             workers = [
@@ -110,7 +110,7 @@ class Client:
                 raise QueryError(f"the address cannot be asked: {excerpt(str(trouble))}") from None
             except httpx.HTTPError as trouble:
                 said = excerpt(str(trouble)) if str(trouble) else "no more is known"
-                error = QueryError(f"{said_of(trouble)}: {said}", True)
+                error = QueryError(f"{failure_text(trouble)}: {said}", True)
             except QueryError as trouble:
                 error = trouble
             if not error.may_pass or attempt > self.described.retries:
@@ -174,12 +174,12 @@ class Client:
         async for part in response.aiter_raw():
             packed += part
             if len(packed) > self.described.most_bytes:
-                raise QueryError(too_large(self.described))
+                raise QueryError(too_large_text(self.described))
         if response.is_success:
-            return opened(bytes(packed), response, self.described)
+            return open_answer(bytes(packed), response, self.described)
         text = ""
         with contextlib.suppress(QueryError):  # the status says more than what the answer is packed in
-            text = excerpt(opened(bytes(packed), response, self.described)[:ENOUGH].decode(errors="replace"))
+            text = excerpt(open_answer(bytes(packed), response, self.described)[:ENOUGH].decode(errors="replace"))
         message = f"status {response.status_code}" + (f": {text}" if text else "")
         seconds = seconds_asked(response.headers.get("retry-after"))
         if seconds is not None and response.status_code in MAY_PASS:
@@ -187,13 +187,13 @@ class Client:
         raise QueryError(message, response.status_code in MAY_PASS)
 
 
-def too_large(described: HttpRequest) -> str:
+def too_large_text(described: HttpRequest) -> str:
     return (
         f"the answer is larger than most_bytes = {described.most_bytes}: ask for fewer fields, or give a larger number"
     )
 
 
-def opened(content: bytes, response: httpx.Response, described: HttpRequest) -> bytes:
+def open_answer(content: bytes, response: httpx.Response, described: HttpRequest) -> bytes:
     """An answer unpacked, where it is packed as it was asked for: by gzip, once.
 
     QueryError for anything else, and where it unpacks to more than it may.
@@ -208,9 +208,9 @@ def opened(content: bytes, response: httpx.Response, described: HttpRequest) -> 
             " it (a proxy? a header Accept-Encoding in `headers`?)"
         )
     try:
-        return unpacked(content, GZIP, described.most_bytes)
+        return unpack(content, GZIP, described.most_bytes)
     except TooLargeError:
-        raise QueryError(too_large(described)) from None
+        raise QueryError(too_large_text(described)) from None
     except TooDenseError as error:
         raise QueryError(f"the answer of {len(content):,} bytes {error}, and no ranking does") from None
     except BrokenError as error:
@@ -230,7 +230,7 @@ def seconds_asked(retry_after: str | None) -> float | None:
     return None
 
 
-def said_of(trouble: httpx.HTTPError) -> str:
+def failure_text(trouble: httpx.HTTPError) -> str:
     """What kind of trouble it is, in words."""
     if isinstance(trouble, httpx.ConnectTimeout):
         return "the engine cannot be reached in time"
@@ -239,7 +239,7 @@ def said_of(trouble: httpx.HTTPError) -> str:
     return "the answer broke off"
 
 
-def apart(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """What a coroutine gives, run in a thread of its own; it is cancelled when the caller is interrupted."""
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 

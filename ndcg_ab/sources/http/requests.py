@@ -52,13 +52,13 @@ class Template:
         }
         self.method = described.method or ("GET" if described.body is None else "POST")
         self.signature = json.dumps(described.model_dump(mode="json"), sort_keys=True)
-        self.base = base_of(str(self.known["url"]), where)
+        self.base = base_address(str(self.known["url"]), where)
 
     def filled(self, query: Query) -> Request:
         """The request for one query."""
         values = {"query": query.text, "text": query.text, "query_id": query.query_id, "depth": self.described.depth}
         values |= {name: None if value in ("", NO_VALUE) else value for name, value in query.attributes.items()}
-        fill = Filling(values, f"{self.where}, query {format_value(query.query_id)}")
+        fill = TemplateFiller(values, f"{self.where}, query {format_value(query.query_id)}")
         body = self.known["body"]
         if body is not None:
             body = json.dumps(fill.structure(without_nulls(body)), ensure_ascii=False, allow_nan=False).encode()
@@ -74,14 +74,14 @@ class Template:
             self.method,
             fill.address(self.known["url"]),
             headers,
-            list(pairs(fill.structure(without_nulls(self.known["parameters"])))),
+            list(parameter_pairs(fill.structure(without_nulls(self.known["parameters"])))),
             body,
             key,
         )
 
 
 @dataclasses.dataclass(frozen=True)
-class Filling:
+class TemplateFiller:
     """Puts the values of one query into a template; where: for messages."""
 
     values: Mapping[str, Any]
@@ -104,7 +104,7 @@ class Filling:
         value = self.values[whole["name"]]
         if value is None:
             return NOTHING
-        return number(value, f"{self.where}: {text}") if whole["number"] else value
+        return number_value(value, f"{self.where}: {text}") if whole["number"] else value
 
     def text(self, text: str, safe: bool = False) -> str:
         def filled(found: re.Match[str]) -> str:
@@ -123,7 +123,7 @@ class Filling:
         return self.text(url, safe=True)
 
 
-def number(value: Any, where: str) -> int | float:
+def number_value(value: Any, where: str) -> int | float:
     text = str(value).strip()
     for kind in (int, float):
         try:
@@ -140,7 +140,7 @@ def without_nulls(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in content.items() if value is not None}
 
 
-def pairs(parameters: Mapping[str, Any]) -> Any:
+def parameter_pairs(parameters: Mapping[str, Any]) -> Any:
     """What stands behind ? in the address; a list gives its key several times."""
     for name, value in parameters.items():
         for each in value if isinstance(value, list) else [value]:
@@ -152,7 +152,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def base_of(url: str, where: str) -> tuple[str, str]:
+def base_address(url: str, where: str) -> tuple[str, str]:
     """Scheme and host with port, which the secrets of a request are meant for."""
     try:
         parts = urlsplit(url)

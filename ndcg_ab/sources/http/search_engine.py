@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.http import HttpSource
 from ndcg_ab.errors import InputError, SilentError, format_value, needs
-from ndcg_ab.sources.base import Asked, Found, Remark, Source, with_failed, with_remarks
-from ndcg_ab.sources.http.answers import Hit, QueryError, Reader
+from ndcg_ab.sources.base import PullRequest, PullResult, Remark, Source, with_failed_queries, with_remarks
+from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
 from ndcg_ab.sources.http.requests import Query, Request, Template
 from ndcg_ab.sources.tables.schema import DOCUMENT, Layout
 
@@ -30,20 +30,20 @@ class SearchEngine(Source):
         self.directory = directory
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
-        return self.answer(layout, Asked(queries)).table
+        return self.answer(layout, PullRequest(queries)).table
 
-    def answer(self, layout: Layout, asked: Asked) -> Found:
+    def answer(self, layout: Layout, asked: PullRequest) -> PullResult:
         """The ranking of every query, with the titles and addresses that came along."""
         needs(f"{self.origin}: asking a search engine over HTTP", "httpx", "jmespath")
         from ndcg_ab.sources.http.client import Client, DeadlineError
 
         template = Template(self.described, self.directory, f"{self.origin}: http")
-        reader = Reader(self.described, f"{self.origin}: http")
+        reader = AnswerReader(self.described, f"{self.origin}: http")
         requests = [
             template.filled(Query(query_id, text, asked.attributes.get(query_id, {})))
             for query_id, text in asked.texts.items()
         ]
-        kept = Answers(asked.folder)
+        kept = AnswerFile(asked.folder)
         found = {request.query_id: kept.known[request.key] for request in requests if request.key in kept.known}
 
         def answered(request: Request, hits: list[Hit]) -> None:
@@ -61,7 +61,7 @@ class SearchEngine(Source):
         order = [request.query_id for request in requests]
         failures = {query_id: client.failures[query_id] for query_id in order if query_id in client.failures}
         self.refuse(failures, len(requests))
-        table = ranking_of({query_id: found[query_id] for query_id in order if query_id in found}, layout)
+        table = make_ranking({query_id: found[query_id] for query_id in order if query_id in found}, layout)
         if not table.num_rows:
             raise InputError(
                 f"{self.origin}: no hit came for any of {len(requests)} queries: look at what the engine answers to"
@@ -71,8 +71,8 @@ class SearchEngine(Source):
             )
         if failures:
             remark = Remark("failed_query", len(failures), tuple(failure_remarks(failures)[:MOST_EXAMPLES]))
-            table = with_failed(with_remarks(table, [remark]), list(failures))
-        return Found(table, documents_of(found))
+            table = with_failed_queries(with_remarks(table, [remark]), list(failures))
+        return PullResult(table, make_documents(found))
 
     def refuse(self, failures: Mapping[str, QueryError], asked: int) -> None:
         """Raises for more failed queries than may be, and where none is left."""
@@ -86,7 +86,7 @@ class SearchEngine(Source):
         raise kind(f"{self.origin}: {first}{more}{admitted}")
 
 
-class Answers:
+class AnswerFile:
     """The answers of this run so far, in a file: when the pull begins anew, nobody is asked twice.
 
     They hold what was read of them, never the request or a secret.
@@ -116,7 +116,7 @@ def failure_remarks(failures: Mapping[str, QueryError]) -> list[str]:
     return [f"query {format_value(query_id)}: {error}" for query_id, error in failures.items()]
 
 
-def ranking_of(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
+def make_ranking(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
     """A row for each hit; ranks where the order as returned counts, else scores."""
     rows = [(query_id, rank, hit) for query_id, hits in found.items() for rank, hit in enumerate(hits, start=1)]
     columns = [
@@ -128,7 +128,7 @@ def ranking_of(found: Mapping[str, list[Hit]], layout: Layout) -> pa.Table:
     return pa.table(columns, schema=layout.schema)
 
 
-def documents_of(found: Mapping[str, list[Hit]]) -> pa.Table | None:
+def make_documents(found: Mapping[str, list[Hit]]) -> pa.Table | None:
     """One row for each document that has a title or an address, by id; None where no document has."""
     known: dict[str, dict[str, str | None]] = {}
     for hits in found.values():

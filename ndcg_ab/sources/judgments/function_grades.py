@@ -2,7 +2,7 @@
 
     def grade(query: ndcg_ab.Query, document: ndcg_ab.Document, **arguments) -> float | int | None
 
-None says that it cannot tell.  What it returned for the same content is not asked again (`known_grades`): for the
+None says that it cannot tell.  What it returned for the same content is not asked again (`open_grade_cache`): for the
 source of its module, its name and arguments, the query and the document.  A function in memory that no module has under
 its name (a lambda, one inside another, a notebook's) is asked every time: no source tells what it does.  An OSError
 that the function raises may pass: the flow tries again, and asks what is not known yet.
@@ -23,8 +23,8 @@ from ndcg_ab.config.model.sources import JudgeSource
 from ndcg_ab.config.secrets.lookup import reveal_arguments
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.functions.function import is_finite
-from ndcg_ab.sources.functions.modules import beside, load_function, saying_where
-from ndcg_ab.sources.judgments.grade_cache import Say, known_grades
+from ndcg_ab.sources.functions.modules import load_function, modules_first_in, name_function_in_errors
+from ndcg_ab.sources.judgments.grade_cache import Say, open_grade_cache
 
 KEYS = 1  # to be raised with every change of what a key is made from
 
@@ -54,7 +54,7 @@ Pair = tuple[Query, Document]
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
+class FunctionAnswers:
     """What the function says of every pair, in their order; None: it cannot say.  known: how many were not asked."""
 
     grades: tuple[float | None, ...]
@@ -70,14 +70,14 @@ class AskedFunction:
         self.directory = directory
         self.workers = described.workers or 1
 
-    def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> Said:
+    def grades_of(self, pairs: Sequence[Pair], say: Say, since: float | None = None) -> FunctionAnswers:
         """Asks for what is not known, `workers` at a time.
 
         since: seconds since 1970, answers before which do not count.  Raises InputError where the function fails or
         returns no grade, SilentError where that may pass; what it said until then stays known.
         """
         given = self.described.given
-        with contextlib.nullcontext() if given else beside(self.directory), known_grades(say) as known:
+        with contextlib.nullcontext() if given else modules_first_in(self.directory), open_grade_cache(say) as known:
             function = given.data if given else load_function(self.origin, self.directory)
             keys = self.keys_of(function, pairs, named_module(function) if given else function_module(function))
             if keys is None:
@@ -93,17 +93,17 @@ class AskedFunction:
                 grades[at] = grade
                 if keys:
                     known.keep(keys[at], grade)
-        return Said(tuple(grades), len(pairs) - len(asked))
+        return FunctionAnswers(tuple(grades), len(pairs) - len(asked))
 
     def keys_of(self, function: Callable[..., Any], pairs: Sequence[Pair], module: Any) -> list[str] | None:
         """What the answers are known by; None where no source tells what the function does."""
-        source = source_of(module)
+        source = source_text(module)
         if source is None:
             return None
         name = getattr(function, "__qualname__", self.described.judge)
         about = hashlib.sha256(json.dumps([KEYS, source, name]).encode())
         about.update(json.dumps(self.described.arguments, sort_keys=True, default=str).encode())
-        return [key_of(about, query, document) for query, document in pairs]
+        return [answer_key(about, query, document) for query, document in pairs]
 
     def answers(
         self, function: Callable[..., Any], asked: Sequence[tuple[int, Query, Document]], arguments: Mapping[str, Any]
@@ -119,7 +119,7 @@ class AskedFunction:
             return
         executor = ThreadPoolExecutor(self.workers)
         try:
-            yield from answered_by(executor, self.workers, ask, asked)
+            yield from ask_in_threads(executor, self.workers, ask, asked)
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
@@ -127,7 +127,7 @@ class AskedFunction:
         self, function: Callable[..., Any], query: Query, document: Document, arguments: Mapping[str, Any]
     ) -> float | None:
         place = f"query {format_value(query.query_id)}, document {format_value(document.doc_id)}"
-        with saying_where(f"python = {self.origin!r}", f" on {place}"):
+        with name_function_in_errors(f"python = {self.origin!r}", f" on {place}"):
             found = function(query, document, **arguments)
         if found is None:
             return None
@@ -140,7 +140,7 @@ class AskedFunction:
         return float(found)
 
 
-def answered_by(
+def ask_in_threads(
     executor: ThreadPoolExecutor,
     workers: int,
     ask: Callable[[Query, Document], float | None],
@@ -182,7 +182,7 @@ def named_module(function: Callable[..., Any]) -> Any:
     return module if getattr(module, getattr(function, "__qualname__", ""), None) is function else None
 
 
-def source_of(module: Any) -> str | None:
+def source_text(module: Any) -> str | None:
     """A module's source as its file has it."""
     if module is None:
         return None
@@ -192,7 +192,7 @@ def source_of(module: Any) -> str | None:
     return None
 
 
-def key_of(about: "hashlib._Hash", query: Query, document: Document) -> str:
+def answer_key(about: "hashlib._Hash", query: Query, document: Document) -> str:
     """What is asked, as a digest."""
     content = [query.query_id, query.text, dict(query.attributes), document.doc_id, document.title, document.url]
     digest = about.copy()

@@ -1,7 +1,7 @@
 """Judgments as the evaluation reads them: of one file or several, by one judge or several, one grade for each document.
 
-`pull_judged` reads one place, `gathered` makes one table of several.  What says more than a grade (who judged, where
-the judgment came from, in which file it stands) travels beside it as `Pulled.singles`.
+`pull_judgments_place` reads one place, `gather_judgments` makes one table of several. What says more than a grade
+(who judged, where the judgment came from, in which file it stands) travels beside it as `Pulled.singles`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,15 @@ from ndcg_ab.config.model.sources import Source as Described
 from ndcg_ab.config.model.sources import SparkSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources.base import Pulled, Remark, Source, with_remarks
-from ndcg_ab.sources.judgments.grades import DisagreeError, Graded, Units, deciding, graded, latest
-from ndcg_ab.sources.registry import pull
+from ndcg_ab.sources.judgments.grades import (
+    CombinedGrades,
+    DisagreeError,
+    JudgmentCodes,
+    combine_judgments,
+    deciding_rows,
+    latest_rows,
+)
+from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables.format_warnings import MOST_EXAMPLES
 from ndcg_ab.sources.tables.schema import JUDGED, JUDGMENT, SINGLE_JUDGMENT, Layout
 
@@ -40,20 +47,20 @@ def judgments_layout(described: Described) -> Layout:
     return JUDGMENT if isinstance(described, SparkSource) else JUDGED
 
 
-def layout_in(names: Iterable[str]) -> Layout:
+def layout_found(names: Iterable[str]) -> Layout:
     """The columns that were found, of a table that was pulled."""
     there = set(names)
     fields = tuple(field for field in JUDGED.fields if field.name in there)
     return JUDGMENT if len(fields) == len(JUDGMENT.fields) else Layout(JUDGED.kind, fields, order=JUDGED.order)
 
 
-def pull_judged(described: Described, directory: Path) -> Pulled:
+def pull_judgments_place(described: Described, directory: Path) -> Pulled:
     """The judgments of one place, with the columns judge and source where it has them."""
-    pulled = pull(described, judgments_layout(described), directory)
+    pulled = pull_source(described, judgments_layout(described), directory)
     if pulled.layout is JUDGMENT:
         return pulled
     table = pulled.table
-    layout = layout_in(name for name in table.column_names if name in JUDGMENT.schema.names or is_told(table[name]))
+    layout = layout_found(name for name in table.column_names if name in JUDGMENT.schema.names or is_told(table[name]))
     metadata = table.schema.metadata
     chosen = table.select(layout.schema.names).cast(layout.schema).replace_schema_metadata(metadata)
     return Pulled(chosen, layout, pulled.source)
@@ -66,21 +73,21 @@ def is_told(column: pa.ChunkedArray) -> bool:
 
 def pull_judgments(evaluation: Evaluation) -> Pulled:
     """All judgments of an evaluation's files as one table; there are some."""
-    return gathered(pull_files(evaluation), evaluation)
+    return gather_judgments(pull_files(evaluation), evaluation)
 
 
 def pull_files(evaluation: Evaluation) -> list[Pulled]:
     """The judgments of each place, in their order."""
-    return [pull_judged(source, evaluation.directory) for source in evaluation.judgment_sources]
+    return [pull_judgments_place(source, evaluation.directory) for source in evaluation.judgment_sources]
 
 
-def completed(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
+def add_function_grades(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: Evaluation) -> Pulled:
     """One table of the files' judgments, and of what a function says of documents that these do not judge.
 
     Raises InputError where there is no grade at all.
     """
     if by_function is None:
-        return gathered(parts, evaluation)
+        return gather_judgments(parts, evaluation)
     rows = by_function.table.append_column("row", pa.array(range(by_function.table.num_rows), pa.int64()))
     for part in parts:
         judged = part.table.select(KEY).cast(KEYS)
@@ -89,7 +96,7 @@ def completed(parts: Sequence[Pulled], by_function: Pulled | None, evaluation: E
     if not parts and not rest.num_rows:
         raise InputError(f"python = {by_function.origin!r}: it could say the grade of no document that systems return")
     filling = [Pulled(rest, by_function.layout, by_function.source)] if rest.num_rows else []
-    return gathered([*parts, *filling], evaluation)
+    return gather_judgments([*parts, *filling], evaluation)
 
 
 def named_judgments(evaluation: Evaluation) -> list[str]:
@@ -103,28 +110,28 @@ def named_judgments(evaluation: Evaluation) -> list[str]:
     ]
 
 
-def gathered(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
+def gather_judgments(parts: Sequence[Pulled], evaluation: Evaluation) -> Pulled:
     """One table of the parts, in their order; of a single one that names no judge and no source, that one itself."""
     if len(parts) == 1 and parts[0].layout is JUDGMENT:
         return parts[0]
     names = named_judgments(evaluation)[: len(parts)]
     how = Gathering(evaluation.judgments_precedence, evaluation.combine)
-    source = Several(parts)
-    singles = pa.concat_tables([singles_of(part, name, how) for part, name in zip(parts, names, strict=True)])
-    units, keys = units_of(singles, names)
+    source = SeveralPlaces(parts)
+    singles = pa.concat_tables([single_judgments(part, name, how) for part, name in zip(parts, names, strict=True)])
+    units, keys = make_units(singles, names)
     refuse_contradictions(singles, units, keys, source)
     try:
-        found = graded(units, how.precedence, how.combine)
+        found = combine_judgments(units, how.precedence, how.combine)
     except DisagreeError as error:
-        raise disagreement(error, keys, units, source) from None
+        raise disagreement_error(error, keys, units, source) from None
     table = keys.append_column("grade", pa.array(found.grades, pa.float64())).cast(JUDGMENT.schema)
-    remarks = [*(remark for part in parts for remark in part.remarks), *repeated(singles, source)]
-    remarks += [*told_of_files(found, names, how, keys), *told_of_judges(found, units, how)]
+    remarks = [*(remark for part in parts for remark in part.remarks), *count_repeated(singles, source)]
+    remarks += [*file_remarks(found, names, how, keys), *judge_remarks(found, units, how)]
     source.table = table
     return Pulled(with_remarks(table, remarks), JUDGMENT, source, singles=singles)
 
 
-class Several(Source):
+class SeveralPlaces(Source):
     """The places that judgments were gathered from."""
 
     def __init__(self, parts: Sequence[Pulled]) -> None:
@@ -147,7 +154,7 @@ class Several(Source):
         return " and ".join(found) or self.origin
 
 
-def singles_of(part: Pulled, name: str, how: Gathering) -> pa.Table:
+def single_judgments(part: Pulled, name: str, how: Gathering) -> pa.Table:
     """One row for each judgment of a file, in the columns of `SINGLE_JUDGMENT`.
 
     Where files stand beside each other, one that names no judges is a judge of its name.
@@ -164,9 +171,9 @@ def singles_of(part: Pulled, name: str, how: Gathering) -> pa.Table:
     return pa.table(columns, schema=SINGLE_JUDGMENT.schema)
 
 
-def units_of(singles: pa.Table, names: Sequence[str]) -> tuple[Units, pa.Table]:
+def make_units(singles: pa.Table, names: Sequence[str]) -> tuple[JudgmentCodes, pa.Table]:
     """The judgments as numbers, and the documents (query_id, doc_id) that their keys stand for, by first appearance."""
-    queries, documents = (codes(singles[name]) for name in ("query_id", "doc_id"))
+    queries, documents = (column_codes(singles[name]) for name in ("query_id", "doc_id"))
     pairs = queries.astype(np.int64) * (int(documents.max()) + 1) + documents
     _, first, key = np.unique(pairs, return_index=True, return_inverse=True)
     place = np.argsort(np.argsort(first))
@@ -176,7 +183,7 @@ def units_of(singles: pa.Table, names: Sequence[str]) -> tuple[Units, pa.Table]:
     grades = np.asarray(singles["grade"].to_numpy(), dtype=float)
     files = pc.index_in(singles["file"], pa.array(list(names))).to_numpy()
     judge = pc.index_in(told, judges).to_numpy()
-    return Units(place[key], judge, files, grades, tuple(judges.to_pylist()), keys.num_rows), keys
+    return JudgmentCodes(place[key], judge, files, grades, tuple(judges.to_pylist()), keys.num_rows), keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,24 +207,24 @@ class ByJudge:
         return table.cast(JUDGMENT.schema)
 
 
-def by_judge(singles: pa.Table, precedence: str) -> ByJudge:
+def split_by_judge(singles: pa.Table, precedence: str) -> ByJudge:
     """What each judge says, of `Pulled.singles`; not what a file says that another one corrects."""
     names = pc.unique(singles["file"]).to_pylist()
-    units, keys = units_of(singles, names)
+    units, keys = make_units(singles, names)
     key, judge, file, grade, _ = units.grouped()
-    rows = latest(key, judge, file, len(names))
+    rows = latest_rows(key, judge, file, len(names))
     if precedence in ("last", "first"):
-        rows = deciding(key, file, units.count, last=precedence == "last")
+        rows = deciding_rows(key, file, units.count, last=precedence == "last")
     told = np.unique(judge[rows])
     judges = tuple(units.judges[place] for place in told.tolist())
     return ByJudge(judges, keys, key[rows], np.searchsorted(told, judge[rows]), grade[rows])
 
 
-def codes(column: pa.ChunkedArray) -> Any:
+def column_codes(column: pa.ChunkedArray) -> Any:
     return column.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
 
 
-def refuse_contradictions(singles: pa.Table, units: Units, keys: pa.Table, source: Several) -> None:
+def refuse_contradictions(singles: pa.Table, units: JudgmentCodes, keys: pa.Table, source: SeveralPlaces) -> None:
     """Two grades of one document by one judge in one file."""
     odd = units.contradictions()
     if not odd:
@@ -234,7 +241,7 @@ def refuse_contradictions(singles: pa.Table, units: Units, keys: pa.Table, sourc
     )
 
 
-def disagreement(error: DisagreeError, keys: pa.Table, units: Units, source: Several) -> InputError:
+def disagreement_error(error: DisagreeError, keys: pa.Table, units: JudgmentCodes, source: SeveralPlaces) -> InputError:
     """Says who disagrees on which document, and how to say what counts."""
     query_id, doc_id = (keys[name][error.key].as_py() for name in ("query_id", "doc_id"))
     (low, lowest), (high, highest) = error.lowest, error.highest
@@ -250,7 +257,7 @@ def judge_text(name: str) -> str:
     return f"judge {name!r}" if name else "a judge without a name"
 
 
-def repeated(singles: pa.Table, source: Several) -> list[Remark]:
+def count_repeated(singles: pa.Table, source: SeveralPlaces) -> list[Remark]:
     """Judgments that stand in their file more than once, as those of a single file are told by the SQL."""
     columns = ["query_id", "doc_id", "judge", "source", "file"]
     counted = singles.group_by(columns, use_threads=False).aggregate([([], "count_all")])
@@ -263,7 +270,7 @@ def repeated(singles: pa.Table, source: Several) -> list[Remark]:
     return [Remark("repeated_judgment", count, examples)]
 
 
-def told_of_files(found: Graded, names: Sequence[str], how: Gathering, keys: pa.Table) -> list[Remark]:
+def file_remarks(found: CombinedGrades, names: Sequence[str], how: Gathering, keys: pa.Table) -> list[Remark]:
     """What each later file changed."""
     remarks = []
     for name, later in zip(names[1:], found.later, strict=True):
@@ -280,7 +287,7 @@ def told_of_files(found: Graded, names: Sequence[str], how: Gathering, keys: pa.
     return remarks
 
 
-def told_of_judges(found: Graded, units: Units, how: Gathering) -> list[Remark]:
+def judge_remarks(found: CombinedGrades, units: JudgmentCodes, how: Gathering) -> list[Remark]:
     """How many documents have grades by several judges."""
     if not found.several:
         return []

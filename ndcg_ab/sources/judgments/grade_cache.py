@@ -25,7 +25,7 @@ TABLE = "create table if not exists said (key text primary key, grade real, at r
 Say = Callable[[str], None]
 
 
-class KnownGrades:
+class GradeCache:
     """Answers by their keys; an answer is a grade, or None: it could not be said.
 
     Without a connection nothing is known, and nothing is kept.
@@ -65,26 +65,26 @@ class KnownGrades:
 
 
 @contextmanager
-def known_grades(say: Say) -> "Iterator[KnownGrades]":
+def open_grade_cache(say: Say) -> "Iterator[GradeCache]":
     """The answers that are kept; say: told where they cannot be."""
     folder = cache_folder()
     try:
-        connection = None if folder is None else opened(folder / NAME, say)
+        connection = None if folder is None else open_database(folder / NAME, say)
     except (OSError, sqlite3.Error) as error:
         connection = None
         say(f"what the function says is not kept, and will be asked again: {folder}: {error}")
     if connection is None:
-        yield KnownGrades(None, say)
+        yield GradeCache(None, say)
         return
     with closing(connection):
-        yield KnownGrades(connection, say)
+        yield GradeCache(connection, say)
 
 
-def opened(path: Path, say: Say) -> sqlite3.Connection:
+def open_database(path: Path, say: Say) -> sqlite3.Connection:
     """The file, made where there is none; a damaged one is put aside."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        return connected(path)
+        return connect_database(path)
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode not in DAMAGED:
             raise
@@ -94,10 +94,10 @@ def opened(path: Path, say: Say) -> sqlite3.Connection:
         with suppress(FileNotFoundError):
             path.with_name(path.name + ending).unlink()
     say(f"{path}: is damaged, and lies in {aside.name} now: its grades are asked again")
-    return connected(path)
+    return connect_database(path)
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def connect_database(path: Path) -> sqlite3.Connection:
     """Every answer is there once it is written, whatever becomes of the process: the log of SQLite holds it."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     try:

@@ -13,7 +13,7 @@ MOST_EXAMPLES = 5
 Array = Any
 
 
-def majority(grades: Sequence[float]) -> float:
+def majority_grade(grades: Sequence[float]) -> float:
     """The grade that most judges give; of several such the lowest."""
     counts = Counter(grades)
     most = max(counts.values())
@@ -21,7 +21,7 @@ def majority(grades: Sequence[float]) -> float:
 
 
 COMBINED: dict[str, Callable[[Sequence[float]], float]] = {
-    "majority": majority,
+    "majority": majority_grade,
     "median": median,
     "mean": lambda grades: fmean(sorted(grades)),
     "highest": max,
@@ -45,7 +45,7 @@ class DisagreeError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class JudgmentCodes:
     """Judgments as numbers, one row each.
 
     keys: which document, 0 to count - 1. judge: place in `judges`. files: which file, 0 the first. grades: what each
@@ -80,7 +80,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Later:
+class LaterFile:
     """What a later file did: grades added, changed and left as they were; (key, before, after) of some changed."""
 
     added: int
@@ -90,19 +90,19 @@ class Later:
 
 
 @dataclass(frozen=True, eq=False)
-class Graded:
+class CombinedGrades:
     """grades: of every key. later: one for each file but the first.
 
     several, disagreed: documents whose grade is made of several judges', and those on which they disagree.
     """
 
     grades: Array
-    later: tuple[Later, ...]
+    later: tuple[LaterFile, ...]
     several: int
     disagreed: int
 
 
-def graded(units: Units, precedence: str, combine: str | None) -> Graded:
+def combine_judgments(units: JudgmentCodes, precedence: str, combine: str | None) -> CombinedGrades:
     """One grade for each document. Raises DisagreeError where judges disagree and `combine` is None."""
     key, judge, file, grade, _ = units.grouped()
     now = np.full(units.count, math.nan)
@@ -111,21 +111,21 @@ def graded(units: Units, precedence: str, combine: str | None) -> Graded:
         own = np.unique(key[file == at])
         before = now.copy()
         if precedence == TOGETHER:
-            chosen = latest(key, judge, file, at)
-            found, values, several, disagreed = combined(key[chosen], judge[chosen], grade[chosen], combine)
+            chosen = latest_rows(key, judge, file, at)
+            found, values, several, disagreed = combine_judges(key[chosen], judge[chosen], grade[chosen], combine)
             now[found] = values
         else:
             mine = file == at
-            found, values, more, odd = combined(key[mine], judge[mine], grade[mine], combine)
+            found, values, more, odd = combine_judges(key[mine], judge[mine], grade[mine], combine)
             is_new = np.isnan(now[found])
             now[found] = np.where(is_new, values, CHOSEN[precedence](now[found], values))
             several, disagreed = several + more, disagreed + odd
         if at:
-            later.append(told_of(own, before, now))
-    return Graded(now, tuple(later), several, disagreed)
+            later.append(compare_later_file(own, before, now))
+    return CombinedGrades(now, tuple(later), several, disagreed)
 
 
-def latest(key: Array, judge: Array, file: Array, most: int) -> Array:
+def latest_rows(key: Array, judge: Array, file: Array, most: int) -> Array:
     """The rows of each judge's latest judgment of a document in the files up to one; rows are in this order."""
     rows = np.flatnonzero(file <= most)
     pairs = np.stack([key[rows], judge[rows]])
@@ -133,7 +133,7 @@ def latest(key: Array, judge: Array, file: Array, most: int) -> Array:
     return rows[is_last]
 
 
-def deciding(key: Array, file: Array, count: int, *, last: bool) -> Array:
+def deciding_rows(key: Array, file: Array, count: int, *, last: bool) -> Array:
     """The rows of the last (or the first) file that judges each document; count: of documents."""
     signed = file if last else -file
     best = np.full(count, signed.min())
@@ -141,7 +141,7 @@ def deciding(key: Array, file: Array, count: int, *, last: bool) -> Array:
     return np.flatnonzero(signed == best[key])
 
 
-def combined(key: Array, judge: Array, grade: Array, combine: str | None) -> tuple[Array, Array, int, int]:
+def combine_judges(key: Array, judge: Array, grade: Array, combine: str | None) -> tuple[Array, Array, int, int]:
     """Keys and their grades, and how many of them several judges grade, and grade otherwise; rows by their keys."""
     found, start, counts = np.unique(key, return_index=True, return_counts=True)
     values = grade[start].copy()
@@ -158,9 +158,9 @@ def combined(key: Array, judge: Array, grade: Array, combine: str | None) -> tup
     return found, values, int((counts > 1).sum()), len(odd)
 
 
-def told_of(own: Array, before: Array, now: Array) -> Later:
+def compare_later_file(own: Array, before: Array, now: Array) -> LaterFile:
     """What a file that judges the keys `own` did."""
     is_new = np.isnan(before[own])
     changed = own[~is_new & (before[own] != now[own])]
     examples = tuple((key, float(before[key]), float(now[key])) for key in changed[:MOST_EXAMPLES].tolist())
-    return Later(int(is_new.sum()), len(changed), len(own) - int(is_new.sum()) - len(changed), examples)
+    return LaterFile(int(is_new.sum()), len(changed), len(own) - int(is_new.sum()) - len(changed), examples)

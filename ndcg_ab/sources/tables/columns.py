@@ -22,7 +22,7 @@ OPTIONAL = (
 )  # columns that a table may lack
 
 
-def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
+def select_columns(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
     """The table with this layout's columns by name, null where the file has none."""
     arrays = {}
     for field in layout.fields:
@@ -34,7 +34,7 @@ def shaped(table: pa.Table, layout: Layout, chosen: dict[str, str]) -> pa.Table:
     return pa.table(arrays)
 
 
-def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
+def cast_columns(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -> pa.Table:
     """A table's chosen columns in the types of the layout, whole numbers as texts where ids are.
 
     Raises InputError for a column of a type that cannot be meant, and what pyarrow raises for a value.
@@ -48,7 +48,7 @@ def typed(table: pa.Table, layout: Layout, chosen: dict[str, str], where: str) -
                 column = pc.cast(column, pa.float64())  # as text, 0x1F would be a whole number
             table = table.set_column(place, chosen[field.name], pc.cast(column, field.type))
     table.validate(full=True)  # a writer may have put bytes there that are not UTF-8
-    return shaped(table, layout, chosen)
+    return select_columns(table, layout, chosen)
 
 
 def holds_byte_below(limit: int, chunk: pa.Array) -> bool:
@@ -75,7 +75,7 @@ class BrokenRuleError(UnusualError):
     """A value is missing, empty, not finite or suspicious."""
 
 
-class Rules:
+class TableRules:
     """What holds of every table; a column that may be absent is not where it holds nothing at all.
 
     spaces: that white space in a text is suspicious too.
@@ -121,7 +121,7 @@ class Rules:
 def breaks_a_rule(table: pa.Table, *, spaces: bool) -> bool:
     """Whether a value is missing, empty, not finite or suspicious; a column that may be absent is not."""
     try:
-        list(Rules(spaces=spaces).each([table]))
+        list(TableRules(spaces=spaces).each([table]))
     except BrokenRuleError:
         return True
     return False

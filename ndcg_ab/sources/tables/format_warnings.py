@@ -13,7 +13,7 @@ from ndcg_ab.sources.tables.schema import is_plain_number
 MOST_EXAMPLES = 5
 
 
-def remarks_on_tags(path: Path, first: Mapping[str, int]) -> list[Remark]:
+def tag_remarks(path: Path, first: Mapping[str, int]) -> list[Remark]:
     """What several tags in one file tell: rankings after one another, or a last tag that is cut short.
 
     first: tag -> the row that has it first.
@@ -25,7 +25,7 @@ def remarks_on_tags(path: Path, first: Mapping[str, int]) -> list[Remark]:
     if ends_inside_a_line(path) and all(tag.startswith(last) for tag in whole):
         place = f"{path}, row {first[last]}: tag {format_value(last)}, and no line end"
         remarks = [Remark("truncated_last_line", 1, (place,))]
-        return remarks + remarks_on_tags(path, {tag: first[tag] for tag in whole})
+        return remarks + tag_remarks(path, {tag: first[tag] for tag in whole})
     examples = tuple(f"{path}, row {first[tag]}: tag {format_value(tag)}" for tag in tags[:MOST_EXAMPLES])
     return [Remark("several_tags", len(tags), examples)]
 
@@ -43,7 +43,7 @@ class UnreadRankError(Exception):
     """A rank is no number."""
 
 
-class Watched:
+class FormatWatch:
     """TREC records on their way to a table, and what is noticed about them.
 
     without_ranks: ranks are left out, and those that are no numbers counted; else the first raises UnreadRankError.
@@ -72,4 +72,4 @@ class Watched:
 
     def remarks(self) -> list[Remark]:
         unread = [Remark("unread_rank", self.unread, tuple(self.examples))] if self.unread else []
-        return unread + remarks_on_tags(self.path, self.tags)
+        return unread + tag_remarks(self.path, self.tags)

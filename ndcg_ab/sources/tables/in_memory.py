@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.sources.base import Source, in_words
+from ndcg_ab.sources.base import Source, places_text
 from ndcg_ab.sources.files.file import ANY_TEXT, UNCLEAR
-from ndcg_ab.sources.files.records import parquet_rows, table_of
-from ndcg_ab.sources.tables.columns import breaks_a_rule, shaped, typed
+from ndcg_ab.sources.files.records import parquet_rows, records_table
+from ndcg_ab.sources.tables.columns import breaks_a_rule, cast_columns, select_columns
 from ndcg_ab.sources.tables.schema import Layout
 
 Placed = Iterator[tuple[str, dict[str, Any]]]  # where a record stands, and the record
@@ -31,7 +31,7 @@ def is_table(data: Any) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
-class InMemory(Source):
+class InMemorySource(Source):
     """A table, or dictionaries, given as an argument."""
 
     def __init__(self, given: InMemoryData, columns: dict[str, str]) -> None:
@@ -48,7 +48,7 @@ class InMemory(Source):
             return self.origin
         pairs = zip(table["query_id"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
         rows = [row for row, found in enumerate(pairs, 1) if found == (query_id, doc_id)]
-        return f"{self.origin}, {in_words(rows, 'row')}"
+        return f"{self.origin}, {places_text(rows, 'row')}"
 
 
 def read_given(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> pa.Table:
@@ -74,11 +74,11 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
     )
     part = whole.select(list(chosen.values()))
     try:
-        table = typed(part, layout, chosen, given.name)
+        table = cast_columns(part, layout, chosen, given.name)
     except UNCLEAR:
         table = None
     if table is None or breaks_a_rule(table, spaces=False):
-        table = table_of(placed_rows(given.name, part, chosen), layout)
+        table = records_table(placed_rows(given.name, part, chosen), layout)
     return table
 
 
@@ -87,10 +87,12 @@ def arrow_table(given: InMemoryData) -> pa.Table:
         return pa.table(given.data)
     except Exception as error:  # whatever the library that made it raises
         said = " ".join("; ".join(map(str, error.args)).split()) or type(error).__name__
-        raise InputError(f"{given.name}: its {kind_of(given.data)} cannot be read as an Arrow table: {said}") from error
+        raise InputError(
+            f"{given.name}: its {type_name(given.data)} cannot be read as an Arrow table: {said}"
+        ) from error
 
 
-def kind_of(data: Any) -> str:
+def type_name(data: Any) -> str:
     """``pandas.DataFrame``"""
     return f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}".removeprefix("builtins.")
 
@@ -109,13 +111,13 @@ def placed_rows(name: str, table: pa.Table, chosen: dict[str, str]) -> Placed:
 def read_dictionaries(given: InMemoryData, layout: Layout) -> pa.Table:
     if layout.kind not in IN_DICTIONARIES:
         return records_by_key(given, layout)
-    table = all_at_once(given.data, layout)
+    table = table_of_plain_dictionaries(given.data, layout)
     if table is None or breaks_a_rule(table, spaces=False):
-        table = table_of(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
+        table = records_table(placed_documents(given, IN_DICTIONARIES[layout.kind]), layout)
     return table
 
 
-def all_at_once(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
+def table_of_plain_dictionaries(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
     """The table where every key is text and every value a number; None where one may be something else."""
     if not all(isinstance(documents, Mapping) for documents in data.values()):
         return None
@@ -137,7 +139,7 @@ def all_at_once(data: Mapping[Any, Any], layout: Layout) -> pa.Table | None:
         return None
     if layout.kind == "judgment":
         found["query_id"] = found["query_id"].cast(pa.string())
-    return shaped(pa.table(found), layout, {name: name for name in found})
+    return select_columns(pa.table(found), layout, {name: name for name in found})
 
 
 def placed_documents(given: InMemoryData, value: str) -> Placed:
@@ -152,7 +154,7 @@ def placed_documents(given: InMemoryData, value: str) -> Placed:
             )
         for doc_id, number in documents.items():
             record = {"query_id": query_id, "doc_id": doc_id, value: number}
-            yield f"{where}[{format_value(doc_id)}]", {name: unboxed(each) for name, each in record.items()}
+            yield f"{where}[{format_value(doc_id)}]", {name: python_number(each) for name, each in record.items()}
 
 
 def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
@@ -166,11 +168,13 @@ def records_by_key(given: InMemoryData, layout: Layout) -> pa.Table:
             raise InputError(
                 f"{where} = {format_value(about)}: must be the query's text, or map columns to their values"
             )
-        found.append((where, {str(name): unboxed(value) for name, value in record.items()} | {"query_id": query_id}))
+        found.append(
+            (where, {str(name): python_number(value) for name, value in record.items()} | {"query_id": query_id})
+        )
     if found:
         names = dict.fromkeys(chain.from_iterable(record for _, record in found))
         layout.check_columns(given.name, list(names), {})
-    return table_of(iter(found), layout)
+    return records_table(iter(found), layout)
 
 
 def refuse_like_keys(given: InMemoryData) -> None:
@@ -184,6 +188,6 @@ def refuse_like_keys(given: InMemoryData) -> None:
             )
 
 
-def unboxed(value: Any) -> Any:
+def python_number(value: Any) -> Any:
     """A number of numpy's, and what is made like one, as Python's."""
     return value.item() if type(value).__module__ != "builtins" and hasattr(value, "item") else value

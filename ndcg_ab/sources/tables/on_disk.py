@@ -15,7 +15,7 @@ GROUP = 1 << 17  # rows that are compressed, and read again, together
 AT_ONCE = 1 << 16  # rows that are looked at together
 
 
-class Spilled:
+class TableOnDisk:
     """A table in a file: what `pa.Table` is to those who ask for few columns or rows at a time.
 
     schema: with what its source noticed in the metadata.  memory: what reading it may take.
@@ -58,55 +58,55 @@ class Spilled:
         return sum(counts)
 
 
-class Keep:
+class TableWriter:
     """Where a table goes while it is read: to a file, a piece at a time."""
 
     def __init__(self, path: Path, memory: Memory) -> None:
         self.path = path
         self.memory = memory
 
-    def part(self, at: int) -> "Keep":
+    def part(self, at: int) -> "TableWriter":
         """Where one of several parts goes."""
         return self.beside(f"part{at}")
 
-    def beside(self, name: str) -> "Keep":
+    def beside(self, name: str) -> "TableWriter":
         """Where something else of the same source goes."""
-        return Keep(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
+        return TableWriter(self.path.with_name(f"{self.path.name}.{name}"), self.memory)
 
     def write(
         self, pieces: Iterable[pa.Table], schema: pa.Schema, metadata: Callable[[], dict[bytes, bytes]] = dict
     ) -> Any:
-        """The table of the pieces: a `Spilled`, or a `pa.Table` where they are few.
+        """The table of the pieces: a `TableOnDisk`, or a `pa.Table` where they are few.
 
         metadata: asked when all pieces are there.  Raises InputError where there is no room for the file.
         """
         import pyarrow.parquet as papq
 
-        first, rest = few(pieces)
+        first, rest = first_pieces(pieces)
         if rest is None:
             table = first if first is not None else schema.empty_table()
             return table.replace_schema_metadata(metadata() or None)
         writer = None
         try:
             with papq.ParquetWriter(self.path, schema, compression="lz4", use_dictionary=["query_id"]) as writer:
-                for group in groups(itertools.chain([first], rest)):
+                for group in row_groups(itertools.chain([first], rest)):
                     writer.write_table(group.cast(schema), row_group_size=GROUP)
                 writer.add_key_value_metadata(metadata())
         except OSError as error:
             if error.errno is not None and self.memory.folder is not None:
                 raise self.memory.no_room(error.strerror or error) from None
             raise
-        return Spilled(self.path, self.memory)
+        return TableOnDisk(self.path, self.memory)
 
 
-def keep_in(memory: Memory | None, name: str) -> Keep | None:
+def writer_for(memory: Memory | None, name: str) -> TableWriter | None:
     """Where a table goes while memory is limited; None: into memory."""
     if memory is None or memory.limit is None or memory.folder is None:
         return None
-    return Keep(memory.folder / name, memory)
+    return TableWriter(memory.folder / name, memory)
 
 
-def few(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table] | None]:
+def first_pieces(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table] | None]:
     """The first pieces as one table, and the others; None where there are no others."""
     rest = iter(pieces)
     taken: list[pa.Table] = []
@@ -119,7 +119,7 @@ def few(pieces: Iterable[pa.Table]) -> tuple[pa.Table | None, Iterator[pa.Table]
     return (pa.concat_tables(taken) if taken else None), None
 
 
-def groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def row_groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """The same rows, so many at a time that a file of them is read fast."""
     waiting: list[pa.Table] = []
     count = 0
@@ -136,38 +136,38 @@ def groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
 # ---- what is asked of tables in memory and in files alike
 
 
-def file_of(table: Any) -> Any:
+def table_or_file(table: Any) -> Any:
     """The file that a table stands in, or the table where it stands in memory."""
-    return table.path if isinstance(table, Spilled) else table
+    return table.path if isinstance(table, TableOnDisk) else table
 
 
-def batches_of(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
+def read_batches(table: Any, names: Sequence[str]) -> Iterator[pa.Table]:
     """Some columns of the rows as they stand, some rows at a time."""
-    return table.batches(names) if isinstance(table, Spilled) else iter([table.select(list(names))])
+    return table.batches(names) if isinstance(table, TableOnDisk) else iter([table.select(list(names))])
 
 
-def null_count(table: Any, name: str) -> int:
-    found: int = table.null_count(name) if isinstance(table, Spilled) else table[name].null_count
+def count_nulls(table: Any, name: str) -> int:
+    found: int = table.null_count(name) if isinstance(table, TableOnDisk) else table[name].null_count
     return found
 
 
 def first_text(table: Any, name: str) -> str:
-    found: str = next(batches_of(table, [name]))[name][0].as_py()
+    found: str = next(read_batches(table, [name]))[name][0].as_py()
     return found
 
 
-def distinct(table: Any, name: str) -> list[str]:
+def distinct_texts(table: Any, name: str) -> list[str]:
     """The different texts of a column, in the order in which they come."""
     found: dict[str, None] = {}
-    for batch in batches_of(table, [name]):
+    for batch in read_batches(table, [name]):
         found |= dict.fromkeys(pc.unique(batch[name]).cast(pa.string()).to_pylist())
     return list(found)
 
 
-def of_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
+def select_queries(table: Any, query_ids: Iterable[str]) -> pa.Table:
     """The rows of some queries."""
     wanted = pa.array(list(query_ids), pa.string())
     found = [
-        batch.filter(pc.is_in(batch["query_id"], value_set=wanted)) for batch in batches_of(table, table.column_names)
+        batch.filter(pc.is_in(batch["query_id"], value_set=wanted)) for batch in read_batches(table, table.column_names)
     ]
     return pa.concat_tables(found)

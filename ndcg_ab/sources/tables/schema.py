@@ -10,7 +10,14 @@ from typing import NoReturn
 import pyarrow as pa
 
 from ndcg_ab.errors import InputError, format_value, shortened
-from ndcg_ab.sources.files.hints import closest_first, guess, in_options, looks_swapped, number_hint, wrong_header
+from ndcg_ab.sources.files.hints import (
+    closest_first,
+    columns_option,
+    guess_column,
+    number_hint,
+    swapped_hint,
+    wrong_header_hint,
+)
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
 """How a mapping field -> column is written, for a kind of table."""
@@ -64,7 +71,7 @@ class Layout:
             )
 
     def check_columns(
-        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = in_options
+        self, where: str, found: list[str], columns: dict[str, str], say: SayColumns = columns_option
     ) -> dict[str, str]:
         """field -> column name in the file, for the fields that it has.
 
@@ -96,12 +103,12 @@ class Layout:
         for field in missing:
             self._refuse_without(field, where, found, columns, chosen, say)
         if self.kind == "ranking" and not {"score", "rank"} & set(chosen):
-            likely = guess("score", found) or guess("rank", found)
-            field_name = "score" if likely is None or guess("score", found) else "rank"
-            swapped = looks_swapped(self.kind, found)
+            likely = guess_column("score", found) or guess_column("rank", found)
+            field_name = "score" if likely is None or guess_column("score", found) else "rank"
+            swapped = swapped_hint(self.kind, found)
             hint = f"did you mean {say(self.kind, {**columns, field_name: likely})}?" if likely else swapped
             raise InputError(
-                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {few(found)})"
+                f"{where}: a ranking needs a column 'score', a column 'rank', or both (columns: {names_text(found)})"
                 + (f"; {hint.strip()}" if hint else "")
             )
         return chosen
@@ -116,7 +123,7 @@ class Layout:
         say: SayColumns,
     ) -> NoReturn:
         """Says which column is not there, and how all that are not there could be named."""
-        if problem := wrong_header(self.kind, found, [each.name for each in self.fields]):
+        if problem := wrong_header_hint(self.kind, found, [each.name for each in self.fields]):
             raise InputError(f"{where}: {problem}")
         name = columns.get(field.name, field.name)
         if field.blank is not None and field.required:
@@ -124,12 +131,12 @@ class Layout:
             if not field.blank:
                 raise InputError(
                     f"{where}: there is no column {name!r} for {{{field.name}}} in a request (columns:"
-                    f" {few(there)}); a plain {{{field.name}}} is written {{{{{field.name}}}}}"
+                    f" {names_text(there)}); a plain {{{field.name}}} is written {{{{{field.name}}}}}"
                 )
             purpose = "to slice by" if name == field.name else f"for the attribute {field.name!r}"
             raise InputError(
-                f"{where}: there is no column {format_value(name)} {purpose} (columns: {few(there)});"
-                f" {sliced_by(name, there)}"
+                f"{where}: there is no column {format_value(name)} {purpose} (columns: {names_text(there)});"
+                f" {slice_hint(name, there)}"
             )
         left = [each for each in found if each not in chosen.values()]
         mapping = {each: column for each, column in chosen.items() if each != column}
@@ -141,16 +148,16 @@ class Layout:
         for each in self.fields:
             needed = each.required and each.blank is None
             if each.name not in chosen and (needed or each.name in columns or each.name == "score"):
-                guessed = guess(each.name, left)
+                guessed = guess_column(each.name, left)
                 if guessed or needed or each.name in columns:
                     guesses.append(guessed)
                     mapping[each.name] = guessed or "COLUMN"
                     left = [other for other in left if other != guessed]
-        swapped = looks_swapped(self.kind, found)
+        swapped = swapped_hint(self.kind, found)
         said = say(self.kind, mapping)
         hint = f"did you mean {said}?" if all(guesses) and not swapped else f"{swapped}else say {said}"
         raise InputError(
-            f"{where}: there is no column {format_value(name)} for {field.name} (columns: {few(found)}); {hint}"
+            f"{where}: there is no column {format_value(name)} for {field.name} (columns: {names_text(found)}); {hint}"
         )
 
     @property
@@ -158,12 +165,12 @@ class Layout:
         return {field.name for field in self.fields if field.blank is None}
 
 
-def few(columns: Sequence[str]) -> str:
+def names_text(columns: Sequence[str]) -> str:
     """The names of columns in a message, the first of them where there are many."""
     return ", ".join([*map(shortened, columns[:MOST_COLUMNS]), *["…"] * (len(columns) > MOST_COLUMNS)]) or "none"
 
 
-def sliced_by(name: str, attributes: Sequence[str]) -> str:
+def slice_hint(name: str, attributes: Sequence[str]) -> str:
     """What to slice by instead of what is no attribute: one like it, or each of several in one."""
     parts = [part.strip() for part in name.split(",")]
     if len(parts) > 1 and (each := [part for part in parts if part in attributes]):

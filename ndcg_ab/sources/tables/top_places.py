@@ -50,7 +50,7 @@ class NotPlainError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class WantedPlaces:
     """What is kept. depth: of every query so many rows. whole: the queries of which every row is kept.
 
     judged: of the queries in which judged documents are counted at any depth, their ids.
@@ -62,10 +62,10 @@ class Wanted:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reduced:
+class ReducedRanking:
     """A reduced ranking.
 
-    rows: in the columns of a ranking, in memory or `Spilled`.  answers: one row for each query.  count: of all rows.
+    rows: the columns of a ranking, in memory or `TableOnDisk`.  answers: one row for each query.  count: of all rows.
     ranks: of relevant documents (`KNOWN_RANK`), for the page; None: they are not known.
     """
 
@@ -75,7 +75,7 @@ class Reduced:
     ranks: pa.Table | None = None
 
 
-def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
+def reduce_rows(table: pa.Table, wanted: WantedPlaces) -> ReducedRanking:
     """Whole queries one after the other, in the columns of a ranking and one piece each: what is kept of them.
 
     The rank may be a real number, or null.  NotPlainError where a query's rows do not stand together, scores rise,
@@ -83,7 +83,7 @@ def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
     """
     query_ids, doc_ids, score, rank = (column.chunk(0) for column in table.columns)
     scores = score.to_numpy()
-    starts = starts_of(query_ids)
+    starts = query_starts(query_ids)
     heads = query_ids.take(pa.array(starts))
     refuse_apart(heads)  # before any work is done for each of the runs: there may be one for each row
     lengths = np.diff(np.append(starts, len(scores)))
@@ -98,8 +98,8 @@ def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
         if query_id in wanted.judged:
             own = doc_ids.slice(starts[place], lengths[place])
             met[place] = pc.sum(pc.is_in(own, value_set=wanted.judged[query_id])).as_py()
-    for place in tied(scores, starts, lengths, kept):
-        kept[place] += ties_below(scores[starts[place] : lasts[place] + 1], int(kept[place]))
+    for place in tied_queries(scores, starts, lengths, kept):
+        kept[place] += count_ties_below(scores[starts[place] : lasts[place] + 1], int(kept[place]))
     places = np.repeat(starts - np.cumsum(kept) + kept, kept) + np.arange(kept.sum())
     low = high = is_plain = None
     if not rank.null_count:
@@ -108,10 +108,10 @@ def reduce_rows(table: pa.Table, wanted: Wanted) -> Reduced:
         low, high, is_plain = ranks[starts].astype(np.int64), ranks[lasts].astype(np.int64), np.ones(len(starts), bool)
     answers = [heads, lengths, low, high, is_plain, scores[lasts], scores[starts], met]
     rows = table.take(pa.array(places)).cast(RANKING.schema)
-    return Reduced(rows, table_of(answers, ANSWER), len(scores))
+    return ReducedRanking(rows, make_table(answers, ANSWER), len(scores))
 
 
-def table_of(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
+def make_table(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | None], schema: pa.Schema) -> pa.Table:
     """A table of columns; None stands for one without values, which is not the first."""
     count = len(cast(pa.Array, columns[0]))
     arrays = [
@@ -121,7 +121,7 @@ def table_of(columns: Sequence[pa.Array | npt.NDArray[Any] | list[int | None] | 
     return pa.table(arrays, schema=schema)
 
 
-def starts_of(query_ids: pa.Array) -> Whole:
+def query_starts(query_ids: pa.Array) -> Whole:
     """The first row of each run of one query."""
     differs = pc.not_equal(query_ids[1:], query_ids[:-1]).to_numpy(zero_copy_only=False)
     return np.concatenate([[0], np.flatnonzero(differs) + 1])
@@ -153,7 +153,7 @@ def refuse_rising(scores: Real, starts: Whole, lasts: Whole) -> None:
 def refuse_twice(doc_ids: pa.Array, queries: Words) -> None:
     """A document that comes twice in a query; where two keys of 64 bits are the same, the ids are compared."""
     keys = queries * SPREAD
-    for words in words_of(doc_ids):
+    for words in text_words(doc_ids):
         keys ^= words
         keys *= SPREAD
         keys ^= keys >> np.uint64(32)
@@ -164,7 +164,7 @@ def refuse_twice(doc_ids: pa.Array, queries: Words) -> None:
             raise NotPlainError
 
 
-def words_of(texts: pa.Array) -> Iterator[Words]:
+def text_words(texts: pa.Array) -> Iterator[Words]:
     """Each text as numbers of eight bytes, the last filled up with zeros."""
     _, place, content = texts.buffers()
     offsets = np.frombuffer(place, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
@@ -182,7 +182,7 @@ def words_of(texts: pa.Array) -> Iterator[Words]:
         yield eights[places] & MASKS[np.clip(left, 0, 8)]
 
 
-def tied(scores: Real, starts: Whole, lengths: Whole, kept: Whole) -> Whole:
+def tied_queries(scores: Real, starts: Whole, lengths: Whole, kept: Whole) -> Whole:
     """The queries whose next row may tie with the last that is kept."""
     longer = np.flatnonzero(kept < lengths)
     after = starts[longer] + kept[longer]
@@ -192,7 +192,7 @@ def tied(scores: Real, starts: Whole, lengths: Whole, kept: Whole) -> Whole:
     return found
 
 
-def ties_below(scores: Real, kept: int) -> int:
+def count_ties_below(scores: Real, kept: int) -> int:
     """How many of a query's rows tie with the last that is kept, or nearly so."""
     last, below = scores[kept - 1], scores[kept:]
     is_near = (below >= last - NEAR * abs(last)) | (below.astype(np.float32) == np.float32(last))

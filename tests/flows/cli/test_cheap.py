@@ -16,7 +16,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.run import announce, parts_left
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_core.statistics.estimates.prediction_powered import correct
 from ndcg_core.statistics.verdicts.comparison import Column
@@ -138,8 +138,8 @@ def test_rankings_are_read_once_and_whole(case: Case, monkeypatch: pytest.Monkey
             wanted.append(options["wanted"])
         return read(described, layout, *arguments, **options)
 
-    read = pulls.pull
-    monkeypatch.setattr(pulls, "pull", noting)
+    read = pulls.pull_source
+    monkeypatch.setattr(pulls, "pull_source", noting)
     RUNNER.invoke(
         app, [*command(case, *CHEAP)[:-4], "--metric", "precision@1", "--cheap-judgments", f"{case.folder}/cheap"]
     )
@@ -229,7 +229,9 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
     counted: list[int] = []
-    performed = perform(evaluation, announce(told.append, call), when_begun=lambda it: counted.append(parts_left(it)))
+    performed = perform_run(
+        evaluation, announce(told.append, call), when_begun=lambda it: counted.append(parts_left(it))
+    )
     assert [len(told)] == counted
     assert "score by the cheap judgments" in told
     bundle = read_bundle(performed.bundle)
@@ -238,12 +240,12 @@ def test_a_kept_evaluation_has_it_too(case: Case, found: dict[str, Any], tmp_pat
     with DuckDBEngine(tmp_path / "out" / "cheap" / "history.duckdb", files={}) as past:
         ((saved,),) = past.rows("comparison", ("cheap_saved",))
     assert saved == found["comparisons"][0]["cheap"]["saved"]
-    assert perform(evaluation, call).reused
+    assert perform_run(evaluation, call).reused
     (case.folder / "other").write_text((case.folder / "cheap").read_text().replace(" a 1", " a 2"))
     changed = evaluation.model_copy(
         update={"cheap_judgments": evaluation.cheap_judgments.model_copy(update={"file": case.folder / "other"})}  # type: ignore[union-attr]
     )
-    assert not perform(changed, call).reused, "other cheap judgments are another input"
+    assert not perform_run(changed, call).reused, "other cheap judgments are another input"
 
 
 REFUSED = {

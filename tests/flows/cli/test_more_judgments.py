@@ -16,7 +16,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline.run import announce
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, no_tracker, plain_page
 
 pytestmark = pytest.mark.slow
@@ -192,7 +192,7 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
     evaluation = read_config(configured(case, tmp_path, "second.csv"))
     call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
     told: list[str] = []
-    performed = perform(evaluation, announce(told.append, call))
+    performed = perform_run(evaluation, announce(told.append, call))
     assert "pull judgments second.csv" in told and "score by each judge" in told
     bundle = read_bundle(performed.bundle)
     assert json.loads(bundle.outcome.to_json())["comparisons"] == expected["comparisons"]
@@ -208,15 +208,15 @@ def test_a_kept_evaluation_keeps_each_file_and_each_judgment(
         (1.0, None, None, "first"),
         (2.0, "ann", "clicks", "second.csv"),
     ]
-    assert perform(evaluation, call).reused
+    assert perform_run(evaluation, call).reused
     other = evaluation.judgments.model_copy(update={"file": case.folder / "whole"})  # type: ignore[union-attr]
     first = evaluation.model_copy(update={"judgments": other})
     told.clear()
-    again = perform(first, announce(told.append, call))
+    again = perform_run(first, announce(told.append, call))
     assert not again.reused, "each of the files counts"
     assert sum("not read again" in line for line in told) == 3, "but for the file that is another"
     odd = evaluation.judgments.model_copy(update={"file": case.folder / "odd.csv"})  # type: ignore[union-attr]
     judged = evaluation.model_copy(update={"judgments": odd, "more_judgments": [], "combine": "majority"})
-    kept = read_bundle(perform(judged, call).bundle).outcome
+    kept = read_bundle(perform_run(judged, call).bundle).outcome
     assert kept.judges is not None
     assert json.loads(kept.to_json())["judges"] == json.loads(evaluate(judged).to_json())["judges"]

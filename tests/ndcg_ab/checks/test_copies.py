@@ -8,7 +8,7 @@ import pytest
 from ndcg_ab.checks import ranking_checks
 from ndcg_ab.checks.ranking_checks import check_copies
 from ndcg_ab.config.model.sources import FileSource
-from ndcg_ab.sources import RANKING, Pulled, source_of
+from ndcg_ab.sources import RANKING, Pulled, make_source
 
 Row = tuple[str, str, float | None, int | None]
 ROWS: list[Row] = [("q1", "d1", 3.0, 1), ("q1", "d2", 2.0, 2), ("q2", "d1", 1.5, 1), ("q2", "d3", 1.0, 2)]
@@ -17,7 +17,7 @@ ROWS: list[Row] = [("q1", "d1", 3.0, 1), ("q1", "d2", 2.0, 2), ("q2", "d1", 1.5,
 def ranking(rows: list[Row]) -> Pulled:
     schema = pa.schema([RANKING.schema.field(name) for name in ("query_id", "doc_id", "score", "rank")])
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
-    return Pulled(table, RANKING, source_of(FileSource(file="one.run"), Path()))
+    return Pulled(table, RANKING, make_source(FileSource(file="one.run"), Path()))
 
 
 CASES: dict[str, tuple[list[list[Row]], int]] = {

@@ -16,7 +16,7 @@ from ndcg_ab.pipeline import check_only
 from ndcg_ab.report.comment.comment import comment
 from ndcg_ab.report.sections.intended import intended_text
 from ndcg_ab.results.outcome import Outcome
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from tests.small_evaluation import calling, no_tracker, plain_page, small
@@ -150,7 +150,7 @@ def test_check_tells_unknown_ids(tmp_path: Path) -> None:
 def test_a_run_keeps_it_as_an_input(tmp_path: Path) -> None:
     def run() -> Any:
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        return perform(small(tmp_path, intended="intended.txt"), call)
+        return perform_run(small(tmp_path, intended="intended.txt"), call)
 
     first = run()
     (given,) = [row for row in read_content(first.bundle)["inputs"] if row["kind"] == "intended"]

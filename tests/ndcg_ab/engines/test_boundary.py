@@ -21,7 +21,7 @@ from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.runs import folder as folder_store
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | 
     if cluster:
         monkeypatch.setattr(folder_store, "open_engine_for", lambda evaluation, path: cluster.engine(path))
     evaluation = small(folder, metrics=METRICS, **changes)
-    return perform(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
+    return perform_run(evaluation, calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)).bundle
 
 
 def test_a_run_of_several_steps_begins_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from ndcg_ab.history.bundles.bundle import SCORES, TABLES, read_bundle, read_con
 from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
 from ndcg_ab.report.page.data import PageData, gather
 from ndcg_ab.results.outcome import Finding, Outcome
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.temporary import clear_abandoned
 from ndcg_core.measures.notation import parse
@@ -177,7 +177,7 @@ def both(master: str, folder: Path) -> Both:
     done = []
     for each in (here(folder, "pulled"), evaluation(folder, **on(master, folder))):
         call = calling(PUBLISH=no_tracker, DRAW_PAGE=plain_page)
-        done.append(perform(each, call).bundle)
+        done.append(perform_run(each, call).bundle)
     return Both(*done)
 
 

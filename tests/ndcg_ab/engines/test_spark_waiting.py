@@ -42,7 +42,7 @@ STATES: dict[str, tuple[dict[str, Any], bool, str]] = {
 
 @pytest.mark.parametrize(("state", "is_starting", "words"), STATES.values(), ids=STATES)
 def test_what_a_master_says(state: dict[str, Any], is_starting: bool, words: str) -> None:
-    assert spark.seen_in(state, "app-1") == (is_starting, words)
+    assert spark.parse_master_state(state, "app-1") == (is_starting, words)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_it_is_waited_for_longer_as_long_as_an_executor_starts(
 
 
 def test_a_cluster_of_another_kind_is_not_asked() -> None:
-    assert spark.seen_at(Cluster("local[2]")) == spark.NOTHING_SEEN
-    assert spark.seen_at(Cluster(None, "sc://host")) == spark.NOTHING_SEEN
+    assert spark.ask_master(Cluster("local[2]")) == spark.NOTHING_SEEN
+    assert spark.ask_master(Cluster(None, "sc://host")) == spark.NOTHING_SEEN
 
 
 ASK = """

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from ndcg_ab.engines import duckdb as engine_module
-from ndcg_ab.engines.duckdb import DuckDBEngine, condense
+from ndcg_ab.engines.duckdb import DuckDBEngine, condense_database
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import TABLES, read_bundle
 from ndcg_ab.pipeline import evaluate
@@ -56,7 +56,7 @@ def test_every_table_has_its_rows(most: int, made: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(engine_module, "SMALL", most)
     before = rows_of_all(made)
     assert len(before["graded_doc"]) > 100
-    condense(made)
+    condense_database(made)
     assert rows_of_all(made) == before
     kinds = kinds_of(made)
     assert (kinds["graded_doc"] == "VIEW") == (most > 0)
@@ -69,14 +69,14 @@ def test_what_no_file_made_stays_a_table(tmp_path: Path) -> None:
         evaluate(small(tmp_path), engine)
         engine.give("coverage", engine.read("coverage").slice(0, 3))
         engine.build("system_summary")
-    condense(path)
+    condense_database(path)
     assert (kinds_of(path)["coverage"], kinds_of(path)["system_summary"]) == ("BASE TABLE", "VIEW")
     with DuckDBEngine(path, is_kept=True) as kept:
         assert kept.count("coverage") == 3
 
 
 def test_a_kept_evaluation_is_read_and_not_written(made: Path) -> None:
-    condense(made)
+    condense_database(made)
     content = made.read_bytes()
     made.chmod(0o444)
     with DuckDBEngine(made, is_kept=True) as engine:
@@ -90,7 +90,7 @@ def test_a_kept_evaluation_is_read_and_not_written(made: Path) -> None:
 def test_whoever_writes_to_it_makes_tables_of_views(made: Path) -> None:
     """As an engine does that is not told that the evaluation is finished."""
     before = rows_of_all(made)
-    condense(made)
+    condense_database(made)
     for _ in range(2):
         with DuckDBEngine(made) as engine:
             assert engine.count("system_summary") == len(before["system_summary"])
@@ -102,7 +102,7 @@ def test_whoever_writes_to_it_makes_tables_of_views(made: Path) -> None:
 
 def test_of_other_parameters_a_table_is_made_anew(made: Path) -> None:
     """And the file's own stays as it is, in the file."""
-    condense(made)
+    condense_database(made)
     with DuckDBEngine(made, is_kept=True) as engine:
         before = engine.read("extreme_difference").num_rows
         assert 0 < engine.read("extreme_difference", places=1).num_rows < before
@@ -120,7 +120,7 @@ def test_tables_that_are_gone_are_said_in_a_sentence(content: str | None, tmp_pa
 
 
 def test_the_tables_of_a_small_evaluation_are_small(made: Path) -> None:
-    condense(made)
+    condense_database(made)
     assert made.stat().st_size < 450_000  # of 10,500,000 in blocks of DuckDB's own size
 
 

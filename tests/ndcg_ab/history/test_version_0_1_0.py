@@ -33,7 +33,7 @@ def old(tmp_path: Path) -> Evaluation:
 
 
 def folders(evaluation: Evaluation) -> list[Path]:
-    return bundles.bundles(evaluation.output_directory / "small")
+    return bundles.finished_bundles(evaluation.output_directory / "small")
 
 
 def lacking(old: Any, new: Any, path: str = "") -> list[str]:
@@ -89,9 +89,9 @@ def test_the_next_evaluation_joins_them(old: Evaluation, tmp_path: Path) -> None
 
 def test_a_lost_history_is_made_anew_from_the_bundles(old: Evaluation) -> None:
     before = rows_of(old, "select ordinal, candidate, metric, difference, verdict from comparison order by all")
-    database.path_of(old).unlink()
-    with database.opened(database.path_of(old)) as past:
-        bundles.adopt(past, old.output_directory / "small")
+    database.history_path(old).unlink()
+    with database.open_history_for(database.history_path(old)) as past:
+        bundles.adopt_bundles(past, old.output_directory / "small")
     rows = rows_of(old, "select ordinal, candidate, metric, difference, verdict from comparison order by all")
     assert rows == before
     assert rows_of(old, "select count(*) from comparison where conclusion is null") == [(0,)]

@@ -21,7 +21,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.page.data import about_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import registry
 from tests.golden.make_answers import differences, read_answers, to_answer
@@ -216,7 +216,7 @@ def test_both_stores_come_to_the_same(case: str, folder: Path, tmp_path: Path) -
     with open_engine_for(evaluation) as engine:
         in_memory, store = evaluate(evaluation, engine, whole=False)
         inputs = about_files(evaluation, store.inputs())["inputs"]
-    kept = read_bundle(perform(evaluation, calling(**KEPT)).bundle)
+    kept = read_bundle(perform_run(evaluation, calling(**KEPT)).bundle)
     assert kept.outcome.to_json() == in_memory.to_json()
     assert list(differences(to_answer(in_memory, folder), read_answers()[case])) == []
     assert all(getattr(in_memory, name) for name in SHOWN.get(case, ())), "else the case shows nothing"

@@ -36,7 +36,7 @@ from ndcg_ab.report.words.text import interval, plain, probability, rows_of, ver
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.runs.run import Performed
-from ndcg_ab.sources.documents import documents_of
+from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from ndcg_core.measures.overlap import rank_biased_overlap
 from ndcg_core.statistics.verdicts.record import Labels
@@ -548,9 +548,9 @@ class TestInputs:
             outcome = evaluate(evaluation, engine)[0]
             (tmp_path / "inputs" / "documents.tsv").unlink()
             about = ABOUT | {"inputs": []}
-            found = gather(engine, outcome, about, documents=documents_of(evaluation), can_do_without=True)
+            found = gather(engine, outcome, about, documents=make_documents(evaluation), can_do_without=True)
             with pytest.raises(InputError, match="there is no such file"):
-                gather(engine, outcome, about, documents=documents_of(evaluation))
+                gather(engine, outcome, about, documents=make_documents(evaluation))
         text = page.rendered(found)
         assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
 

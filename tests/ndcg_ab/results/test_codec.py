@@ -134,8 +134,8 @@ def test_a_field_that_is_added_arrives_everywhere(tmp_path: Path, monkeypatch: p
     with monkeypatch.context() as shorter:
         shorter.setitem(database.RECORDS, "system_summary", SystemSummary)
         unlogged(small(tmp_path))
-    with database.opened(database.path_of(small(tmp_path))) as past:
-        database.enter(past, *as_entered(longer), 2)
+    with database.open_history_for(database.history_path(small(tmp_path))) as past:
+        database.enter_evaluation(past, *as_entered(longer), 2)
         rows = past.rows("system_summary", ("ordinal", "share"), order="ordinal")
     assert rows == [(1, None), (1, None), (2, 0.25), (2, 0.25)]
 

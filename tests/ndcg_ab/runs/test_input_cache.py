@@ -19,7 +19,7 @@ from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.folder import RunFolder
-from ndcg_ab.runs.run import Performed, perform
+from ndcg_ab.runs.run import Performed, perform_run
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.judgments import gathering as judgments
 from tests.small_evaluation import calling, changed_run, no_tracker, plain_page, rows_of, small
@@ -37,25 +37,25 @@ def _plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read, as they are."""
     found: list[str] = []
-    pull = pull_stages.pull
+    pull = pull_stages.pull_source
 
     def noting(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found.append(source.shown)
         return pull(source, *arguments, **options)
 
-    monkeypatch.setattr(pull_stages, "pull", noting)
-    monkeypatch.setattr(judgments, "pull", noting)
+    monkeypatch.setattr(pull_stages, "pull_source", noting)
+    monkeypatch.setattr(judgments, "pull_source", noting)
     return found
 
 
 def night(evaluation: Evaluation, number: int = 0, said: list[str] | None = None, **options: Any) -> Performed:
     call = announce((said if said is not None else []).append, calling(PUBLISH=no_tracker))
-    return perform(evaluation, call, at=FIRST + timedelta(days=number), **options)
+    return perform_run(evaluation, call, at=FIRST + timedelta(days=number), **options)
 
 
 def pulls(evaluation: Evaluation, number: int = 0, *, force: bool = False) -> list[dict[str, Any]]:
     """What a night reads, without the rest of it."""
-    with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
+    with bundles.working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store, force=force), stages.PULLS)
         store.remember(evaluation)
@@ -71,7 +71,7 @@ def found_in(performed: Performed) -> tuple[Any, ...]:
 
 
 def entries(evaluation: Evaluation) -> list[Path]:
-    return sorted(known_inputs.store_of(evaluation).glob("*"))
+    return sorted(known_inputs.cache_folder(evaluation).glob("*"))
 
 
 def shorter(folder: Path) -> None:
@@ -171,7 +171,7 @@ def test_force_reads_every_file_again(read: list[str], tmp_path: Path) -> None:
 
 def reduced_in(evaluation: Evaluation, number: int, anew: bool = False) -> dict[str, bool]:
     """Which rankings a night reduces; what it knows of them is remembered."""
-    with bundles.working(evaluation, FIRST + timedelta(days=number)) as folder:
+    with bundles.working_folder(evaluation, FIRST + timedelta(days=number)) as folder:
         store = RunFolder(evaluation, folder)
         run_stages(Context(evaluation, store), stages.PULLS)
         rankings = store.rankings(None, force=anew)
@@ -290,7 +290,7 @@ def test_what_is_damaged_is_read_anew_which_is_said(
         DAMAGE[how](entry)
     assert pulls(evaluation, 1) == first and set(read) == set(FILES)
     said = capsys.readouterr().err.splitlines()
-    store = known_inputs.store_of(evaluation)
+    store = known_inputs.cache_folder(evaluation)
     assert all(line.startswith(f"ndcg-ab: {store}/") and SAID[how] in line for line in said)
     assert len(said) == len(FILES)
     read.clear()
@@ -304,7 +304,7 @@ def test_a_store_that_cannot_be_written_stops_nothing(
     read: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluation = small(tmp_path)
-    store = known_inputs.store_of(evaluation)
+    store = known_inputs.cache_folder(evaluation)
     store.parent.mkdir(parents=True)
     store.write_text("a file")
     assert pulls(evaluation) == pulls(evaluation, 1) and read.count("old.run") == 2
@@ -315,7 +315,7 @@ def test_a_store_that_cannot_be_written_stops_nothing(
 
 def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    with bundles.working(evaluation, FIRST) as folder:
+    with bundles.working_folder(evaluation, FIRST) as folder:
         store = RunFolder(evaluation, folder)
         pull_stages.pull_judgments(Context(evaluation, store), "judgments.qrels")
         (slow,) = store.inputs()
@@ -329,7 +329,7 @@ def test_two_runs_at_once_leave_one_entry_of_each(read: list[str], tmp_path: Pat
 def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    evaluation, pull = small(tmp_path), pull_stages.pull
+    evaluation, pull = small(tmp_path), pull_stages.pull_source
 
     def meddling(source: Any, *arguments: Any, **options: Any) -> Pulled:
         found = pull(source, *arguments, **options)
@@ -337,7 +337,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
             changed_run(tmp_path, 5)
         return found
 
-    monkeypatch.setattr(pull_stages, "pull", meddling)
+    monkeypatch.setattr(pull_stages, "pull_source", meddling)
     pulls(evaluation)
     assert len(entries(evaluation)) == 2
 
@@ -364,12 +364,12 @@ def test_nothing_is_kept_where_nothing_may_be(read: list[str], tmp_path: Path) -
     evaluation = small(tmp_path, retention={"inputs": "0B"})
     pulls(evaluation)
     pulls(evaluation, 1)
-    assert read.count("old.run") == 2 and not known_inputs.store_of(evaluation).exists()
+    assert read.count("old.run") == 2 and not known_inputs.cache_folder(evaluation).exists()
 
 
 @pytest.mark.parametrize(("text", "size"), [("0B", 0), ("1KB", 1000), ("1.5 GiB", 1.5 * 2**30), ("2TB", 2e12)])
 def test_sizes(text: str, size: float, tmp_path: Path) -> None:
-    assert known_inputs.limit_of(small(tmp_path, retention={"inputs": text})) == size
+    assert known_inputs.cache_limit(small(tmp_path, retention={"inputs": text})) == size
 
 
 def test_no_table_of_a_kept_entry_holds_more_than_its_rows(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Stage, stages
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundle_files, "write_report", plain_page)
         evaluation = small(tmp_path_factory.mktemp("undisturbed"), **CHANGES)
-        return perform(evaluation, calling(PUBLISH=no_tracker)).bundle
+        return perform_run(evaluation, calling(PUBLISH=no_tracker)).bundle
 
 
 def changed(kind: str, content: str) -> str:
@@ -63,16 +63,16 @@ def test_what_was_pulled_is_what_is_used(kind: str, how: str, undisturbed: Path,
         return found
 
     expected = bundles.read_bundle(undisturbed)
-    found = bundles.read_bundle(perform(evaluation, meddling).bundle)
+    found = bundles.read_bundle(perform_run(evaluation, meddling).bundle)
     assert found.outcome == expected.outcome
     assert [row["digest"] for row in found.inputs] == [row["digest"] for row in expected.inputs]
     if how == "other rows":
-        again = perform(evaluation, quiet)
+        again = perform_run(evaluation, quiet)
         assert not again.reused, "what stands in the file now was never evaluated"
     path.write_text(content)
     if how == "other rows":
-        assert not perform(evaluation, quiet).reused, "it stands for another night before"
-    assert perform(evaluation, quiet).reused
+        assert not perform_run(evaluation, quiet).reused, "it stands for another night before"
+    assert perform_run(evaluation, quiet).reused
 
 
 def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_the_configuration_is_kept_as_it_was_read(undisturbed: Path, tmp_path: P
         path.write_text(text.replace("100", "200").replace("new.run", "old.run"))
         return quiet(step, *arguments)
 
-    found, expected = (bundles.read_bundle(each) for each in (perform(evaluation, meddling).bundle, undisturbed))
+    found, expected = (bundles.read_bundle(each) for each in (perform_run(evaluation, meddling).bundle, undisturbed))
     assert found.outcome == expected.outcome
     assert (found.content_key, found.configuration_key) == (expected.content_key, expected.configuration_key)
     assert found.evaluation.statistics.resamples == 100
-    assert not perform(read_config(path), quiet).reused
+    assert not perform_run(read_config(path), quiet).reused

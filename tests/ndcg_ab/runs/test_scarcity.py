@@ -19,7 +19,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline
 from ndcg_ab.pipeline import pulls, stages
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs import folder
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, changed_run, plain_page, small, tables_of, unlogged
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -112,7 +112,7 @@ def whole_without_its_row(evaluation: Evaluation, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as planted, pytest.raises(InputError, match=r"is whole.*the next run enters it"):
         planted.setattr("ndcg_ab.engines.duckdb.DuckDBEngine", Full)  # of the history alone
         unlogged(evaluation)
-    assert len(bundles.bundles(evaluation.output_directory / "small")) == 2
+    assert len(bundles.finished_bundles(evaluation.output_directory / "small")) == 2
     assert len(tables_of(evaluation)["evaluation"]) == 1
 
 
@@ -128,7 +128,7 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
     monkeypatch.setattr(bundle_files, "write_report", draw)
     monkeypatch.setattr(database, "forget_query_scores", failing(MEMORY_DUCKDB))
     call = calling(PUBLISH=failing(OSError(errno.ENOSPC, "database or disk is full")))
-    performed = perform(evaluation, call)
+    performed = perform_run(evaluation, call)
     assert seen == [(1, 1)], "the history has it before anything is drawn"
     assert "there is no room (No space left on device)" in performed.published["pending"]
     assert "the page cannot be drawn: MemoryError" in (performed.bundle / bundle_files.PAGE).read_text()
@@ -141,11 +141,11 @@ def test_what_runs_out_when_the_bundle_is_safe_costs_no_night(tmp_path: Path, mo
 
 def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "history.duckdb"
-    with database.opened(path):
+    with database.open_history_for(path):
         pass
     monkeypatch.setattr(database.os, "access", lambda *_: False)
-    monkeypatch.setattr(database, "create", lambda found: found == path and pytest.fail("it is written to"))
-    with database.opened_to_read(path) as past:
+    monkeypatch.setattr(database, "create_history", lambda found: found == path and pytest.fail("it is written to"))
+    with database.open_history_to_read(path) as past:
         assert database.ordinals(past) == set()
     assert [found.name for found in tmp_path.iterdir()] == ["history.duckdb"]
 
@@ -163,7 +163,7 @@ def test_a_history_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: p
 def test_the_advice_is_that_of_the_trouble(said: str, advice: str, tmp_path: Path) -> None:
     with (
         pytest.raises(InputError, match=advice),
-        database.opened(tmp_path / "history.duckdb"),
+        database.open_history_for(tmp_path / "history.duckdb"),
     ):
         raise duckdb.IOException(said)
 
@@ -174,7 +174,7 @@ def test_the_folder_of_bundles_that_cannot_be_written_is_said_when_publishing(
     monkeypatch.setattr(locks.Path, "open", failing(OSError(errno.EROFS, "Read-only file system")))
     with (
         pytest.raises(InputError, match="publishing is noted beside the bundle: make the folder writable"),
-        locks.alone(tmp_path / "bundle"),
+        locks.publishing_alone(tmp_path / "bundle"),
     ):
         pass
 

@@ -13,7 +13,7 @@ from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
-from ndcg_ab.sources.base import with_failed
+from ndcg_ab.sources.base import with_failed_queries
 from tests.laboratory import evaluation_of, in_order, pulled_judgments, pulled_ranking
 
 METRICS = ["ndcg@10", "ndcg(unanswered=exclude)@10"]
@@ -29,7 +29,7 @@ def found() -> Outcome:
         "old": pulled_ranking("old", whole),
         "new": pulled_ranking("new", {query: whole[query] for query in QUERIES[3:]}),
     }
-    failed = with_failed(rankings["new"].table, ["q1", "q2"])
+    failed = with_failed_queries(rankings["new"].table, ["q1", "q2"])
     rankings["new"] = dataclasses.replace(rankings["new"], table=failed)
     evaluation = evaluation_of(["old", "new"], METRICS)
     with DuckDBEngine(None, 1) as engine:
@@ -68,7 +68,7 @@ def test_the_working_folder_keeps_it(tmp_path: Path) -> None:
     from ndcg_ab.sources import RANKING
 
     pulled = pulled_ranking("new", {"q": in_order("a")})
-    papq.write_table(with_failed(pulled.table, ["q1"]), tmp_path / "ranking.parquet")
+    papq.write_table(with_failed_queries(pulled.table, ["q1"]), tmp_path / "ranking.parquet")
     again = dataclasses.replace(pulled, table=read_kept(tmp_path / "ranking.parquet", RANKING))
     assert again.failed == ("q1",)
     assert again.digest != pulled.digest

@@ -11,7 +11,7 @@ import pytest
 from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import pull
+from ndcg_ab.sources import pull_source
 from ndcg_ab.sources.external_scores import PULLED
 
 VALUES = {("a", "1", "map"): 0.5, ("a", "2", "map"): 0.25, ("b", "1", "map"): 1.0, ("b", "2", "map"): 0.0}
@@ -29,7 +29,7 @@ def read(path: Path, text: str | bytes, **keys: object) -> tuple[dict, dict]:
 
 
 def parts(source: ScoresSource) -> tuple[dict, dict]:
-    rows = pull(source, PULLED, Path()).table.to_pylist()
+    rows = pull_source(source, PULLED, Path()).table.to_pylist()
     found: tuple[dict, dict] = ({}, {})
     for row in rows:
         found[row["is_mean"]][row["system_id"], row["query_id"], row["metric"]] = row["value"]
@@ -99,7 +99,7 @@ def test_the_digest_is_of_the_content(tmp_path: Path) -> None:
     for name, text in {"a.eval": TREC_EVAL, "b.json": '{"2": {"map": 0.25}, "1": {"map": 0.5}}',
                        "c.eval": TREC_EVAL.replace("0.25", "0.26")}.items():  # fmt: skip
         (tmp_path / name).write_text(text)
-        digests.append(pull(ScoresSource(file=tmp_path / name, system="a"), PULLED, Path()).digest)
+        digests.append(pull_source(ScoresSource(file=tmp_path / name, system="a"), PULLED, Path()).digest)
     assert digests[0] == digests[1] != digests[2]
 
 

@@ -11,7 +11,7 @@ from ndcg_ab import trackers as tracking
 from ndcg_ab.config.environment import tracking_uri
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import TrackerChoice
-from ndcg_ab.history.bundles.bundle import Bundle, unpublished
+from ndcg_ab.history.bundles.bundle import Bundle, unpublished_bundles
 from ndcg_ab.history.bundles.published import PUBLISHED, is_published, mark_published
 from ndcg_ab.report import bundle_files
 from ndcg_ab.trackers import Published, Tracker
@@ -56,8 +56,11 @@ def test_publish_offers_what_the_other_tracker_has_not(tmp_path: Path, trackers:
     one, other = "http://one.example", "http://other.example"
     folders = [unlogged(at(tmp_path, one), force=True).bundle for _ in range(3)]
     trackers.publish_pending(at(tmp_path, one), folders[-1])
-    assert unpublished(at(tmp_path, one)) == unpublished(at(tmp_path, other)) == []
-    assert (unpublished(at(tmp_path, one), one), unpublished(at(tmp_path, other), other)) == ([], folders)
+    assert unpublished_bundles(at(tmp_path, one)) == unpublished_bundles(at(tmp_path, other)) == []
+    assert (unpublished_bundles(at(tmp_path, one), one), unpublished_bundles(at(tmp_path, other), other)) == (
+        [],
+        folders,
+    )
     config = tmp_path / "inputs" / "c.yaml"
     config.write_text(
         "name: small\noutput: ../out\njudgments: judgments.qrels\n"

@@ -12,7 +12,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.trackers import refuse_unknown_tracker, tracker, tracker_of
 from tests.small_evaluation import changed_run, plain_page, small
 
@@ -30,7 +30,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     evaluation = small(tmp_path, tracker={"json_lines": {"folder": "../tracked"}})
     before = set(sys.modules)
-    first = perform(evaluation)
+    first = perform_run(evaluation)
     assert not {name for name in set(sys.modules) - before if name.split(".")[0] in ("mlflow", "prefect")}
     [path] = (tmp_path / "tracked" / "small").iterdir()
     assert first.published["url"] == str(path)
@@ -47,7 +47,7 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     assert not tracker_of(evaluation, first.bundle).publish(first.bundle, evaluation).new
     assert path.read_bytes() == before_again, "publishing twice adds nothing"
     changed_run(tmp_path, 1)
-    perform(evaluation)
+    perform_run(evaluation)
     files = f"{tmp_path}/tracked/*/*.jsonl"
     rows = duckdb.sql(
         f"select ordinal from read_json('{files}', union_by_name = true) where record = 'evaluation' order by ordinal"
@@ -59,7 +59,7 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     evaluation = small(tmp_path, tracker={"json_lines": {"folder": str(tmp_path / "file")}})
-    night = perform(evaluation)
+    night = perform_run(evaluation)
     assert ".jsonl: cannot be written: Not a directory" in night.published["pending"]
     with pytest.raises(TrackingError, match="cannot be written"):
         tracker(evaluation).publish(night.bundle, evaluation)
@@ -82,7 +82,7 @@ def test_a_choice_that_is_refused_before_anything_is_read(given: Any, sentence: 
 
 @pytest.mark.slow
 def test_a_bundle_alone_does_not_choose_where_files_are_written(tmp_path: Path) -> None:
-    night = perform(small(tmp_path, tracker="json_lines"))
+    night = perform_run(small(tmp_path, tracker="json_lines"))
     with pytest.raises(InputError, match="publish by the configuration"):
         tracker_of(None, night.bundle)
 

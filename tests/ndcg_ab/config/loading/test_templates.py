@@ -11,7 +11,7 @@ from ndcg_ab.config.loading.templates import file_stem, resolve_at
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import read_bundle
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import DATA, calling, no_tracker, plain_page, small
 
 NIGHT = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)  # half past midnight of the 21st in Berlin
@@ -183,7 +183,7 @@ def test_a_run_keeps_what_it_read(tmp_path: Path) -> None:
     for day in (20, 21):
         (given.directory / f"qrels-2026-11-{day}").write_bytes((DATA / "judgments.qrels").read_bytes())
         moment = datetime(2026, 11, day, 2, tzinfo=UTC)
-        performed = perform(given, call, at=moment, force=True)
+        performed = perform_run(given, call, at=moment, force=True)
         kept = read_bundle(performed.bundle)
         assert str(kept.evaluation.judgments.file) == f"qrels-2026-11-{day}"
         assert [(system.name, system.version) for system in kept.evaluation.systems] == [("new", "11"), ("old", "11")]

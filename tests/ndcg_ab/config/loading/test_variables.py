@@ -11,7 +11,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 
 CONFIG = """
 name: t
@@ -126,7 +126,7 @@ def test_no_secret_is_kept_and_each_is_there_when_it_is_used(tmp_path: Path, mon
     code = "def search(queries, **given):\n    return {'q': [(repr(given), 1.0)]}\n"
     (tmp_path / "engine_with_a_key.py").write_text(code)
     source = PythonSource(python="engine_with_a_key:search", arguments=evaluation.systems[0].arguments)
-    (given,) = pull(source, RANKING, tmp_path, {"q": "text"}).table["doc_id"].to_pylist()
+    (given,) = pull_source(source, RANKING, tmp_path, {"q": "text"}).table["doc_id"].to_pylist()
     assert given == "{'key': 's3cret', 'more': [{'url': 'https://s3cret@x'}], 'depth': 5}"
     monkeypatch.delenv("KEY")
     with pytest.raises(InputError, match=r"c\.yaml: systems\[0\]\.arguments\.key: \$\{KEY\} is not set"):

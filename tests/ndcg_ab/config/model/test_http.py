@@ -16,7 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.http_presets import PRESETS
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.http.answers import Hit, QueryError, Reader
+from ndcg_ab.sources.http.answers import AnswerReader, Hit, QueryError
 from tests.places import ROOT
 
 URL = "https://search.example/products/_search"
@@ -124,7 +124,7 @@ def test_the_examples_of_the_page_are_configurations(example: str) -> None:
     assert list(jsonschema.Draft202012Validator(json_schema()).iter_errors(whole)) == []
     for system in Evaluation.model_validate(whole).systems:
         assert system.http is not None
-        Reader(system.http, "http")
+        AnswerReader(system.http, "http")
 
 
 def test_the_page_has_every_preset_and_key() -> None:
@@ -194,14 +194,14 @@ def test_a_preset_reads_an_answer_and_refuses_half_of_one(preset: str) -> None:
     import json
 
     whole, hits, half = ANSWERS[preset]
-    reader = Reader(request(preset=preset), "http")
+    reader = AnswerReader(request(preset=preset), "http")
     assert reader.hits(json.dumps(whole).encode()) == hits
     with pytest.raises(QueryError, match=r"the answer holds an error|must find a list"):
         reader.hits(json.dumps(half).encode())
 
 
 def test_vespa_leaves_the_list_out_where_it_finds_nothing() -> None:
-    reader = Reader(request(preset="vespa"), "http")
+    reader = AnswerReader(request(preset="vespa"), "http")
     assert reader.hits(b'{"root": {"id": "toplevel", "fields": {"totalCount": 0}}}') == []
     with pytest.raises(QueryError, match=r"must find a list; the answer has the keys root"):
         reader.hits(b'{"root": {"id": "toplevel", "fields": {"totalCount": 5}}}')

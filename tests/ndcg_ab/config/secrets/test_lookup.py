@@ -20,7 +20,7 @@ from ndcg_ab.config.secrets import redaction
 from ndcg_ab.config.secrets.lookup import reveal_address, reveal_secrets, split_address
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact, remember_secret, remove_known_secrets
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 
 HERE = Path()
 
@@ -197,7 +197,7 @@ def test_a_function_that_tells_its_key_in_an_error(tmp_path: Path, monkeypatch: 
     )
     source = PythonSource(python="engine_that_tells:search", arguments={"key": {"env": "KEY"}})
     with pytest.raises(SilentError) as caught:
-        pull(source, RANKING, tmp_path, {"q": "text"})
+        pull_source(source, RANKING, tmp_path, {"q": "text"})
     assert str(caught.value) == "python = 'engine_that_tells:search' failed: ConnectionError: refused: •••"
     assert "k3y" not in "".join(traceback.format_exception(caught.value))
 

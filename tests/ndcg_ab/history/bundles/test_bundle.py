@@ -20,7 +20,7 @@ from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles import locks
 from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.report import bundle_files
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from tests.places import ROOT
 from tests.small_evaluation import (
     calling,
@@ -105,16 +105,15 @@ def test_threads_of_one_process_wait_too(tmp_path: Path) -> None:
 def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
     nights(tmp_path, 1)
     evaluation = small(tmp_path)
-    code = (
-        "with database.opened(database.path_of(evaluation)):\n    print('open', flush=True)\n    sys.stdin.readline()\n"
-    )
+    opening = "with database.open_history_for(database.history_path(evaluation)):"
+    code = f"{opening}\n    print('open', flush=True)\n    sys.stdin.readline()\n"
     holder = process(code, tmp_path)
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         with (
             pytest.raises(InputError) as caught,
-            database.opened(database.path_of(evaluation), patience=0.3),
+            database.open_history_for(database.history_path(evaluation), patience=0.3),
         ):
             pass
         text = str(caught.value)
@@ -122,8 +121,8 @@ def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
         assert "\n" not in text
         retained = small(tmp_path, retention={"query_scores": 1})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(database.opened.__wrapped__, "__defaults__", (0.3,))
-            assert bundles.retain(retained) == [], "the next night will do it"
+            patch.setattr(database.open_history_for.__wrapped__, "__defaults__", (0.3,))
+            assert bundles.remove_old_bundles(retained) == [], "the next night will do it"
     finally:
         holder.communicate("\n", timeout=60)
 
@@ -149,13 +148,13 @@ def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
 
 def test_a_kill_is_told_from_a_night_at_work(tmp_path: Path) -> None:
     evaluation = small(tmp_path)
-    with bundles.working(evaluation) as folder:
+    with bundles.working_folder(evaluation) as folder:
         code = "locks.clear_abandoned(Path(sys.argv[1]) / 'out' / 'small')\n"
         assert process(code, tmp_path).wait(60) == 0
         assert folder.is_dir()
         (folder.parent / ".20200101T000000Z.partial").mkdir()
         os.utime(folder.parent / ".20200101T000000Z.partial", (0, 0))
-        with bundles.working(evaluation) as second:
+        with bundles.working_folder(evaluation) as second:
             assert second != folder
             assert len(list(folder.parent.iterdir())) == 2, "the old one is gone, the one at work is not"
     assert not (tmp_path / "out").exists()
@@ -169,7 +168,7 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
     changed_run(tmp_path, 5)
     folders.append(unlogged(evaluation).bundle)
     assert not folders[0].exists()
-    path = database.path_of(evaluation)
+    path = database.history_path(evaluation)
     before = rows_of(evaluation, "select * from comparison where ordinal > 1 order by all")
     content = path.read_bytes()
     for damaged in (b"", b"no database at all" * 1000, content[:9000]):
@@ -188,7 +187,7 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
 def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation = small(tmp_path)
     folders = nights(tmp_path, 5)
-    database.path_of(evaluation).unlink()
+    database.history_path(evaluation).unlink()
     (folders[0] / "bundle.json").write_text('{"key": "small/x", "ordinal"')
     (folders[1] / "bundle.json").write_text('{"key": "small/y", "ordinal": 2, "outcome": []}')
     (folders[2] / "query_scores.parquet").write_bytes(b"PAR1")
@@ -197,7 +196,9 @@ def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.Capture
     assert rows_of(evaluation, "select ordinal from evaluation order by ordinal") == [(4,), (5,), (6,)]
     said = capsys.readouterr().err.splitlines()
     assert all(any(str(folder) in line for line in said) for folder in folders[:3])
-    assert [folder.name for folder in bundles.unpublished(evaluation)][1:3] == [folder.name for folder in folders[3:]]
+    assert [folder.name for folder in bundles.unpublished_bundles(evaluation)][1:3] == [
+        folder.name for folder in folders[3:]
+    ]
 
 
 def test_a_copy_of_a_bundle_is_no_other_night(tmp_path: Path) -> None:
@@ -222,7 +223,7 @@ def test_a_night_that_is_made_up_for_is_not_the_oldest(tmp_path: Path) -> None:
         return no_tracker()
 
     at = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
-    night = perform(evaluation, calling(PUBLISH=mark), at=at)
+    night = perform_run(evaluation, calling(PUBLISH=mark), at=at)
     assert night.bundle.name == "20200102T030405Z"
     assert [path.exists() for path in (*folders, night.bundle)] == [False, True, True]
     bundle = bundles.read_bundle(night.bundle)
@@ -234,13 +235,13 @@ def test_retention(tmp_path: Path) -> None:
     for folder in (folders[0], folders[2], folders[4]):
         mark_published(folder, {})
     evaluation = small(tmp_path, retention={"bundles": 2, "query_scores": 3})
-    assert bundles.retain(evaluation) == [folders[0], folders[2]]
+    assert bundles.remove_old_bundles(evaluation) == [folders[0], folders[2]]
     assert [folder.exists() for folder in folders] == [False, True, False, True, True], "never an unpublished one"
     assert rows_of(evaluation, "select distinct ordinal from query_score order by all") == [(3,), (4,), (5,)]
     assert rows_of(evaluation, "select count(*) from evaluation") == [(5,)]
     assert rows_of(evaluation, "select count(distinct ordinal) from comparison") == [(5,)]
-    assert bundles.retain(evaluation) == []
-    assert bundles.retain(small(tmp_path)) == [], "by default everything stays"
+    assert bundles.remove_old_bundles(evaluation) == []
+    assert bundles.remove_old_bundles(small(tmp_path)) == [], "by default everything stays"
 
 
 def test_a_bundle_that_retention_takes_tonight_is_not_reused(tmp_path: Path) -> None:
@@ -284,9 +285,9 @@ def test_waiting_for_a_publisher_has_an_end(tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     began = time.monotonic()
     with (
-        locks.alone(tmp_path / "bundle"),
+        locks.publishing_alone(tmp_path / "bundle"),
         pytest.raises(InputError, match="another process has been publishing"),
-        locks.alone(tmp_path / "bundle", patience=0.3),
+        locks.publishing_alone(tmp_path / "bundle", patience=0.3),
     ):
         pass
     assert time.monotonic() - began < 5

@@ -278,7 +278,7 @@ def test_a_night_in_which_nothing_changed_leaves_a_trace(first: Performed, tmp_p
     timeline = read_timeline(evaluation, None, None)
     assert timeline.reused == tuple(Reused(moment, 1) for moment in sorted(moments))
     assert len(timeline.evaluations) == 1
-    database.path_of(evaluation).unlink()
+    database.history_path(evaluation).unlink()
     assert again(tmp_path, SAME["nothing"], at=days[1]).reused
     assert rows_of(evaluation, "select began from reuse order by all") == [(moment,) for moment in sorted(moments)]
 
@@ -296,8 +296,8 @@ def test_evaluations_are_shown_in_the_order_of_their_time(first: Performed, tmp_
 def test_a_trace_that_the_tracker_does_not_have_is_pending(first: Performed, tmp_path: Path) -> None:
     evaluation = small(tmp_path)
     mark_published(first.bundle, {"uri": "u"})  # as version 0.1.0 did
-    assert bundles.unpublished(evaluation) == []
+    assert bundles.unpublished_bundles(evaluation) == []
     again(tmp_path, SAME["nothing"])
-    assert bundles.unpublished(evaluation) == [first.bundle]
+    assert bundles.unpublished_bundles(evaluation) == [first.bundle]
     mark_published(first.bundle, {"uri": "u", "reused": 1})
-    assert bundles.unpublished(evaluation) == []
+    assert bundles.unpublished_bundles(evaluation) == []

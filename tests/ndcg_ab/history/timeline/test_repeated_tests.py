@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
-from ndcg_ab.history.timeline.repeated_tests import OverNights, over_nights
+from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report.sections.repeated_tests import print_over_nights
 from ndcg_ab.results.codec import table
@@ -28,7 +28,7 @@ NOTHING = [0.3, -0.3, 0.2, -0.2, 0.1, -0.1] * 10
 
 @pytest.fixture
 def past(tmp_path: Path) -> Iterator[DuckDBEngine]:
-    with database.opened(tmp_path / "history.duckdb") as history:
+    with database.open_history_for(tmp_path / "history.duckdb") as history:
         yield history
 
 
@@ -48,20 +48,20 @@ def night(past: DuckDBEngine, ordinal: int, shares: Mapping[str, list[float]], d
     past.append("comparison", table(tests, database.Comparison, ordinal=ordinal))
 
 
-def found(past: DuckDBEngine, until: int | None = None) -> OverNights:
-    nights = over_nights(past, until)
+def found(past: DuckDBEngine, until: int | None = None) -> RepeatedTests:
+    nights = read_repeated_tests(past, until)
     assert nights is not None
     return nights
 
 
-def said(nights: OverNights | None) -> str:
+def said(nights: RepeatedTests | None) -> str:
     console = Console(file=io.StringIO(), width=200)
     print_over_nights(console, nights)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
-    assert over_nights(past) is None and said(None) == ""
+    assert read_repeated_tests(past) is None and said(None) == ""
     night(past, 1, {"new": NOTHING}, "abj")
     night(past, 2, {"new": LOSS}, "acj")
     night(past, 3, {"new": NOTHING}, "abj")
@@ -83,7 +83,7 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
 def test_what_cannot_be_tested_is_no_look(past: DuckDBEngine) -> None:
     night(past, 1, {"new": [0.0] * 60}, "aaj")
     night(past, 2, {"new": [-0.5] * 3 + [0.0] * 57}, "abj")
-    assert over_nights(past) is None
+    assert read_repeated_tests(past) is None
     night(past, 3, {"new": LOSS, "other": NOTHING}, "acdj")
     assert [(each.candidate, each.looks) for each in found(past).monitors] == [("new", 1), ("other", 1)]
     night(past, 4, {"other": NOTHING}, "adj")

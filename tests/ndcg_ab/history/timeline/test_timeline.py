@@ -115,7 +115,10 @@ def test_what_changed_is_named(evaluation: Evaluation) -> None:
     assert [each.pending for each in found.evaluations] == [True, False, True, True, True, True]
     assert [each.gate for each in found.evaluations][:3] == ["passed", "passed", "failed"]
     assert found.systems == ("old", "new", LONG)
-    assert found.comparisons_so_far == bundles.read_bundle(bundles.bundles(store_of(evaluation))[-1]).comparisons_so_far
+    assert (
+        found.comparisons_so_far
+        == bundles.read_bundle(bundles.finished_bundles(store_of(evaluation))[-1]).comparisons_so_far
+    )
 
 
 def store_of(evaluation: Evaluation) -> Path:
@@ -158,14 +161,14 @@ def test_last_and_metric(evaluation: Evaluation) -> None:
 
 
 def test_a_metric_that_changed_its_definition_is_said(evaluation: Evaluation, folder: Path) -> None:
-    with database.opened(database.path_of(evaluation)) as past:
+    with database.open_history_for(database.history_path(evaluation)) as past:
         ((before,),) = past.rows("metric", ("hash",), where={"ordinal": 2, "metric": "ndcg@10"})
         past.connection.execute("update metric set hash = 'other' where ordinal = 2 and metric = 'ndcg@10'")
     try:
         found = read_timeline(evaluation, None, 5)
         assert "definition" in found.evaluations[0].changed
     finally:
-        with database.opened(database.path_of(evaluation)) as past:
+        with database.open_history_for(database.history_path(evaluation)) as past:
             past.connection.execute(
                 "update metric set hash = $hash where ordinal = 2 and metric = 'ndcg@10'",
                 {"hash": before},

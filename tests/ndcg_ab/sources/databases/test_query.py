@@ -21,7 +21,7 @@ from ndcg_ab.config.loading.yaml_files import read_yaml
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.databases import drivers
 from ndcg_ab.sources.databases import query as databases
 from tests import servers
@@ -31,7 +31,7 @@ ROWS = [("q1", "d1", 1.5), ("q1", "d2", 0.5), ("q2", "d1", 3.0)]
 
 def judgments(folder: Path, database: Any, query: str = "select * from judgment", **keys: Any) -> list[tuple[Any, ...]]:
     described = TableSource.model_validate({"database": database, "query": query, **keys})
-    table = pull(described.source, JUDGMENT, folder).table
+    table = pull_source(described.source, JUDGMENT, folder).table
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
@@ -187,7 +187,7 @@ def test_the_types_of_postgresql(socket: Path, tmp_path: Path) -> None:
     ]
     number = "select 7::bigint as query_id, 8::numeric as doc_id, 1::smallint as score"
     system = System.model_validate({"name": "a", "database": address(socket), "query": number})
-    pulled = pull(system.source, RANKING, tmp_path)
+    pulled = pull_source(system.source, RANKING, tmp_path)
     assert pulled.table.to_pylist() == [{"query_id": "7", "doc_id": "8", "score": 1.0, "rank": None}]
     assert pulled.origin == "postgresql:///postgres"
 
@@ -289,7 +289,7 @@ def test_names_that_differ_in_case_are_told_apart_by_columns(socket: Path, tmp_p
 def test_names_that_differ_in_case_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "j.csv").write_text("query_id,doc_id,grade,Grade\nq,d,1,2\n")
     with pytest.raises(InputError, match="columns 'grade' and 'Grade' differ in upper and lower case alone"):
-        pull(TableSource.model_validate({"file": "j.csv"}).source, JUDGMENT, tmp_path)
+        pull_source(TableSource.model_validate({"file": "j.csv"}).source, JUDGMENT, tmp_path)
 
 
 SLOWLY = "select 'q' || g as query_id, repeat('d', 1000) || g as doc_id, 1 as grade from generate_series(1, 200000) g"
@@ -307,8 +307,8 @@ def test_a_restart_in_the_middle_of_a_pull_may_be_tried_again(
     how: str, query: str, socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restart, a failover, an administrator who ends the connection: SQLSTATE 57P01, or no answer at all."""
-    read = databases.part_of
-    monkeypatch.setattr(databases, "part_of", lambda *given: (time.sleep(0.05), read(*given))[1])
+    read = databases.convert_batch
+    monkeypatch.setattr(databases, "convert_batch", lambda *given: (time.sleep(0.05), read(*given))[1])
 
     def disturb() -> None:
         time.sleep(0.5)

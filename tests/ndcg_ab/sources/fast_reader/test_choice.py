@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ndcg_ab.sources.fast_reader import plain_parquet
-from ndcg_ab.sources.fast_reader.choice import joined, reduce
+from ndcg_ab.sources.fast_reader.choice import join_slices, reduce_file
 from ndcg_ab.sources.files.file import read_file
 from ndcg_ab.sources.tables import top_places as reduced_module
 from ndcg_ab.sources.tables.schema import RANKING
-from ndcg_ab.sources.tables.top_places import NotPlainError, Reduced, Wanted, reduce_rows
+from ndcg_ab.sources.tables.top_places import NotPlainError, ReducedRanking, WantedPlaces, reduce_rows
 from tests.examples import every_example
 
 DEPTH = 3
 SIZES = (1, 100, 1 << 22)  # bytes of a slice: the whole file in one, or a query in each
 QUERIES, DOCUMENTS = 5, 8
-WANTED = Wanted(DEPTH, frozenset({"q2"}))
+WANTED = WantedPlaces(DEPTH, frozenset({"q2"}))
 FLOAT_RANKS = pa.schema([*list(RANKING.schema)[:3], ("rank", pa.float64())])  # as the readers give them
 
 
@@ -35,8 +35,8 @@ def plain_lines() -> list[str]:
     ]
 
 
-def reduced(path: Path, size: int = 1 << 22, wanted: Wanted = WANTED) -> Reduced | None:
-    return reduce(path, "trec", {}, wanted, threads=2, size=size)
+def reduced(path: Path, size: int = 1 << 22, wanted: WantedPlaces = WANTED) -> ReducedRanking | None:
+    return reduce_file(path, "trec", {}, wanted, threads=2, size=size)
 
 
 def written(folder: Path, lines: list[str], end: str = "\n") -> Path:
@@ -245,7 +245,7 @@ def test_a_reduced_ranking_is_that_of_the_whole_table(
 ) -> None:
     path = tmp_path_factory.mktemp("plain") / "system.run"
     path.write_text("".join(f"{row[0]} Q0 {row[1]} {row[2]} {row[3]!r} tag\n" for row in rows), encoding="utf-8")
-    found = reduced(path, size, Wanted(depth, frozenset()))
+    found = reduced(path, size, WantedPlaces(depth, frozenset()))
     assert found is not None
     table = read_file(path, RANKING, None, {})
     for answer in found.answers.to_pylist():
@@ -273,18 +273,18 @@ def table_of(**changes: list[object]) -> pa.Table:
     return pa.table({**columns, **changes})
 
 
-def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None = None) -> Reduced | None:
+def reduced_table(folder: Path, table: pa.Table, columns: dict[str, str] | None = None) -> ReducedRanking | None:
     path = folder / "system.parquet"
     papq.write_table(table, path, row_group_size=10)
-    return reduce(path, "parquet", columns or {}, WANTED, threads=2)
+    return reduce_file(path, "parquet", columns or {}, WANTED, threads=2)
 
 
 def test_judged_documents_are_counted_at_any_depth(tmp_path: Path) -> None:
     """Documents that were not returned do not count, nor do queries that nobody asks about."""
     path = written(tmp_path, plain_lines())
     own = [line.split()[2] for line in plain_lines() if line.startswith("q3 ")]
-    wanted = Wanted(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
-    found = reduce(path, "trec", {}, wanted, threads=2, size=100)
+    wanted = WantedPlaces(1, frozenset(), {"q3": pa.array([*own[-2:], "elsewhere"])})
+    found = reduce_file(path, "trec", {}, wanted, threads=2, size=100)
     assert found is not None
     assert [row["met"] for row in found.answers.to_pylist() if row["query_id"] == "q3"] == [2]
     assert found.answers["met"].null_count == QUERIES - 1
@@ -360,7 +360,7 @@ def test_rows_that_are_not_grouped_are_refused_before_any_run_of_them_is_looked_
     monkeypatch.setattr(reduced_module.pc, "is_in", lambda *values, **named: looked_at.append(values))
     judged = {f"q{query}": pa.array(["doc1"]) for query in range(QUERIES)}
     with pytest.raises(NotPlainError):
-        reduce_rows(ungrouped().cast(FLOAT_RANKS).combine_chunks(), Wanted(DEPTH, frozenset(), judged))
+        reduce_rows(ungrouped().cast(FLOAT_RANKS).combine_chunks(), WantedPlaces(DEPTH, frozenset(), judged))
     assert looked_at == []
 
 
@@ -368,13 +368,13 @@ def test_slices_are_read_until_a_query_comes_again_and_no_further() -> None:
     one = reduce_rows(table_of().cast(FLOAT_RANKS).combine_chunks(), WANTED)
     taken: list[int] = []
 
-    def slices() -> Iterator[Reduced]:
+    def slices() -> Iterator[ReducedRanking]:
         for at in range(10):
             taken.append(at)
             yield one
 
     with pytest.raises(NotPlainError):
-        joined(slices())
+        join_slices(slices())
     assert taken == [0, 1]
 
 

@@ -19,10 +19,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull, pull_queries
-from ndcg_ab.sources.base import remarks_of
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, pull_queries, pull_source
+from ndcg_ab.sources.base import read_remarks
 from ndcg_ab.sources.files import file as files
-from ndcg_ab.sources.files.file import format_of, read_file, read_rows
+from ndcg_ab.sources.files.file import format_by_name, read_file, read_rows
 from tests.examples import examples
 
 Row = tuple[str | float | None, ...]
@@ -136,7 +136,7 @@ def test_every_spelling_gives_the_same_table(spelling: str, ending: str, tmp_pat
     table = read_file(path, JUDGMENT, None, {})
     assert rows_of(table) == JUDGED
     assert table.schema == JUDGMENT.schema
-    assert rows_of(read_rows(path, JUDGMENT, format_of(path), {})) == JUDGED
+    assert rows_of(read_rows(path, JUDGMENT, format_by_name(path), {})) == JUDGED
 
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
@@ -184,7 +184,9 @@ def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: 
     else:
         put(tmp_path / name, content)
     assert rows_of(read_file(tmp_path / name, JUDGMENT, None, columns)) == [("q1", "d1", 1.0)]
-    assert rows_of(read_rows(tmp_path / name, JUDGMENT, format_of(tmp_path / name), columns)) == [("q1", "d1", 1.0)]
+    assert rows_of(read_rows(tmp_path / name, JUDGMENT, format_by_name(tmp_path / name), columns)) == [
+        ("q1", "d1", 1.0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_columns_can_have_other_names(name: str, content: str | None, tmp_path: 
     + [("a.json", "jsonl"), ("a.ndjson.gz", "jsonl"), ("a.parquet", "parquet"), ("a.pq", "parquet"), ("csv", "trec")],
 )
 def test_the_name_tells_the_format(name: str, file_format: str) -> None:
-    assert format_of(Path(name)) == file_format
+    assert format_by_name(Path(name)) == file_format
 
 
 def test_a_format_that_is_said_stands_above_the_name(tmp_path: Path) -> None:
@@ -227,7 +229,7 @@ def test_a_ranking_has_a_score_a_rank_or_both(
 ) -> None:
     path = put(tmp_path / name, content)
     assert rows_of(read_file(path, RANKING, None, {}).cast(RANKING.schema)) == [("q", "d", score, rank)]
-    assert rows_of(read_rows(path, RANKING, format_of(path), {})) == [("q", "d", score, rank)]
+    assert rows_of(read_rows(path, RANKING, format_by_name(path), {})) == [("q", "d", score, rank)]
 
 
 def test_a_ranking_with_only_ranks_is_ordered_by_rank(tmp_path: Path) -> None:
@@ -301,7 +303,7 @@ def test_any_table_is_the_same_from_every_format(formats: list[str], layout: Lay
             path = Path(folder, f"file.{file_format}{data.draw(st.sampled_from(['', '.gz']))}")
             shuffled = data.draw(st.permutations(rows))
             put(path, written(shuffled, layout, file_format))
-            pulled = pull(FileSource(file=path), layout, Path(folder))
+            pulled = pull_source(FileSource(file=path), layout, Path(folder))
             assert rows_of(pulled.table.cast(layout.schema)) == shuffled
             assert rows_of(read_rows(path, layout, file_format, {})) == shuffled
             digests.add(pulled.digest)
@@ -310,7 +312,7 @@ def test_any_table_is_the_same_from_every_format(formats: list[str], layout: Lay
 
 def test_other_content_has_another_digest(tmp_path: Path) -> None:
     contents = ["q 0 d 1\n", "q 0 d 2\n", "q 0 e 1\n", "r 0 d 1\n", "q 0 d 1\nq 0 e 1\n"]
-    found = {pull(FileSource(file=put(tmp_path / "q", each)), JUDGMENT, tmp_path).digest for each in contents}
+    found = {pull_source(FileSource(file=put(tmp_path / "q", each)), JUDGMENT, tmp_path).digest for each in contents}
     assert len(found) == len(contents)
 
 
@@ -338,7 +340,7 @@ def test_a_place_is_a_line_or_a_row(tmp_path: Path) -> None:
         ("q.parquet", written(rows, JUDGMENT, "parquet"), "rows 1 and 3"),
     ):
         path = put(tmp_path / name, content)
-        assert pull(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
+        assert pull_source(FileSource(file=path), JUDGMENT, tmp_path).place_of("q", "d") == f"{path}, {words}"
 
 
 TAGGED = "q1 Q0 a 1 2.5 tag\nq1 Q0 b 2 1.5 tag\n"
@@ -363,7 +365,7 @@ def test_what_a_ranking_tells_beside_its_rows(case: str, tmp_path: Path) -> None
     content, expected = WITH_REMARKS[case]
     path = put(tmp_path / "a.run", content)
     for table in (read_file(path, RANKING, None, {}), read_rows(path, RANKING, "trec", {})):
-        found = remarks_of(table)
+        found = read_remarks(table)
         assert [(each.code, each.count) for each in found] == [(code, count) for code, count, _ in expected]
         assert all(each.examples[-1] == f"{path}, {words}" for each, (_, _, words) in zip(found, expected, strict=True))
         ranks = table["rank"].to_pylist()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, guess
+from ndcg_ab.sources.files.guessing import JUDGMENTS, QUERIES, RANKING, guess_content
 
 GUESSED = [  # name, content, kind, format where the name does not tell it, columns
     ("qrels.txt", "q1 0 d1 2\n", JUDGMENTS, None, {}),
@@ -50,7 +50,7 @@ def test_what_a_file_is_taken_for(
 ) -> None:
     path = tmp_path / (f"{name}.gz" if zipped else name)
     path.write_bytes(gzip.compress(content.encode()) if zipped else content.encode())
-    found = guess(path)
+    found = guess_content(path)
     assert (found.kind, found.format, found.columns) == (kind, file_format, columns)
 
 
@@ -59,7 +59,7 @@ def test_parquet(tmp_path: Path) -> None:
     import pyarrow.parquet as papq
 
     papq.write_table(pa.table({"topic": ["q"], "doc": ["d"], "label": [1]}), tmp_path / "j.parquet")
-    found = guess(tmp_path / "j.parquet")
+    found = guess_content(tmp_path / "j.parquet")
     assert (found.kind, found.columns) == (JUDGMENTS, {"query_id": "topic", "doc_id": "doc", "grade": "label"})
 
 
@@ -81,6 +81,6 @@ def test_parquet(tmp_path: Path) -> None:
 def test_what_cannot_be_told(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as caught:
-        guess(tmp_path / name)
+        guess_content(tmp_path / name)
     assert str(caught.value).startswith(f"{tmp_path / name}: {said}")
     assert "\n" not in str(caught.value)

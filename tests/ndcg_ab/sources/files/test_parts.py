@@ -13,7 +13,7 @@ import pytest
 
 from ndcg_ab.config.model.sources import System, TableSource
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from tests import servers
 
 LINES = ["q1 Q0 d1 1 2.5 a\n", "q1 Q0 d2 2 1.5 a\n", "q2 Q0 d1 1 9 a\n"]
@@ -22,7 +22,7 @@ FOUND = [("q1", "d1", 2.5), ("q1", "d2", 1.5), ("q2", "d1", 9.0)]
 
 def read(folder: Path, file: str, **keys: Any) -> list[tuple[Any, ...]]:
     described = System.model_validate({"name": "a", "file": file, **keys})
-    table = pull(described.source, RANKING, folder).table
+    table = pull_source(described.source, RANKING, folder).table
     return sorted(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True))
 
 
@@ -95,7 +95,7 @@ def test_parts_need_the_same_columns_and_a_row_is_found_in_its_part(folder: Path
         read(folder, "csv", parts=True)
     (folder / "csv" / "2.csv").write_text("query_id,doc_id,score\nq,d,1\n")
     described = System.model_validate({"name": "a", "file": "csv", "parts": True})
-    where = pull(described.source, RANKING, folder).place_of("q", "d")
+    where = pull_source(described.source, RANKING, folder).place_of("q", "d")
     assert where == f"{folder}/csv/1.csv, line 2 and {folder}/csv/2.csv, line 2"
 
 
@@ -191,7 +191,7 @@ def test_objects_of_s3(bucket: Any, store: str, folder: Path, monkeypatch: pytes
         read(folder, "s3://bucket/nope.run")
     judged = TableSource.model_validate({"file": "s3://bucket/data/runs/a.run"})
     with pytest.raises(InputError, match=r"^s3://bucket/data/runs/a.run, line 1: 6 fields"):
-        pull(judged.source, JUDGMENT, folder)
+        pull_source(judged.source, JUDGMENT, folder)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-wrong")
     with pytest.raises(InputError, match="the store refuses the credentials") as refused:
         read(folder, "s3://bucket/data/runs/a.run")
@@ -205,14 +205,14 @@ def test_objects_of_s3(bucket: Any, store: str, folder: Path, monkeypatch: pytes
 def test_an_object_that_changes_while_it_is_read(bucket: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ndcg_ab.sources.files import stores
 
-    asked = stores.mark_of
+    asked = stores.object_mark
 
     def changed(metadata: Any) -> Any:
         with bucket.open_output_stream("bucket/data/runs/a.run") as file:
             file.write(LINES[2].encode())
         return asked(metadata)
 
-    monkeypatch.setattr(stores, "mark_of", changed)
+    monkeypatch.setattr(stores, "object_mark", changed)
     with pytest.raises(SilentError, match=r"s3://bucket/data/runs/a.run: changed while it was read"):
         read(folder, "s3://bucket/data/runs/a.run")
 

@@ -16,15 +16,15 @@ from ndcg_ab.config.model.external_scores import ScoresSource
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.model.sources import FileSource, System
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import JUDGMENT, RANKING, pull
+from ndcg_ab.sources import JUDGMENT, RANKING, pull_source
 from ndcg_ab.sources.documents import Documents
 from ndcg_ab.sources.external_scores import PULLED
-from ndcg_ab.sources.fast_reader.choice import reduce
+from ndcg_ab.sources.fast_reader.choice import reduce_file
 from ndcg_ab.sources.files import unpacking
 from ndcg_ab.sources.files.file import read_file
-from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError, TooLargeError, unpacked
+from ndcg_ab.sources.files.unpacking import GRACE, GZIP, SETTING, TooDenseError, TooLargeError, unpack
 from ndcg_ab.sources.queries import pull_weights
-from ndcg_ab.sources.tables.top_places import Wanted
+from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests import bombing
 from tests.loopback import Said, serving
 from tests.repeated import mostly_soaked
@@ -38,19 +38,19 @@ DENSE = "bytes for each of its own, and no ranking does: where it is meant, unpa
 def count(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many bytes were unpacked, and that no temporary folder was made for them."""
     found: list[int] = []
-    read = unpacking.Unpacking.readinto
+    read = unpacking.UnpackingStream.readinto
 
-    def counted(self: unpacking.Unpacking, buffer: Any) -> int:
+    def counted(self: unpacking.UnpackingStream, buffer: Any) -> int:
         found.append(read(self, buffer))
         return found[-1]
 
-    monkeypatch.setattr(unpacking.Unpacking, "readinto", counted)
+    monkeypatch.setattr(unpacking.UnpackingStream, "readinto", counted)
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
     yield found
 
 
 def read_scores(path: Path) -> Any:
-    return pull(ScoresSource(file=path, system="a"), PULLED, Path())
+    return pull_source(ScoresSource(file=path, system="a"), PULLED, Path())
 
 
 def read_documents(path: Path) -> Any:
@@ -88,7 +88,7 @@ def test_every_kind_is_refused_before_it_is_unpacked(packed: Path, count: list[i
         assert (DENSE in str(caught.value)) != is_nested, str(caught.value)
         assert str(caught.value).startswith(str(path))
         assert sum(count) < 3 * GRACE, path  # two ways through a file, and some is read at a time
-        assert reduce(path, "trec", {}, Wanted(10, frozenset(), {})) is None
+        assert reduce_file(path, "trec", {}, WantedPlaces(10, frozenset(), {})) is None
 
 
 @pytest.mark.slow
@@ -107,14 +107,14 @@ def test_what_was_sparse_before_buys_nothing() -> None:
     """A megabyte of noise would pay for a hundred of zeros."""
     noise = os.urandom(1 << 20)
     with pytest.raises(TooDenseError):
-        unpacked(bombing.gzipped(b"\0", SIZE, noise), GZIP, 1 << 40)
+        unpack(bombing.gzipped(b"\0", SIZE, noise), GZIP, 1 << 40)
 
 
 def test_as_much_as_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     content = b"".join(b"%d\n" % number for number in range(100_000))
-    assert unpacked(gzip.compress(content), GZIP, len(content)) == content
+    assert unpack(gzip.compress(content), GZIP, len(content)) == content
     with pytest.raises(TooLargeError):
-        unpacked(gzip.compress(content), GZIP, len(content) - 1)
+        unpack(gzip.compress(content), GZIP, len(content) - 1)
 
 
 # ---- what is meant
@@ -172,12 +172,12 @@ def test_a_table_that_says_a_billion_times(tmp_path: Path) -> None:
         for read in READ.values():
             with pytest.raises(InputError, match=rf"{name}: the Parquet file .* set {SETTING} to more|has no column"):
                 read(tmp_path / name)
-        assert reduce(tmp_path / name, "parquet", {}, Wanted(10, frozenset(), {})) is None
+        assert reduce_file(tmp_path / name, "parquet", {}, WantedPlaces(10, frozenset(), {})) is None
     (tmp_path / "day=1").mkdir()
     (tmp_path / "rows.parquet").rename(tmp_path / "day=1" / "r.parquet")
     described = System.model_validate({"name": "a", "file": "day=1", "columns": {"query_id": "day"}})
     with pytest.raises(InputError, match="the Parquet file"):
-        pull(described.source, RANKING, tmp_path)
+        pull_source(described.source, RANKING, tmp_path)
 
 
 def test_a_table_of_the_same_documents_for_every_query_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +204,7 @@ def asked(said: Said) -> str:
             {"url": server.address, "parameters": {"q": "{query}"}, "retries": 0, "timeout": 20}
         )
         try:
-            pull(HttpSource(http=request), RANKING, Path(), {"q": "text"})
+            pull_source(HttpSource(http=request), RANKING, Path(), {"q": "text"})
         except InputError as error:
             return str(error)
         assert [each.headers["accept-encoding"] for each in server.asked] == ["gzip"]
@@ -253,11 +253,11 @@ def test_what_a_redirect_holds_is_not_read(tmp_path: Path, count: list[int], mon
     turned, ranking = Said(bomb, 302, headers), Said(b"q Q0 d 1 1 t\n")
     with serving(lambda asked: ranking if asked.path == "/next.run" else turned) as server:
         described = System.model_validate({"name": "a", "file": f"{server.address}.run"})
-        assert pull(described.source, RANKING, tmp_path).table.num_rows == 1
+        assert pull_source(described.source, RANKING, tmp_path).table.num_rows == 1
     with serving(lambda asked: turned) as server:
         described = System.model_validate({"name": "a", "file": f"{server.address}.run"})
         with pytest.raises(InputError, match="cannot be asked for: more than 20 redirects"):
-            pull(described.source, RANKING, tmp_path)
+            pull_source(described.source, RANKING, tmp_path)
 
 
 # ---- what a whole process takes

@@ -8,7 +8,7 @@ import pytest
 
 from ndcg_ab.config.model.sources import PythonSource
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 
 QUERIES = {"q1": "one", "q2": "two"}
 MODULES = itertools.count()  # a module is imported once in a process
@@ -71,7 +71,7 @@ def source_of(folder: Path, text: str, per_query: bool = False, **arguments: obj
 
 
 def rows(source: PythonSource, folder: Path) -> list[tuple[object, ...]]:
-    table = pull(source, RANKING, folder, QUERIES).table
+    table = pull_source(source, RANKING, folder, QUERIES).table
     return list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score")), strict=True))
 
 
@@ -80,7 +80,7 @@ def test_a_bad_function_is_told_in_one_sentence(case: str, tmp_path: Path) -> No
     text, words = BAD[case]
     source = source_of(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        pull(source, RANKING, tmp_path, QUERIES)
+        pull_source(source, RANKING, tmp_path, QUERIES)
     message = str(caught.value)
     assert message.startswith(f"python = '{source.python}'")
     assert "\n" not in message
@@ -101,7 +101,7 @@ def search(queries, depth):
     return found | {"q3": iter([["é", scores[0][0]], ("7", scores[1])]), "q4": []}
 """
     queries = dict(QUERIES)
-    pulled = pull(source_of(tmp_path, text, depth=2), RANKING, tmp_path, queries)
+    pulled = pull_source(source_of(tmp_path, text, depth=2), RANKING, tmp_path, queries)
     columns = [pulled.table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")]
     assert list(zip(*columns, strict=True)) == [
         ("q1", "one 0", 0.0, None),

@@ -14,7 +14,7 @@ import pytest
 from ndcg_ab.config.model.http import HttpRequest, HttpSource
 from ndcg_ab.config.secrets.lookup import remember_secret
 from ndcg_ab.errors import InputError, SilentError
-from ndcg_ab.sources import RANKING, Pulled, pull
+from ndcg_ab.sources import RANKING, Pulled, pull_source
 from ndcg_ab.sources.http import client as http_client
 from tests.loopback import Asked, Loopback, Said, serving
 
@@ -37,7 +37,7 @@ def described(server: Loopback | None, **keys: Any) -> HttpSource:
 def pulled(server: Loopback | None, queries: dict[str, str] = QUERIES, **keys: Any) -> Pulled:
     attributes = keys.pop("attributes", {})
     folder = keys.pop("folder", None)
-    return pull(described(server, **keys), RANKING, Path(), queries, attributes=attributes, folder=folder)
+    return pull_source(described(server, **keys), RANKING, Path(), queries, attributes=attributes, folder=folder)
 
 
 def rows(found: Pulled) -> list[tuple[Any, ...]]:

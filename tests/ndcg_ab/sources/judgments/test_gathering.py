@@ -9,8 +9,8 @@ import pytest
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.errors import InputError
-from ndcg_ab.sources import JUDGMENT, Pulled, pull, pull_judgments
-from ndcg_ab.sources.judgments.gathering import by_judge
+from ndcg_ab.sources import JUDGMENT, Pulled, pull_judgments, pull_source
+from ndcg_ab.sources.judgments.gathering import split_by_judge
 
 PLAIN = "query_id,doc_id,grade\n"
 JUDGED = "query_id,doc_id,grade,judge\n"
@@ -87,7 +87,7 @@ def test_judges_of_all_files_can_stand_together(tmp_path: Path) -> None:
 def test_a_file_without_more_is_as_it_was(tmp_path: Path) -> None:
     """Bit for bit: the table, its digest, and nothing beside it; also where such columns are empty."""
     evaluation = evaluation_of(tmp_path, PLAIN + "q,d,1\nq,d,1\n")
-    plain, found = pull(evaluation.judgments_source, JUDGMENT, tmp_path), pull_judgments(evaluation)
+    plain, found = pull_source(evaluation.judgments_source, JUDGMENT, tmp_path), pull_judgments(evaluation)
     assert found.table.equals(plain.table) and found.digest == plain.digest and found.singles is None
     empty = pull_judgments(evaluation_of(tmp_path, "query_id,doc_id,grade,judge,source\nq,d,1,,\nq,d,1,,\n"))
     assert empty.digest == plain.digest and empty.singles is None
@@ -189,7 +189,7 @@ def test_what_each_judge_says_is_what_counts(
     texts = (JUDGED + "q,d,0,ann\nq,d,1,bob\nq,e,1,ann\n", JUDGED + "q,d,3,ann\n")
     found = pull_judgments(evaluation_of(tmp_path, *texts, judgments_precedence=precedence, combine="mean"))
     assert found.singles is not None
-    judged = by_judge(found.singles, precedence)
+    judged = split_by_judge(found.singles, precedence)
     tables = {name: judged.of(name) for name in judged.judges}
     grades_of = {
         name: dict(zip(table["doc_id"].to_pylist(), table["grade"].to_pylist(), strict=True))

@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import FileSource, InMemoryData
-from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull
-from ndcg_ab.sources.files.records import table_of
+from ndcg_ab.sources import JUDGMENT, RANKING, Layout, Pulled, pull_source
+from ndcg_ab.sources.files.records import records_table
 from ndcg_ab.sources.tables.columns import breaks_a_rule
-from ndcg_ab.sources.tables.in_memory import IN_DICTIONARIES, all_at_once, placed_documents, placed_rows, read_given
+from ndcg_ab.sources.tables.in_memory import (
+    IN_DICTIONARIES,
+    placed_documents,
+    placed_rows,
+    read_given,
+    table_of_plain_dictionaries,
+)
 from tests.examples import examples
 from tests.places import ROOT
 
@@ -30,8 +36,8 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 @settings(max_examples=examples(60), deadline=None)
 @given(data=DICTIONARIES)
 def test_dictionaries_at_once_and_one_by_one(data: dict[str, dict[str, float]], layout: Layout) -> None:
-    fast = all_at_once(data, layout)
-    careful = table_of(placed_documents(InMemoryData("data", data), IN_DICTIONARIES[layout.kind]), layout)
+    fast = table_of_plain_dictionaries(data, layout)
+    careful = records_table(placed_documents(InMemoryData("data", data), IN_DICTIONARIES[layout.kind]), layout)
     assert fast is not None
     assert not fast.num_rows or not breaks_a_rule(fast, spaces=False)
     assert rows_of(fast.cast(layout.schema)) == rows_of(careful)
@@ -49,7 +55,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
     placed = list(placed_rows("t", table, names))
     assert [where for where, _ in placed] == [f"t, row {number}" for number in range(1, len(rows) + 1)]
     read = read_given(InMemoryData("t", table), RANKING, names)
-    assert rows_of(read) == rows_of(table_of(iter(placed), RANKING))
+    assert rows_of(read) == rows_of(records_table(iter(placed), RANKING))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def test_tables_at_once_and_row_by_row(data: dict[str, dict[str, float]], size: 
 def test_where_a_document_stands(data: Any, place: str) -> None:
     source = FileSource(file="judgments")
     source.hold(InMemoryData("judgments", data))
-    assert pull(source, JUDGMENT, ROOT).place_of("1", "a") == place
+    assert pull_source(source, JUDGMENT, ROOT).place_of("1", "a") == place
 
 
 def test_a_digest_is_of_the_content_alone() -> None:
@@ -71,7 +77,7 @@ def test_a_digest_is_of_the_content_alone() -> None:
     def of(data: Any) -> Pulled:
         source = FileSource(file="tests/data/judgments.qrels")
         source.hold(data and InMemoryData("judgments", data))
-        return pull(source, JUDGMENT, ROOT)
+        return pull_source(source, JUDGMENT, ROOT)
 
     file = of(None)
     nested: dict[str, dict[str, float]] = {}

@@ -17,13 +17,13 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.memory import Memory
-from ndcg_ab.runs.run import perform
+from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
 from ndcg_ab.sources.files.file import File
-from ndcg_ab.sources.registry import pull
+from ndcg_ab.sources.registry import pull_source
 from ndcg_ab.sources.tables import on_disk as spilled
-from ndcg_ab.sources.tables.on_disk import Keep, Spilled
-from ndcg_ab.sources.tables.top_places import Wanted
+from ndcg_ab.sources.tables.on_disk import TableOnDisk, TableWriter
+from ndcg_ab.sources.tables.top_places import WantedPlaces
 from tests.small_evaluation import calling, no_tracker, plain_page, small
 
 pytestmark = pytest.mark.slow
@@ -57,8 +57,8 @@ def written(folder: Path, name: str, rows: Any = ROWS) -> Path:
 def both(path: Path, memory: Memory) -> tuple[Any, Any]:
     source = FileSource(file=path)
     assert memory.folder is not None
-    keep = Keep(memory.folder / f"{path.name}.parquet", memory)
-    return pull(source, RANKING, Path()), pull(source, RANKING, Path(), keep=keep)
+    keep = TableWriter(memory.folder / f"{path.name}.parquet", memory)
+    return pull_source(source, RANKING, Path()), pull_source(source, RANKING, Path(), keep=keep)
 
 
 @pytest.mark.parametrize("name", ["a.run", "a.parquet", "a.jsonl", "a.csv.gz"])
@@ -66,7 +66,7 @@ def test_a_file_s_rows_remarks_and_digest_are_those_of_memory(name: str, tmp_pat
     path = written(tmp_path, name, random.Random(1).sample(ROWS, len(ROWS)))
     with Memory("1GB", tmp_path / "spill") as memory:
         there, spilt = both(path, memory)
-        assert isinstance(spilt.table, Spilled)
+        assert isinstance(spilt.table, TableOnDisk)
         assert spilt.table.select(RANKING.schema.names).cast(RANKING.schema).equals(there.table.cast(RANKING.schema))
         assert (spilt.remarks, spilt.digest) == (there.remarks, there.digest)
         assert bool(spilt.remarks) == (name == "a.run")
@@ -83,10 +83,10 @@ def test_what_breaks_a_rule_late_in_a_file_is_said_as_ever(text: str, tmp_path: 
     path.write_text(path.read_text() + text)
     said = []
     with Memory("1GB", tmp_path / "spill") as memory:
-        for keep in (None, Keep(tmp_path / "kept.parquet", memory)):
+        for keep in (None, TableWriter(tmp_path / "kept.parquet", memory)):
             try:
                 found = File(FileSource(file=path), Path()).read(RANKING, keep)
-                said.append(pull(FileSource(file=path), RANKING, Path(), keep=keep).digest + str(found.num_rows))
+                said.append(pull_source(FileSource(file=path), RANKING, Path(), keep=keep).digest + str(found.num_rows))
             except InputError as error:
                 said.append(str(error))
     assert said[0] == said[1]
@@ -99,7 +99,7 @@ def test_parts_are_one_table(tmp_path: Path) -> None:
     written(folder, "b.parquet", ROWS[100:])
     with Memory("1GB", tmp_path / "spill") as memory:
         there, spilt = both(folder, memory)
-        assert isinstance(spilt.table, Spilled)
+        assert isinstance(spilt.table, TableOnDisk)
         assert spilt.digest == there.digest
 
 
@@ -135,15 +135,18 @@ def test_what_is_kept_of_a_reduced_ranking_stands_in_a_file_where_it_is_much(tmp
         paths[name].write_text("".join(lines))
     with Memory("1GB", tmp_path / "spill") as memory:
         assert memory.folder is not None
-        keep = Keep(memory.folder / "ranking0.parquet", memory)
-        wanted = Wanted(3, frozenset({"q1", "q2"}))
-        pulled = pull(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, wanted=wanted)
-        reduced, there = pulled.reduced, pull(FileSource(file=paths["old"]), RANKING, Path(), wanted=wanted).reduced
+        keep = TableWriter(memory.folder / "ranking0.parquet", memory)
+        wanted = WantedPlaces(3, frozenset({"q1", "q2"}))
+        pulled = pull_source(FileSource(file=paths["old"]), RANKING, Path(), keep=keep, wanted=wanted)
+        reduced, there = (
+            pulled.reduced,
+            pull_source(FileSource(file=paths["old"]), RANKING, Path(), wanted=wanted).reduced,
+        )
         assert reduced is not None and there is not None
-        assert isinstance(reduced.rows, Spilled) and isinstance(there.rows, pa.Table)
+        assert isinstance(reduced.rows, TableOnDisk) and isinstance(there.rows, pa.Table)
         assert pa.concat_tables(reduced.rows.batches(RANKING.schema.names)).cast(RANKING.schema).equals(there.rows)
         assert reduced.answers.equals(there.answers) and not pulled.lacks("rank")
-        assert isinstance(pulled.table, Spilled) and pulled.table.num_rows == 280  # beside what is kept
+        assert isinstance(pulled.table, TableOnDisk) and pulled.table.num_rows == 280  # beside what is kept
         assert reduced.rows.num_rows == 2 * 40 + 5 * 3
     command = ["compare", "--judgments", f"{tmp_path}/qrels", "--json", "-"]
     command += [option for name, path in paths.items() for option in ("--system", f"{name}={path}")]
@@ -180,7 +183,7 @@ def test_a_run_in_files_has_the_digests_and_results_of_one_in_memory(tmp_path: P
     found = []
     for limits in ({}, {"memory_limit": "1GB"}):
         evaluation = small(tmp_path / str(len(limits)), resources=limits)
-        performed = perform(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
+        performed = perform_run(evaluation, calling(DRAW_PAGE=plain_page, PUBLISH=no_tracker))
         bundle = read_bundle(performed.bundle)
         found.append(([row["digest"] for row in bundle.inputs], bundle.outcome.to_json()))
         assert not list(performed.bundle.parent.glob(".*"))

@@ -7,7 +7,7 @@ import pyarrow.parquet as papq
 
 from ndcg_ab.config.model.sources import FileSource
 from ndcg_ab.runs.folder import read_kept
-from ndcg_ab.sources import RANKING, Pulled, source_of
+from ndcg_ab.sources import RANKING, Pulled, make_source
 from ndcg_ab.sources.base import Remark, with_remarks
 
 REMARK = Remark("several_tags", 2, ("run.txt, line 7: tag 'b'",))
@@ -16,7 +16,7 @@ REMARK = Remark("several_tags", 2, ("run.txt, line 7: tag 'b'",))
 def test_remarks_are_kept_with_the_table(tmp_path: Path) -> None:
     rows = {"query_id": ["1"], "doc_id": ["a"], "score": [1.0], "rank": [None]}
     table = pa.table(rows, schema=RANKING.schema)
-    source = source_of(FileSource(file=Path("run")), tmp_path)
+    source = make_source(FileSource(file=Path("run")), tmp_path)
     plain, remarked = (Pulled(each, RANKING, source) for each in (table, with_remarks(table, [REMARK])))
     assert plain.remarks == ()
     assert remarked.remarks == (REMARK,)
