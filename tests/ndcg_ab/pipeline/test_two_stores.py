@@ -233,11 +233,11 @@ def test_a_changed_answer_is_seen() -> None:
 
 
 def test_every_kind_of_source_is_among_the_cases(folder: Path, tmp_path: Path) -> None:
-    """But those that need a server: search engines, whose tests are in tests/flows, and clusters."""
+    """But those that need a server: search engines, whose tests are in tests/flows, and clusters; or a package."""
     used = set()
     for case in CASES:
         evaluation = configured(case, folder, tmp_path)
         places = [*evaluation.systems, *evaluation.judgment_places]
         used |= {type(place.source).__name__ for place in places} | {type(each).__name__ for each in evaluation.scores}
-    elsewhere = {"HttpSource", "SparkSource"}
+    elsewhere = {"HttpSource", "SparkSource", "ExtensionSource"}
     assert used - {"JudgeSource"} == {kind.__name__ for kind in registry.SOURCES} - elsewhere

@@ -144,8 +144,7 @@ def check(warehouse: Warehouse, at: int, case: Case, name: str, *, refused: bool
 
 
 KEPT = ["sound", "grade 1e300", "grade -1e300", "no grade", "one grade twice", "a document twice"]  # others: make soak
-SLOW = [name for name in WAREHOUSES if name not in ("duckdb", "sqlite")]
-EVERY = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in WAREHOUSES]
+EVERY = mostly_soaked(WAREHOUSES, kept=["duckdb", "sqlite"])  # values of all of them: test_values.py
 
 
 @pytest.fixture(scope="module", params=EVERY)
@@ -161,7 +160,7 @@ def test_a_value_is_null_exactly_where_the_data_are_refused(warehouse: Warehouse
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_soaked(WAREHOUSES, kept=["duckdb"]))
+@pytest.mark.parametrize("name", mostly_soaked(WAREHOUSES, kept=["sqlite"]))
 def test_the_same_of_every_metric(name: str, tmp_path: Path) -> None:
     with WAREHOUSES[name](tables_of(CASES), tmp_path) as run:
         for at, case in enumerate(CASES.values()):
@@ -198,7 +197,7 @@ def step_names() -> list[str]:
     return sorted(found | {name.removeprefix(PREFIX) for name in found} | {"judged", "returned", "judgment", "ranking"})
 
 
-@pytest.mark.parametrize("name", mostly_soaked(WAREHOUSES, kept=["duckdb", "sqlite"]))
+@pytest.mark.parametrize("name", EVERY)
 def test_tables_may_be_called_like_any_select(name: str, tmp_path: Path) -> None:
     """As judgments and as rankings, in queries that have that select."""
     judgments, rankings = table_of(SOUND, JUDGMENTS), table_of([("new", *row, None) for row in FOUND], RANKINGS)

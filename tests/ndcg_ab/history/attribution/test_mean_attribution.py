@@ -250,6 +250,7 @@ def test_random_evaluations_are_split_exactly(chance: random.Random, *, weighted
     check(sides, metrics, weighted=weighted)
 
 
+@pytest.mark.soak
 def test_rankings_of_which_only_the_top_is_kept_are_split_as_exactly() -> None:
     """There are more queries than those whose whole rankings are kept for the parity check."""
     chance = random.Random(1953)

@@ -127,6 +127,7 @@ def test_who_holds_the_history_is_said(tmp_path: Path) -> None:
         holder.communicate("\n", timeout=60)
 
 
+@pytest.mark.soak
 def test_two_publishers_log_one_bundle_once(tmp_path: Path) -> None:
     evaluation = small(with_store(tmp_path))
     bundle = unlogged(evaluation).bundle
@@ -184,6 +185,7 @@ def test_a_damaged_history_is_said_and_made_anew_from_the_bundles(tmp_path: Path
     assert bundles.read_bundle(unlogged(evaluation).bundle).ordinal == 4
 
 
+@pytest.mark.soak
 def test_damaged_bundles_keep_nobody_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluation = small(tmp_path)
     folders = nights(tmp_path, 5)
