@@ -20,6 +20,7 @@ from ndcg_ab.results.codec import row
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
+from tests.examples import examples
 from tests.laboratory import evaluation_of, fill, in_order, outcome_of, plant
 from tests.places import ROOT
 from tests.strategies import JUDGMENTS, rankings
@@ -92,7 +93,7 @@ def test_of_several_candidates_each_has_its_own() -> None:
     assert (both[0].rbo, both[0].entered, both[0].largest) == (1.0, 0, ())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(JUDGMENTS, rankings(), rankings())
 def test_the_sql_gives_what_the_core_gives(
     judgments: dict[str, dict[str, float]], old: dict[str, list[Result]], new: dict[str, list[Result]]
