@@ -4,6 +4,9 @@ import contextlib
 import fcntl
 import itertools
 import os
+import shlex
+import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,3 +108,12 @@ def write_text(path: Path, text: str) -> None:
     """Writes a file whole or not at all; an OSError names it."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def command_to_paste(name: str) -> str:
+    """A command, or where it is when the shell would not find it: what is printed works as printed."""
+    beside = Path(sys.executable).parent / name
+    if shutil.which(name) or not beside.exists():
+        return name
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))

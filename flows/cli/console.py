@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import shlex
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ndcg_ab.errors import format_value
+from ndcg_ab.files import command_to_paste, write_text
 from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
 from .exit_codes import GATE_FAILED, PASSING, complain, exit_code_for
@@ -79,12 +78,8 @@ class Progress:
 
 
 def program() -> str:
-    """``ndcg-ab``, or where it is when the shell would not find it: commands that are printed work as printed."""
-    beside = Path(sys.executable).parent / "ndcg-ab"
-    if shutil.which("ndcg-ab") or not beside.exists():
-        return "ndcg-ab"
-    here = Path.cwd()
-    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
+    """``ndcg-ab`` as a command that is printed names it."""
+    return command_to_paste("ndcg-ab")
 
 
 def output_console() -> "Console":
@@ -133,8 +128,6 @@ def show_lines(lines: Iterable[str]) -> None:
 def write_or_print(text: Callable[[], str], path: Path | None, *, to_standard_output: bool) -> None:
     """JSON to a file, to standard output (in which it has no character that a terminal could obey), or nowhere."""
     if path:
-        from ndcg_ab.files import write_text
-
         write_text(path, text())
     if to_standard_output:
         sys.stdout.write(visible_json(text()))

@@ -3,7 +3,6 @@
 import dataclasses
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome, SystemSummary
 from ndcg_core.measures.external_metric import canonical
 from ndcg_core.measures.metric import Metric
+from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -197,9 +197,7 @@ def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:
     if name is None or name in known:
         return name or known[0]
     there = list(dict.fromkeys(known))
-    near = get_close_matches(name, there, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){hint}")
+    raise InputError(f"{argument} = {name!r}: is not compared (there: {', '.join(there)}){nearest_hint(name, there)}")
 
 
 def import_library(method: str, library: str) -> Any:

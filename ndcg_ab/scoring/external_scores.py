@@ -1,7 +1,6 @@
 """Scores of another tool in the tables that ours would stand in, so that everything after scoring is the same."""
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from ndcg_ab.scoring.metric_tables import SCHEMAS
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.external_scores import KEY, repeated_keys
 from ndcg_core.measures.external_metric import GivenMetric
+from ndcg_core.measures.writing import nearest_hint
 from ndcg_core.statistics.averages import mean
 
 SYSTEM_SCHEMA = pa.schema([("system_id", pa.string()), ("place", pa.int64())])
@@ -61,7 +61,7 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
             key = "baseline" if name == evaluation.baseline else "systems"
             raise InputError(
                 f"{key} = {format_value(name)}: is not in {origins} (there:"
-                f" {list_names(names)}){nearest_name_hint(name, names)}"
+                f" {list_names(names)}){nearest_hint(name, names)}"
             )
     changes: dict[str, object] = {}
     if not evaluation.systems:
@@ -86,7 +86,7 @@ def with_systems_of_scores(evaluation: Evaluation, pulled: Sequence[Pulled]) -> 
         if metric.source_name not in metrics:
             raise InputError(
                 f"metric {format_value(metric.name)}: is not in {origins} (there: {list_names(metrics)})"
-                f"{nearest_name_hint(metric.source_name, metrics)}"
+                f"{nearest_hint(metric.source_name, metrics)}"
             )
     return settled
 
@@ -132,11 +132,6 @@ def refuse_two_definitions(table: pa.Table, origins: str) -> None:
                 f"{origins}: {row['metric']} has the metric_hash {first} and {row['metric_hash']}; one definition is"
                 " needed"
             )
-
-
-def nearest_name_hint(name: str, known: Sequence[str]) -> str:
-    found = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -17,10 +17,15 @@ def written(value: Any) -> str:
     return value if isinstance(value, str) else number(value)
 
 
+def nearest_hint(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """``; did you mean 'exponential'?``, or nothing where no known name is like it; cutoff: how like, 0 to 1."""
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def unknown(what: str, value: str, allowed: Iterable[str]) -> str:
     """``gain = 'exponental': must be one of …; did you mean 'exponential'?``"""
     allowed = tuple(allowed)
-    near = get_close_matches(str(value).lower(), allowed, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = nearest_hint(str(value).lower(), allowed, cutoff=0.5)
     rule = f"must be {allowed[0]!r}" if len(allowed) == 1 else "must be one of " + ", ".join(allowed)
     return f"{what} = {value!r}: {rule}{hint}"

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -27,6 +26,7 @@ from ndcg_ab.config.model.connections import ADDRESS
 from ndcg_ab.config.model.references import is_looked_up_later, is_reference
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import resolved
+from ndcg_core.measures.writing import nearest_hint
 
 SET = "--set"
 FILES = ("judgments", "cheap_judgments", "queries", "documents", "intended")  # keys whose file may be given alone
@@ -251,8 +251,7 @@ def next_part(holder: Any, place: Place, rest: str, text: str) -> tuple[int | st
         if first.isdecimal() and len(first) < 10 and int(first) < len(holder):
             return int(first), others
         known = ", ".join(names) or f"0 to {len(holder) - 1}" if holder else "none"
-        near = get_close_matches(first, names, n=1, cutoff=0.6)
-        hint = "".join(f"; did you mean {name!r}?" for name in near)
+        hint = nearest_hint(first, names)
         raise InputError(f"{SET} {text!r}: {dotted_key(place)} has no entry {first!r}{hint} (entries: {known})")
     values = [get_args(kind)[1] for kind in inner_types(annotation) if get_origin(kind) is dict]
     if values and Any not in values:

@@ -18,6 +18,7 @@ from ndcg_ab.sources.files.hints import (
     swapped_hint,
     wrong_header_hint,
 )
+from ndcg_core.measures.writing import nearest_hint
 
 SayColumns = Callable[[str, Mapping[str, str]], str]
 """How a mapping field -> column is written, for a kind of table."""
@@ -62,8 +63,7 @@ class Layout:
         """Columns that are mapped to what is no field."""
         known = [field.name for field in self.fields]
         for name in sorted(set(columns) - set(known)):
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = nearest_hint(name, known)
             if columns[name] in known:
                 hint = f"; it is FIELD=COLUMN: say {columns[name]}={name}"
             raise InputError(

@@ -8,17 +8,14 @@ bundle on disk, and everything carries the bundle's key, so that publishing agai
 import json
 import logging
 import shlex
-import shutil
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from ndcg_ab.config.environment import artifact_directory, prepare_environment, tracking_uri, uploading_patiently
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.secrets.lookup import without_password
 from ndcg_ab.config.secrets.redaction import discreet_error, redact
 from ndcg_ab.errors import InputError, RefusedError, TrackingError, beginning
-from ndcg_ab.files import resolved
+from ndcg_ab.files import command_to_paste, resolved
 from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
@@ -319,15 +316,6 @@ def dashboard_command(uri: str) -> str | None:
     if not uri.startswith("sqlite:"):
         return None
     return (
-        f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {mlflow_command()} server"
+        f"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false {command_to_paste('mlflow')} server"
         f" --backend-store-uri {shlex.quote(uri)} --port 5000"
     )
-
-
-def mlflow_command() -> str:
-    """``mlflow``, or where it is when the shell would not find it."""
-    beside = Path(sys.executable).parent / "mlflow"
-    if shutil.which("mlflow") or not beside.exists():
-        return "mlflow"
-    here = Path.cwd()
-    return shlex.quote(str(beside.relative_to(here) if beside.is_relative_to(here) else beside))
