@@ -11,7 +11,7 @@ LONGEST = 20_000  # characters of a message, whatever is in it
 
 
 class Setting(NamedTuple):
-    """What a user sets, as an error names it: every reader of the error writes it as they set it (`write`).
+    """What a user sets, as an error names it: every reader of the error writes it as they set it (`write_sentence`).
 
     key: of a configuration, dotted (``statistics.alpha``); of what no configuration has the option (``--deviation``).
     entry, number: what to write for it: ``metrics: [recall@10]``, ``guardrails: {recall@10: 0.02}``.
@@ -32,7 +32,7 @@ Part = str | Setting
 """A sentence is made of texts and of settings."""
 
 
-def write(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
+def write_sentence(parts: Iterable[Part], name: Callable[[Setting], str] = str) -> str:
     """The sentence; name: how its reader writes a setting."""
     return "".join(part if isinstance(part, str) else name(part) for part in parts)
 
@@ -41,7 +41,7 @@ class RuleError(ValueError):
     """A key of a configuration breaks a rule; where it begins with a setting, that is what it is about."""
 
     def __init__(self, *parts: Part) -> None:
-        super().__init__(write(parts))
+        super().__init__(write_sentence(parts))
         self.parts = parts
 
 
@@ -49,7 +49,7 @@ class InputError(Exception):
     """Usage, configuration or data that cannot be used: what, where, which value, which rule. Exit code 2."""
 
     def __init__(self, *parts: Part) -> None:
-        super().__init__(shortened(write(parts), LONGEST))
+        super().__init__(shortened(write_sentence(parts), LONGEST))
         self.parts = parts
 
 

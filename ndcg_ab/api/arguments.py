@@ -11,7 +11,7 @@ from ndcg_ab.api.data import read_argument
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.sources import InMemoryData
 from ndcg_ab.config.options.from_options import evaluation_from_arguments
-from ndcg_ab.errors import InputError, Setting, format_value, write
+from ndcg_ab.errors import InputError, Setting, format_value, write_sentence
 from ndcg_ab.sources.tables.in_memory import is_table, python_number, type_name
 from ndcg_core.measures.metric import Metric
 
@@ -34,7 +34,7 @@ def name_arguments_in_errors() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise type(error)(write(error.parts, argument)) from error.__cause__
+        raise type(error)(write_sentence(error.parts, argument)) from error.__cause__
 
 
 def make_evaluation(arguments: Mapping[str, Any]) -> Evaluation:

@@ -12,7 +12,7 @@ from ndcg_ab.config.loading.layers import read_layers
 from ndcg_ab.config.loading.templates import check_dates, texts_with_dates
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.operation import RULES_OF_PATTERNS
-from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write
+from ndcg_ab.errors import InputError, Part, RuleError, Setting, format_value, shortened, write_sentence
 from ndcg_ab.files import resolved, unusable
 
 LONGEST_RULE = 1000  # characters; a rule may quote a value
@@ -30,7 +30,10 @@ def read_config(path: Path, settings: Sequence[str] = ()) -> Evaluation:
     try:
         evaluation = Evaluation.model_validate({**layered.content, "directory": directory})
     except ValidationError as error:
-        found = [f"{layered.origin_of(place, str(path))}: {write(parts)}" for place, parts in problems_by_place(error)]
+        found = [
+            f"{layered.origin_of(place, str(path))}: {write_sentence(parts)}"
+            for place, parts in problems_by_place(error)
+        ]
         raise InputError("\n".join(found)) from None
     for place, text in texts_with_dates(evaluation):
         check_dates(text, f"{layered.origin_of(place, str(path))}: {dotted_key(place)}")
@@ -68,7 +71,7 @@ RULES = {  # what pydantic calls it -> the rule in our words
 
 def describe_problems(error: ValidationError, name: Callable[[Setting], str] = str) -> Iterator[str]:
     """One sentence for each thing wrong, with the key's path, the value and the rule; name: how it writes a key."""
-    return (write(parts, name) for _, parts in problems_by_place(error))
+    return (write_sentence(parts, name) for _, parts in problems_by_place(error))
 
 
 def problems_by_place(error: ValidationError) -> Iterator[tuple[Place, list[Part]]]:

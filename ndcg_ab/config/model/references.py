@@ -52,12 +52,12 @@ SecretText = Annotated[str | dict[ReferenceKind, str], BeforeValidator(text_or_r
 """A text that may be a secret, or hold one: the type of the keys that stand in `AT_USE`."""
 
 
-def general(key: str) -> str:
+def general_key(key: str) -> str:
     """A key of any entry of a list: ``systems[].file`` for ``systems[1].file``."""
     return re.sub(r"\[\d+\]", "[]", key)
 
 
 def is_looked_up_later(key: str) -> bool:
     """Whether what stands at a dotted key, as `systems[1].arguments.api_key`, is looked up when it is used."""
-    found = general(key)
+    found = general_key(key)
     return any(found == kept or found.startswith((f"{kept}.", f"{kept}[")) for kept in AT_USE)

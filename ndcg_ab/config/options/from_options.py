@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from ndcg_ab.config.loading.file import describe_problems
 from ndcg_ab.config.model.evaluation import Evaluation
-from ndcg_ab.config.model.references import general
+from ndcg_ab.config.model.references import general_key
 from ndcg_ab.config.options.option_parsing import (
     SINGLE_GATES,
     as_given,
@@ -169,27 +169,27 @@ BY_KEY = {key: option for option in reversed(OPTIONS) for key in (option.key, *o
 
 def name_option(setting: Setting) -> str:
     """A setting as the command has it: ``--alpha``, ``--require judged``, ``--guardrail recall@10=0.02``."""
-    option = BY_KEY.get(general(setting.key))
+    option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
     if setting.entry:
         number = "" if setting.number is None else f"={setting.number:g}"
         return f"{option.name} {shlex.quote(setting.entry + number)}"
-    return f"{option.name} {part}" if (part := condition(setting, option)) else option.name
+    return f"{option.name} {part}" if (part := gate_condition(setting, option)) else option.name
 
 
 def name_argument(setting: Setting) -> str:
     """A setting as the Python API has it: ``alpha``, ``gate["judged"]``, ``guardrails={'recall@10': 0.02}``."""
-    option = BY_KEY.get(general(setting.key))
+    option = BY_KEY.get(general_key(setting.key))
     if option is None:
         return str(setting)
     if setting.entry:
         name = repr(setting.entry)
         return f"{option.given}=" + (f"[{name}]" if setting.number is None else f"{{{name}: {setting.number:g}}}")
-    return f'{option.given}["{part}"]' if (part := condition(setting, option)) else option.given
+    return f'{option.given}["{part}"]' if (part := gate_condition(setting, option)) else option.given
 
 
-def condition(setting: Setting, option: Option) -> str:
+def gate_condition(setting: Setting, option: Option) -> str:
     """The one of several conditions in an option that a setting is; empty for another setting."""
     part = setting.key.removeprefix(f"{option.key}.")
     return part if part in SINGLE_GATES else ""
