@@ -14,16 +14,10 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
-from ndcg_ab.results.wording import GATE, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.verdicts.comparison import (
-    Column,
-    Comparison,
-    Procedure,
-    Resampling,
-    check_guardrails,
-    compare_families,
-)
+from ndcg_core.statistics.hypothesis_tests.procedures import Procedure, Resampling
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_families
 from ndcg_core.statistics.verdicts.verdict import Obstacle
 
 QueryIds = tuple[str, ...]
@@ -64,8 +58,25 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
     guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
     found = compare_columns(primary, evaluation, PRIMARY)
     found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
-    found += check_guardrails(guarded, alpha=evaluation.statistics.alpha)
-    found += check_guardrails(gate_columns(columns, evaluation), alpha=evaluation.statistics.alpha, family=GATE)
+    return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation)
+
+
+def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+    """Guardrails and the gate's margins: harm is looked for in all of them together."""
+    settings = evaluation.statistics
+    rows = check_guardrails(
+        [*guarded, *gated],
+        alpha=settings.alpha,
+        seed=settings.seed,
+        resamples=settings.resamples,
+        workers=evaluation.resources.threads,
+        procedure="t-holm" if settings.preview else "max-t",
+        resampling=settings.resampling,
+    )
+    found = []
+    for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):
+        size = sum(row.p_value is not None for row in part)
+        found += [replace(row, family=family, family_size=size) for row in part]
     return found
 
 

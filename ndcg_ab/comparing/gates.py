@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
-from ndcg_ab.results.decisions import GUARDRAILS_GATE, NO_REGRESSION, NOT_WORSE
+from ndcg_ab.results.decisions import GUARDRAILS_GATE, JUDGED, NO_REGRESSION, NOT_WORSE
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SLICE_GATE, percent_below, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -21,9 +21,9 @@ def gate_results(gate: Gate, outcome: Outcome) -> Iterator[GateResult]:
         worse = [row for row in outcome.comparisons if row.family == PRIMARY and row.conclusion is Verdict.REGRESSED]
         yield result_of_rows(NO_REGRESSION, worse, "no candidate regressed on a primary metric")
     if gate.guardrails and any(row.family == GUARDRAILS for row in outcome.comparisons):
-        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS)
+        yield margin_gate(GUARDRAILS_GATE, outcome, GUARDRAILS, gate.proof)
     if gate.not_worse:
-        yield margin_gate(NOT_WORSE, outcome, GATE)
+        yield margin_gate(NOT_WORSE, outcome, GATE, gate.proof)
     if gate.judged is not None:
         primary = {row.metric for row in outcome.comparisons if row.family == PRIMARY} or {
             row.metric for row in outcome.systems
@@ -62,31 +62,41 @@ def judged_gate(least: float, summaries: Sequence[SystemSummary]) -> GateResult:
     for name, row in few.items():
         share = percent_below(row.judged or 0.0, least)
         messages.append(f"{name}: {share} judged on {row.metric}, {needed}")
-    return make_result(
-        "judged", messages, f"at least {100 * least:g} % of every system's results are judged", list(few)
-    )
+    return make_result(JUDGED, messages, f"at least {100 * least:g} % of every system's results are judged", list(few))
 
 
-def margin_gate(name: str, outcome: Outcome, family: str) -> GateResult:
-    """Whether it is shown of every comparison of a one-sided family that it is not worse than its margin.
+def margin_gate(name: str, outcome: Outcome, family: str, proof: bool) -> GateResult:
+    """Whether every comparison of a one-sided family stays within its margin.
 
+    It fails on harm that is shown and on estimates beyond the margin, with `proof` also on what is not shown to hold.
     A pair without any difference passes: it shows no loss, and what it does not rule out is said.
     """
     rows = [row for row in outcome.comparisons if row.family == family]
-    failed = [row for row in rows if row.conclusion.fails_margin]
+    failed = [row for row in rows if breaks_margin(row, proof)]
+    return result_of_rows(name, failed, passed_text(rows) if not failed else "")
+
+
+def breaks_margin(row: Comparison, proof: bool) -> bool:
+    """Whether a gate fails on a guardrail; proof: also where it is open."""
+    if row.difference is None or row.conclusion.is_harm:
+        return True
+    return row.conclusion.fails_margin and (proof or row.difference < -(row.smallest_effect or 0.0))
+
+
+def passed_text(rows: Sequence[Comparison]) -> str:
+    """What holds of the comparisons of a gate that passed."""
     same = [row for row in rows if row.conclusion is Verdict.IDENTICAL]
-    shown = "the one comparison is shown to be not worse than its margin"
+    unproven = [row for row in rows if row.conclusion.fails_margin]
     if not rows:
-        shown = "there is no candidate to compare"
-    elif len(rows) > 1:
-        shown = f"all {len(rows)} comparisons are shown to be not worse than their margins"
-    if same:
-        shown = f"the one comparison is {same[0].verdict}"
-        if len(rows) > 1:
-            shown = (
-                f"all {len(rows)} comparisons are shown to be not worse than their margins, or identical ({len(same)})"
-            )
-    return result_of_rows(name, failed, shown)
+        return "there is no candidate to compare"
+    if unproven:
+        which = "the one comparison" if len(rows) == 1 else f"{len(unproven)} of {len(rows)} comparisons"
+        verb = "is" if len(unproven) == 1 else "are"
+        return f"no harm is shown; {which} {verb} not shown to be within the margin (gate.proof would fail)"
+    if len(rows) == 1:
+        return f"the one comparison is {same[0].verdict if same else 'shown to be not worse than its margin'}"
+    identical = f", or identical ({len(same)})" if same else ""
+    return f"all {len(rows)} comparisons are shown to be not worse than their margins{identical}"
 
 
 def failure_text(row: Comparison) -> str:

@@ -51,16 +51,14 @@ class Kind(NamedTuple):
 
 
 def mark(comparison: Comparison) -> str:
-    """▲ improved, ▼ regressed, ✓ and ✗ of guardrails, ● any other, such as a guardrail on identical results."""
-    if comparison.family in (GUARDRAILS, GATE) and comparison.conclusion is not Verdict.IDENTICAL:
-        return "✓" if comparison.conclusion.holds_margin else "✗"
+    """▲ improved, ▼ regressed, ✓ holds, ? open and ✗ worse of guardrails, ● any other."""
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
 def holds(comparison: Comparison) -> bool | None:
     """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
     if comparison.family == GUARDRAILS:
-        return None if comparison.conclusion is Verdict.IDENTICAL else comparison.conclusion.holds_margin
+        return True if comparison.conclusion.holds_margin else False if comparison.conclusion.is_harm else None
     if comparison.conclusion.is_harm:
         return False
     return True if comparison.conclusion.direction > 0 else None

@@ -1,8 +1,7 @@
 """Decisions: one for each candidate, from its verdicts and from the gates (docs/verdicts.md, "Deciding").
 
-The first rule that matches decides, and what must not get worse comes first: a failed gate or a guardrail that is not
-shown to hold, then a regression, then what is gained. A guardrail that so few queries could never show, and that points
-at no loss, asks for more of them.
+The first rule that matches decides: harm that is shown, or a failed gate; then what these queries leave open; then what
+unjudged results could turn; then what is gained.  A guardrail that is not shown to hold is an open question, no harm.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,11 @@ from typing import NamedTuple, assert_never
 
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Obstacle, Size, Tone, Verdict
+from ndcg_core.statistics.verdicts.verdict import Size, Tone, Verdict
 
 # Names of gates whose failures are verdicts of the candidate, and told as such.
 NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE = "no regression", "guardrails", "not worse"
+JUDGED = "judged"  # the gate that asks for more judgments, and for nothing else
 TOLD_BY_VERDICTS = (NO_REGRESSION, GUARDRAILS_GATE, NOT_WORSE)
 NAMED = 2  # comparisons that a reason names; more are counted
 
@@ -24,15 +24,17 @@ class Choice(StrEnum):
     """What to do with a candidate."""
 
     SHIP = "ship"
-    """Better by more than the smallest effect, and nothing that must hold is in doubt."""
+    """Better by more than the smallest effect; guardrails hold, and unjudged results cannot turn it."""
     SHIP_IF_CHEAP = "ship_if_cheap"
-    """Better, but whether by enough is open; or equivalent: the cheaper one."""
+    """Better, by how much is open (or no smallest effect is set); the rest as for `ship`."""
     DO_NOT_SHIP = "do_not_ship"
-    """Worse, or it is not shown that nothing that matters got worse."""
+    """A primary metric or a guardrail is shown to be worse, or another gate failed."""
     JUDGE_MORE = "judge_more"
     """These queries cannot settle it."""
+    JUDGE_RESULTS = "judge_results"
+    """These queries settle it as far as it is judged; unjudged results could turn it."""
     NOTHING_CHANGED = "nothing_changed"
-    """No query has another value on any primary metric."""
+    """No query has another value on any primary metric, or both are shown to be equivalent."""
 
     @property
     def traits(self) -> "Traits":
@@ -47,9 +49,12 @@ class Choice(StrEnum):
             case Choice.JUDGE_MORE:
                 advice = "Keep the baseline for now: these queries do not settle it."
                 return Traits(4, "?", Tone.OPEN, advice, "judge more queries")
+            case Choice.JUDGE_RESULTS:
+                advice = "Judge what is unjudged in the first places: it could turn the result (ndcg-ab judge-next)."
+                return Traits(5, "?", Tone.OPEN, advice, "judge more results")
             case Choice.NOTHING_CHANGED:
-                advice = "Nothing to see. If something should have changed: are these the right files?"
-                return Traits(5, "=", Tone.DIM, advice)
+                advice = "Nothing that matters. If something should have changed: are these the right files?"
+                return Traits(6, "=", Tone.DIM, advice)
             case _:
                 assert_never(self)
 
@@ -84,32 +89,34 @@ class Decision:
     reason: str
 
 
-def decide(candidate: str, comparisons: Sequence[Comparison], failures: Sequence[str] = ()) -> Decision:
+def decide(
+    candidate: str, comparisons: Sequence[Comparison], failures: Sequence[str] = (), few_judged: Sequence[str] = ()
+) -> Decision:
     """The decision on one candidate.
 
     comparisons: of the whole evaluation. failures: failed gates that concern the candidate, in words; those that are
-    verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named.
+    verdicts of the comparisons themselves (TOLD_BY_VERDICTS) need not be named. few_judged: the same of the gate
+    JUDGED, which asks for judgments.
     """
     own = [row for row in comparisons if row.candidate == candidate]
-    margins = [row for row in own if row.family in (GUARDRAILS, GATE) and row.conclusion.fails_margin]
-    harmful = [row for row in margins if not is_open(row)]
+    guarded = [row for row in own if row.family in (GUARDRAILS, GATE)]
     primary = [row for row in own if row.family == PRIMARY]
-    regressed = [row for row in primary if row.conclusion.is_harm]
-    if margins and not (harmful or failures or regressed):
-        return Decision(candidate, Choice.JUDGE_MORE, format_reason(margins))
-    if margins or failures or regressed:
-        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts([*margins, *regressed]), *failures]))
+    harmed = [row for row in [*guarded, *primary] if row.conclusion.is_harm]
+    if harmed or failures:
+        return Decision(candidate, Choice.DO_NOT_SHIP, "; ".join([*reason_parts(harmed), *failures]))
+    if open_rows := [row for row in guarded if row.conclusion.fails_margin]:
+        return Decision(candidate, Choice.JUDGE_MORE, "; ".join([*reason_parts(open_rows), *few_judged]))
     choice, why = by_primary_metrics(primary)
+    if choice is Choice.JUDGE_MORE:
+        return Decision(candidate, choice, why)
+    unsettled = [row for row in [*primary, *guarded] if row.label_settled is False]
+    if few_judged or unsettled:
+        return Decision(candidate, Choice.JUDGE_RESULTS, "; ".join([*reason_parts(unsettled), *few_judged]))
     return Decision(candidate, choice, why)
 
 
-def is_open(row: Comparison) -> bool:
-    """Whether a guardrail points at no loss, and there are too few queries for any data to rule one out."""
-    return row.obstacle is Obstacle.FEW_TO_RULE_OUT and row.difference is not None and row.difference >= 0
-
-
 def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
-    """The decision where everything holds that must hold and nothing regressed, and its reason."""
+    """The decision where every guardrail holds and no harm is shown, and its reason."""
     open_rows = [row for row in rows if row.conclusion.traits.is_open]
     better = [row for row in rows if row.conclusion.direction > 0]
     differing = [row for row in rows if row.conclusion is not Verdict.IDENTICAL]
@@ -124,10 +131,8 @@ def by_primary_metrics(rows: Sequence[Comparison]) -> tuple[Choice, str]:
     if open_rows:
         return Choice.JUDGE_MORE, format_reason(open_rows)
     if differing:  # and shown to be equal, as nothing else is left
-        return Choice.SHIP_IF_CHEAP, format_reason(differing)
-    unsettled = "".join(f"; {row.metric} identical{whether_settled(row)}" for row in rows if whether_settled(row))
-    names = " or ".join(row.metric for row in rows)
-    return Choice.NOTHING_CHANGED, f"no query has another value on {names}{unsettled}"
+        return Choice.NOTHING_CHANGED, format_reason(differing)
+    return Choice.NOTHING_CHANGED, f"no query has another value on {' or '.join(row.metric for row in rows)}"
 
 
 def format_reason(rows: Sequence[Comparison]) -> str:
@@ -140,18 +145,17 @@ def reason_parts(rows: Sequence[Comparison]) -> Iterator[str]:
         is_shown = row.conclusion.traits.tells_difference and row.difference is not None
         number = f" ({signed(row.difference)})" if is_shown else ""
         words = row.short_verdict if row.conclusion is Verdict.UNDECIDED else row.verdict
-        beside = f"{whether_settled(row)}{whether_enough(row)}{too_few(row)}"
-        yield f"{row.metric} {words}{number}{beside}"
+        yield f"{row.metric} {words}{number}{whether_settled(row)}{whether_enough(row)}{how_many(row)}"
     if len(rows) > NAMED:
         yield f"and {len(rows) - NAMED} more"
 
 
-def too_few(row: Comparison) -> str:
-    """What keeps a guardrail from holding where nothing points at a loss."""
-    if row.conclusion is not Verdict.MAY_BE_WORSE or not is_open(row):
+def how_many(row: Comparison) -> str:
+    """How many queries settle what is open, with a chance of 80 %; empty where that is not known."""
+    count, many = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
+    if row.queries_needed is None or row.queries_needed <= count:
         return ""
-    units = f"{row.queries} queries" if row.clusters is None else f"{row.clusters.count} clusters"
-    return f": {units} cannot rule it out, {row.needed} could"
+    return f": {count} {many}, about {row.queries_needed:,} needed"
 
 
 def whether_enough(row: Comparison) -> str:

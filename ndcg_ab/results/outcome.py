@@ -11,7 +11,7 @@ from typing import Any
 
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.codec import SCHEMA, decode, encode
-from ndcg_ab.results.decisions import TOLD_BY_VERDICTS, Decision, decide
+from ndcg_ab.results.decisions import JUDGED, TOLD_BY_VERDICTS, Decision, decide
 from ndcg_ab.results.judge_records import Judges
 from ndcg_ab.results.wording import INTENDED, MAIN, PAIRS, SLICE_GATE
 from ndcg_core.measures.metric import Metric
@@ -199,7 +199,7 @@ class Outcome:
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """What to do with each candidate, in the order of the systems (docs/verdicts.md)."""
-        return tuple(decide(name, self.comparisons, self._failures_of(name)) for name in self.candidates)
+        return tuple(self._decision_on(name) for name in self.candidates)
 
     @property
     def candidates(self) -> list[str]:
@@ -207,10 +207,13 @@ class Outcome:
         compared = {row.candidate for row in self.comparisons if row.family in MAIN}
         return [name for name in dict.fromkeys(row.system_id for row in self.systems) if name in compared]
 
-    def _failures_of(self, candidate: str) -> list[str]:
-        """The failed gates that concern a candidate, in words; what fails for the baseline concerns all."""
+    def _decision_on(self, candidate: str) -> Decision:
+        """By the failed gates that concern it, too; what fails for the baseline concerns all."""
         told = {gate.name: gate.concerning(candidate, self.baseline) for gate in self.failures}
-        return [f"gate {name} failed: {why}" for name, why in told.items() if why and name not in TOLD_BY_VERDICTS]
+        failures = {name: f"gate {name} failed: {why}" for name, why in told.items() if why}
+        few_judged = [text for name, text in failures.items() if name == JUDGED]
+        others = [text for name, text in failures.items() if name not in (JUDGED, *TOLD_BY_VERDICTS)]
+        return decide(candidate, self.comparisons, others, few_judged)
 
     @property
     def main(self) -> list[Comparison]:

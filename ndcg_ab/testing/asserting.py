@@ -98,7 +98,7 @@ def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
     asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins)}
     if margins:
-        asked["not_worse"] = margins
+        asked |= {"not_worse": margins, "proof": True}
     return arguments | {"gate": asked | dict(gate or {})}
 
 

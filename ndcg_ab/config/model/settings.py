@@ -104,9 +104,14 @@ class Gate(Model):
     """What must hold for an evaluation to pass; otherwise the exit code is 1 and the flow run fails."""
 
     no_regression: bool = Field(True, strict=True, description="No candidate regressed on a primary metric.")
-    guardrails: bool = Field(True, strict=True, description="Every guardrail is shown to hold.")
+    guardrails: bool = Field(
+        True, strict=True, description="No guardrail is shown to be worse, and no estimate is beyond its margin."
+    )
     not_worse: dict[str, float] = Field(
-        default_factory=dict, description="METRIC: DIFFERENCE by which every candidate is shown not to be worse."
+        default_factory=dict, description="METRIC: DIFFERENCE by which no candidate may be worse, as a guardrail."
+    )
+    proof: bool = Field(
+        False, strict=True, description="Guardrails and not_worse must be shown to hold: what is open fails, too."
     )
     no_drop: bool | dict[str, float] = Field(
         False,

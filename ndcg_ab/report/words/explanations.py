@@ -132,6 +132,8 @@ def ranked(row: Comparison) -> str:
             return f"it did not get worse by {row.smallest_effect:g} or more ({signed(row.difference)})"
         case Verdict.MAY_BE_WORSE:
             return f"a loss of {row.smallest_effect:g} is not ruled out ({signed(row.difference)})"
+        case Verdict.WORSE:
+            return f"it got worse ({signed(row.difference)}), and a loss of {row.smallest_effect:g} is not ruled out"
         case _:
             assert_never(row.conclusion)
 
@@ -299,13 +301,10 @@ def lost_first(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def more_queries(row: Comparison) -> str:
-    """How many queries would settle what these do not; empty where they do, or where it cannot be told.
-
-    What is detected falls as 1 / sqrt(n) (`estimates.power`), so that an effect takes n (mde / effect)^2.
-    """
+    """How many queries would settle what these do not; empty where they do, or where it cannot be told."""
     count, units = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
-    if row.conclusion is Verdict.MAY_BE_WORSE and row.needed is not None and row.needed > count:
-        return f"{row.needed} {units} without a difference would rule the loss out"
+    if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None:
+        return f"about {row.queries_needed:,} {units} like these settle it, with a chance of 80 %"
     if row.conclusion is not Verdict.UNDECIDED or not row.mde:
         return ""
     effect = row.smallest_effect
@@ -316,7 +315,7 @@ def more_queries(row: Comparison) -> str:
         )
     if row.mde <= effect:
         return f"a difference of {effect:g} would probably have been noticed: decide by cost"
-    wanted = math.ceil(row.queries * (row.mde / effect) ** 2)
+    wanted = row.queries_needed or math.ceil(count * (row.mde / effect) ** 2)
     if wanted > MOST:
-        return f"a difference of {effect:g} takes more than {MOST:,} queries like these: is it what matters?"
-    return f"collect about {wanted - row.queries:,} more queries like these to notice a difference of {effect:g}"
+        return f"a difference of {effect:g} takes more than {MOST:,} {units} like these: is it what matters?"
+    return f"collect about {wanted - count:,} more {units} like these to notice a difference of {effect:g}"

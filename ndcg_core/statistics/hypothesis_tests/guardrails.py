@@ -4,16 +4,28 @@ Where it is known how much one query can lose, the bound is Gaffke's (`hypothesi
 cannot pass: without it, a hundred queries without a difference would rule out anything. Else it is Student's t.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ndcg_core.statistics.estimates import mean_difference as estimates
 from ndcg_core.statistics.estimates.mean_difference import Moments
+from ndcg_core.statistics.estimates.power import queries_needed
+from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.paired import Paired
-from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Conclusion, Facts, Obstacle, Verdict, untested
+from ndcg_core.statistics.verdicts.verdict import (
+    POWER,
+    SMALL_SAMPLE,
+    Conclusion,
+    Facts,
+    Obstacle,
+    Verdict,
+    least_differing,
+    untested,
+)
 
 GAFFKE, STUDENT = "gaffke", "t"
 
@@ -71,7 +83,7 @@ def _student(pairs: Paired, of: Moments, margin: float, alpha: float) -> Bound:
 
 
 def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
-    """The first that matches: not testable, not worse, identical, may be worse.
+    """The first that matches: not testable, not worse, identical, worse, may be worse.
 
     No rule asks for a number of differing queries: the bound knows how little few of them say.
     """
@@ -79,9 +91,16 @@ def guardrail_verdict(facts: Facts, bound: Bound | None) -> Conclusion:
         return untested(facts)
     if bound.p_value < facts.alpha:
         return Conclusion(Verdict.NOT_WORSE)
+    if facts.differing and facts.of is not None and facts.of.mean < 0 and is_shown(facts.test.harm, facts):
+        return Conclusion(Verdict.WORSE)
     lacks = bound.needed is not None and _units(facts) < bound.needed and not bound.is_shown_worse
     obstacle = Obstacle.FEW_TO_RULE_OUT if lacks else None
     return Conclusion(Verdict.MAY_BE_WORSE if facts.differing else Verdict.IDENTICAL, obstacle=obstacle)
+
+
+def is_shown(p_value: float | None, facts: Facts) -> bool:
+    """Whether a difference is, by the same rule as of primary metrics."""
+    return p_value is not None and p_value <= facts.alpha and facts.differing >= least_differing(facts.alpha)
 
 
 def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
@@ -101,6 +120,23 @@ def guardrail_notes(facts: Facts, bound: Bound | None) -> tuple[str, ...]:
         here = f"only {facts.differing} of {count} {many} {verb}" if few else f"{count} {one if count == 1 else many}"
         found.append(f"{here}: {bound.needed} needed to rule out a loss of {facts.smallest_effect:g}")
     return tuple(found)
+
+
+def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -> int | None:
+    """How many units like these settle an open guardrail with 80 % chance: that it holds, where the measured loss is
+    within the margin, else that it is worse; None where no number of them would."""
+    worst = pairs.column.largest_loss
+    if of.mean > -margin and np.isfinite(worst):
+        values, shares = np.clip(pairs.units.values, -worst, None), pairs.units.shares
+        weighing = 1.0 if shares is None else len(values) / estimates.effective_number(shares)
+        centred = values if shares is None else values - float(values.mean()) + of.mean
+        count = queries_to_hold(np.clip(centred, -worst, None), margin, worst, alpha, POWER)
+        return None if count is None else math.ceil(count * weighing)
+    effect = of.mean + margin if of.mean > -margin else -of.mean
+    sides = 2 if of.mean > -margin else 1  # the bound is one-sided, the test for harm is not
+    if of.deviation == 0 or effect <= 0:
+        return None
+    return queries_needed(effect, of.deviation, sides * alpha, POWER)
 
 
 def _units(facts: Facts) -> int:

@@ -6,6 +6,7 @@ bootstrap), `hypothesis_tests.multiplicity` (Benjamini-Hochberg, Holm).
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quan
 from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
+Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
+Resampling = Literal["both", "sign-flip", "bootstrap"]
 FLIPS, BOOTSTRAP = "the sign-flip test", "the studentised bootstrap"
 SECOND_COLUMNS, SECOND_UNITS = 500, 1_000
 """The largest families that the bootstrap looks at beside the flips: a tenth of a second at most."""
@@ -270,3 +273,32 @@ def preview(of: Sequence[Moments], alpha: float) -> list[Tested]:
         Tested(p_value, adjusted, "t, Holm", True, reach)
         for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
     ]
+
+
+class FamilyTest(NamedTuple):
+    """How families are tested: see `verdicts.comparison.compare_family`."""
+
+    procedure: Procedure
+    resampling: Resampling
+    exploratory: bool
+    alpha: float
+    seed: int
+    resamples: int
+    workers: int | None
+
+
+def adjust_families(chosen: Sequence[tuple[list[Paired], list[Moments]]], how: FamilyTest) -> list[list[Tested]]:
+    """What the procedure makes of the columns of each family that can be tested."""
+    alpha, seed, resamples, workers = how.alpha, how.seed, how.resamples, how.workers
+    if how.procedure == "t-holm":
+        return [preview(of, alpha) for _, of in chosen]
+    if how.procedure != "max-t":
+        return [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+    if how.resampling == "bootstrap":
+        return [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+    results = max_t(chosen, alpha, seed, resamples, workers)
+    if how.exploratory:
+        return results
+    decides = how.resampling == "both"
+    pairs = zip(chosen, results, strict=True)
+    return [with_second(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs]

@@ -7,6 +7,7 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 `verdicts.verdict`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,8 +30,15 @@ from ndcg_core.statistics.estimates.mean_difference import (
     reach_alone,
 )
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
-from ndcg_core.statistics.hypothesis_tests.guardrails import GAFFKE, Bound, bound_of, guardrail_notes, guardrail_verdict
-from ndcg_core.statistics.hypothesis_tests.procedures import bootstrapped, false_discovery, max_t, preview, with_second
+from ndcg_core.statistics.hypothesis_tests.guardrails import (
+    GAFFKE,
+    Bound,
+    bound_of,
+    guardrail_notes,
+    guardrail_verdict,
+    queries_to_settle,
+)
+from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, Procedure, Resampling, adjust_families
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
 from ndcg_core.statistics.verdicts.notes import notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
@@ -46,9 +54,7 @@ from ndcg_core.statistics.verdicts.verdict import (
 __all__ = ["Clusters", "Column", "Comparison", "check_guardrails", "compare_family"]
 
 DEFAULT_ALPHA = 0.05
-Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
 IntervalMethod = Literal["t", "bca"]
-Resampling = Literal["both", "sign-flip", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +145,8 @@ def compare_families(
         ([family[at] for at in numbers], [each for at in numbers if (each := of[at]) is not None])
         for family, of, numbers in zip(paired, known, testable, strict=True)
     ]
-    if procedure == "t-holm":
-        results = [preview(of, alpha) for _, of in chosen]
-    elif procedure == "max-t" and resampling == "bootstrap":
-        results = [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
-    elif procedure == "max-t":
-        results = max_t(chosen, alpha, seed, resamples, workers)
-        if not exploratory:
-            pairs = zip(chosen, results, strict=True)
-            decides = resampling == "both"
-            results = [
-                with_second(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs
-            ]
-    else:
-        results = [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+    how = FamilyTest(procedure, resampling, exploratory, alpha, seed, resamples, workers)
+    results = adjust_families(chosen, how)
     found = []
     for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
@@ -164,7 +158,15 @@ def compare_families(
 
 
 def check_guardrails(
-    columns: Sequence[Column], *, alpha: float = DEFAULT_ALPHA, family: str = "guardrails"
+    columns: Sequence[Column],
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    family: str = "guardrails",
+    seed: int = DEFAULT_SEED,
+    resamples: int = DEFAULT_RESAMPLES,
+    workers: int | None = None,
+    procedure: Procedure = "max-t",
+    resampling: Resampling = "sign-flip",
 ) -> list[Comparison]:
     """One Comparison per column: is the candidate not worse than the column's smallest_effect?
 
@@ -172,6 +174,9 @@ def check_guardrails(
     cannot pass, or by Student's t where a column's largest_loss is infinite (`hypothesis_tests.guardrails`). They
     are not adjusted: every guardrail of a candidate must hold, and that all hold by mistake is no likelier than that
     one does (R. L. Berger, Technometrics 24, 1982). Over several candidates nothing is adjusted.
+    What is not shown to hold may be shown to be worse than the baseline: by the two-sided test of a family of all
+    columns (seed, resamples, workers, procedure, resampling: as of `compare_family`), so that harm is found by mistake
+    in any of them with a chance of alpha / 2 at most where none is worse.
     Raises ValueError as `compare_family`, for a column without smallest_effect, and for a difference below
     -largest_loss.
     """
@@ -181,18 +186,26 @@ def check_guardrails(
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
     paired = by_query(columns)
-    size = sum(moments_of(pairs) is not None for pairs in paired)
+    known = [moments_of(pairs) for pairs in paired]
+    tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
+    how = FamilyTest(procedure, resampling, False, alpha, seed, resamples, workers)
+    (harms,) = adjust_families([([pairs for pairs, _ in tested], [of for _, of in tested])], how)
+    harm_of = iter(harms)
     settings = _Settings(family, False, alpha, DEFAULT_SEED, DEFAULT_RESAMPLES, "t", guardrail=True)
     found = []
-    for pairs in paired:
-        of = moments_of(pairs)
-        test = bound = None
-        if of is not None and pairs.column.smallest_effect is not None:
-            bound = bound_of(pairs, of, pairs.column.smallest_effect, alpha)
-            name = "Gaffke's bound" if bound.method == GAFFKE else "t"
-            test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True)
-        row = _comparison(pairs, of, test, size, settings, bound)
-        found.append(replace(row, bound_method=bound.method, needed=bound.needed) if bound else row)
+    for pairs, of in zip(paired, known, strict=True):
+        margin = pairs.column.smallest_effect
+        if of is None or margin is None:
+            found.append(_comparison(pairs, of, None, len(tested), settings))
+            continue
+        bound, harm = bound_of(pairs, of, margin, alpha), next(harm_of).p_adjusted
+        name = "Gaffke's bound" if bound.method == GAFFKE else "t"
+        test = Tested(bound.p_value, bound.p_value, f"one-sided {name}, every guardrail must hold", True, harm=harm)
+        row = _comparison(pairs, of, test, len(tested), settings, bound)
+        count = queries_to_settle(pairs, of, margin, alpha) if row.conclusion is Verdict.MAY_BE_WORSE else None
+        found.append(
+            replace(row, bound_method=bound.method, needed=bound.needed, harm_p_adjusted=harm, queries_needed=count)
+        )
     return found
 
 
@@ -252,6 +265,7 @@ def _comparison(
         clusters=clusters,
         second_p_adjusted=test.second[1] if test and test.second else None,
         mde_alone=_detectable_alone(of, settings.alpha) if of and of.deviation > 0 else None,
+        queries_needed=_queries_for_effect(facts, concluded.kind),
     )
 
 
@@ -287,6 +301,13 @@ def _detectable(of: Moments, test: Tested | None, size: int, alpha: float) -> fl
 
 def _detectable_alone(of: Moments, alpha: float) -> float:
     return minimal_detectable_effect(of.n, of.deviation, alpha, POWER, of.freedom)
+
+
+def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
+    """What is detected falls as 1 / sqrt(n): an effect takes n (mde / effect)^2."""
+    if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
+        return None
+    return max(2, math.ceil(facts.of.n * (facts.mde / facts.smallest_effect) ** 2))
 
 
 def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:

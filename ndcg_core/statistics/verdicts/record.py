@@ -150,6 +150,13 @@ class Comparison:
         a query can lose; else None.
     needed: of a guardrail how many queries (or clusters) without a difference rule out a loss of its margin, >= 1; None
         where that is not known.
+    harm_p_adjusted: of a guardrail the two-sided p of its difference, in (0, 1], adjusted over all guardrails of the
+        evaluation as those of a family that decides: at most alpha, below 0, it is shown to be worse. None where not
+        tested.
+    queries_needed: how many queries (or clusters) like those observed the rule that decides needs to decide with 80 %
+        chance, >= 2: of a guardrail that is open that it holds, or is worse if the measured loss is beyond the margin;
+        of an undecided comparison that a difference of smallest_effect is found. Else None, and where no number of them
+        would do.
     cheap: the difference corrected by cheap judgments, which decides nothing; None where there are none.
     bound_low, bound_high: the lowest and the highest mean difference that grades of the unjudged documents could give
         (`ndcg_core.measures.unjudged.bounds`), weighted as the difference; None where that was not computed.
@@ -225,6 +232,8 @@ class Comparison:
     likely: Likely | None = None
     labels: Labels | None = None
     bound_documents: int | None = None
+    harm_p_adjusted: float | None = None
+    queries_needed: int | None = None
 
     def __post_init__(self) -> None:
         verdicts = ("conclusion", "bound_low_conclusion", "bound_high_conclusion")

@@ -22,7 +22,7 @@ SMALL_SAMPLE = 30
 
 
 class Verdict(StrEnum):
-    """What a comparison concludes; the last two only of guardrails, which are one-sided."""
+    """What a comparison concludes; the last three only of guardrails, which are one-sided."""
 
     IMPROVED = "improved"
     """p_adjusted <= alpha, and the mean difference is above 0."""
@@ -39,7 +39,9 @@ class Verdict(StrEnum):
     NOT_WORSE = "not_worse"
     """Shown to be not worse than the margin."""
     MAY_BE_WORSE = "may_be_worse"
-    """Not shown to be so; which is not the same as shown to be worse."""
+    """Not shown to be so, nor to be worse: open."""
+    WORSE = "worse"
+    """Shown to be worse than the baseline (adjusted over all guardrails), and not shown to stay within the margin."""
 
     @property
     def traits(self) -> "Traits":
@@ -58,6 +60,8 @@ class Verdict(StrEnum):
             case Verdict.NOT_WORSE:
                 return Traits(is_guardrail=True, fails_margin=False, mark="✓")
             case Verdict.MAY_BE_WORSE:
+                return Traits(is_guardrail=True, tells_difference=True, mark="?", tone=Tone.OPEN)
+            case Verdict.WORSE:
                 return Traits(is_guardrail=True, is_harm=True, tells_difference=True, mark="✗", tone=Tone.BAD)
             case _:
                 assert_never(self)
@@ -79,22 +83,22 @@ class Verdict(StrEnum):
 
     @property
     def is_harm(self) -> bool:
-        """Whether it warns: regressed, or of a guardrail may be worse."""
+        """Whether it shows harm: regressed, or of a guardrail worse."""
         return self.traits.is_harm
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether it is an answer to "is it worse than the margin?": not worse, may be worse."""
+        """Whether it is an answer to "is it worse than the margin?": not worse, may be worse, worse."""
         return self.traits.is_guardrail
 
     @property
     def holds_margin(self) -> bool:
         """Whether it shows that a guardrail holds."""
-        return self.traits.is_guardrail and not self.traits.is_harm
+        return self.traits.is_guardrail and not self.traits.fails_margin
 
     @property
     def fails_margin(self) -> bool:
-        """Whether a gate fails on it: neither shown to be not worse, nor without any difference."""
+        """Whether a guardrail is not proven by it: neither shown to be not worse, nor without any difference."""
         return self.traits.fails_margin
 
 
@@ -113,7 +117,7 @@ class Traits(NamedTuple):
 
     A verdict is exactly one of four: it favours a system (favours: 1 the candidate, -1 the baseline, 0 neither), shows
     that both are equal (is_equal), leaves open which is better (is_open), or answers for a guardrail (is_guardrail).
-    is_harm: whether it warns. fails_margin: whether a guardrail or a gate fails on it. tells_difference: whether a
+    is_harm: whether it shows harm. fails_margin: whether a guardrail is not proven by it. tells_difference: whether a
     reason gives the difference with it. mark: one letter; empty where any other verdict's mark is used. tone: its
     colour.
     """
@@ -168,7 +172,7 @@ class Conclusion(NamedTuple):
     obstacle: Obstacle | None = None
 
 
-_WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE)
+_WITH_MARGIN = (Verdict.EQUIVALENT, Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE)
 _WORDS: dict[Verdict | Size, str] = {
     Size.BY_MORE_THAN: "by more than",
     Size.SMALLER_THAN: "smaller than",
@@ -198,7 +202,8 @@ class Tested:
 
     p_value, p_adjusted, procedure: see `verdicts.comparison.Comparison`. certain: whether p_adjusted has no
     Monte-Carlo error. reaches: of guardrails, which are tested alone, none. factor: p_adjusted over the share of flips
-    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well.
+    that it comes from. second: another procedure and its p_adjusted, where that was looked at as well. harm: of a
+    guardrail the adjusted p of the two-sided test.
     """
 
     p_value: float
@@ -208,6 +213,7 @@ class Tested:
     reaches: Reaches = ALONE
     factor: float = 1.0
     second: tuple[str, float] | None = None
+    harm: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +294,8 @@ def sentence(
             return f"equivalent within ±{margin}"
         case Verdict.NOT_WORSE | Verdict.MAY_BE_WORSE:
             return f"{_WORDS[kind]} {margin}"
+        case Verdict.WORSE:
+            return f"worse, and not shown to be within {margin}"
         case Verdict.IDENTICAL if obstacle is Obstacle.FEW_TO_RULE_OUT:
             many = "clusters" if is_clustered else "queries"
             count = queries if units is None else units

@@ -30,7 +30,7 @@ def comparisons() -> list[Comparison]:
     found = compare_family([column(FALLING), column([-each for each in FALLING]), column(MIXED), column([0.0] * 12)])
     found += compare_family([column(FALLING[:3])], least_queries=6)
     found += compare_family([column([0.01, -0.01] * 6)])
-    of_0_1_0 = [column(each, largest_loss=float("inf")) for each in (FALLING, MIXED)]
+    of_0_1_0 = [column(each, largest_loss=float("inf")) for each in (FALLING, MIXED, [-each for each in FALLING])]
     return found + check_guardrails(of_0_1_0)
 
 

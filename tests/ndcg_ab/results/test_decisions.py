@@ -11,7 +11,7 @@ from ndcg_ab.results.decisions import Choice, decide
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
 from ndcg_core.statistics.verdicts.comparison import Comparison
-from ndcg_core.statistics.verdicts.verdict import Obstacle
+from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.laboratory import in_order, outcome_of
 
 WORDS = [f"q{number}" for number in range(12)]
@@ -43,9 +43,12 @@ ENOUGH = row("improved, by more than 0.01", smallest_effect=0.01)
 BETTER = row("improved")
 OPEN = row("no detectable difference (MDE = 0.100 at 80 % power)", metric="rr@10")
 HOLDS = row("not worse than 0.02", GUARDRAILS, "recall@100", difference=-0.001, smallest_effect=0.02)
-HARM = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
-FEW = dataclasses.replace(HARM, difference=0.03, queries=19, needed=149, obstacle=Obstacle.FEW_TO_RULE_OUT)
-CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries cannot rule it out, 149 could"
+DOUBT = row("may be worse than 0.02", GUARDRAILS, "recall@100", difference=-0.03, smallest_effect=0.02)
+HARM = dataclasses.replace(DOUBT, conclusion=Verdict.WORSE)
+FEW = dataclasses.replace(DOUBT, difference=0.03, queries=19, queries_needed=210)
+CANNOT = "recall@100 may be worse than 0.02 (+0.0300): 19 queries, about 210 needed"
+UNSETTLED = dataclasses.replace(ENOUGH, label_settled=False, bound_exact=True, bound_low=-0.1, bound_high=0.3)
+COULD_TURN = ", but the labels cannot settle it (difference between -0.1000 and +0.3000)"
 
 # (comparisons, failed gates, decision, reason)
 TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
@@ -60,10 +63,35 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
     "the same with a loss": (
         [ENOUGH, dataclasses.replace(FEW, difference=-0.03)],
         [],
-        "do_not_ship",
+        "judge_more",
+        "recall@100 may be worse than 0.02 (-0.0300): 19 queries, about 210 needed",
+    ),
+    "a guardrail in doubt, of which no number of queries is known": (
+        [ENOUGH, DOUBT],
+        [],
+        "judge_more",
         "recall@100 may be worse than 0.02 (-0.0300)",
     ),
-    "the same with a failed gate": ([ENOUGH, FEW], ["judged (…)"], "do_not_ship", f"{CANNOT}; judged (…)"),
+    "the same with a failed gate": ([ENOUGH, FEW], ["unanswered (…)"], "do_not_ship", "unanswered (…)"),
+    "labels could turn it": (
+        [UNSETTLED, HOLDS],
+        [],
+        "judge_results",
+        f"ndcg@10 {ENOUGH.verdict} (+0.0500){COULD_TURN}",
+    ),
+    "labels could turn a guardrail": (
+        [ENOUGH, dataclasses.replace(HOLDS, label_settled=False, bound_exact=True, bound_low=-0.1, bound_high=0.3)],
+        [],
+        "judge_results",
+        f"recall@100 not worse than 0.02{COULD_TURN}",
+    ),
+    "labels could turn a harm": (
+        [dataclasses.replace(UNSETTLED, conclusion=Verdict.REGRESSED, size=None, difference=-0.05)],
+        [],
+        "do_not_ship",
+        f"ndcg@10 regressed (-0.0500){COULD_TURN}",
+    ),
+    "what is open comes before what labels could turn": ([UNSETTLED, FEW], [], "judge_more", CANNOT),
     "improved, no smallest effect": (
         [BETTER],
         [],
@@ -91,7 +119,7 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
     "equivalent": (
         [row("equivalent within ±0.1", smallest_effect=0.1)],
         [],
-        "ship_if_cheap",
+        "nothing_changed",
         "ndcg@10 equivalent within ±0.1 (+0.0500)",
     ),
     "undecided": (
@@ -123,27 +151,27 @@ TABLE: dict[str, tuple[list[Comparison], list[str], str, str]] = {
         [ENOUGH, HARM],
         [],
         "do_not_ship",
-        "recall@100 may be worse than 0.02 (-0.0300)",
+        "recall@100 worse, and not shown to be within 0.02 (-0.0300)",
     ),
     "a guardrail, and a regression": (
         [row("regressed", difference=-0.05), HARM],
         [],
         "do_not_ship",
-        "recall@100 may be worse than 0.02 (-0.0300); ndcg@10 regressed (-0.0500)",
+        "recall@100 worse, and not shown to be within 0.02 (-0.0300); ndcg@10 regressed (-0.0500)",
     ),
     "a guardrail that cannot be tested": (
         [ENOUGH, row("not testable (n = 1)", GUARDRAILS, "recall@100", queries=1)],
         [],
-        "do_not_ship",
+        "judge_more",
         "recall@100 not testable (n = 1)",
     ),
     "a margin of the gate": (
         [ENOUGH, row("may be worse than 0.02", GATE, smallest_effect=0.02, difference=-0.01)],
         [],
-        "do_not_ship",
+        "judge_more",
         "ndcg@10 may be worse than 0.02 (-0.0100)",
     ),
-    "another gate": ([ENOUGH], ["gate judged failed: new 3 %"], "do_not_ship", "gate judged failed: new 3 %"),
+    "another gate": ([ENOUGH], ["gate unanswered failed: new"], "do_not_ship", "gate unanswered failed: new"),
     "secondary metrics and pairs decide nothing": (
         [ENOUGH, row("regressed", SECONDARY, "rr@10"), row("regressed", PAIRS)],
         [],
@@ -174,6 +202,7 @@ def test_every_choice_is_decided_somewhere() -> None:
         "ship if cheap",
         "do not ship",
         "judge more queries",
+        "judge more results",
         "nothing changed",
     ]
 
@@ -199,13 +228,21 @@ def test_a_failed_gate_concerns_those_it_names(systems: tuple[str, ...], concern
     """What fails for the baseline concerns everyone, as does a gate of version 0.1.0, which names nobody."""
     reasons = tuple(f"{name}: few" for name in systems)
     message = "; ".join(reasons) or "too few"
-    gates = (GateResult("judged", False, message, systems, reasons), GateResult("unanswered", True, "fine"))
+    gates = (GateResult("unanswered", False, message, systems, reasons), GateResult("judged", True, "fine"))
     decisions = dataclasses.replace(night(GOOD, GOOD), gates=gates).decisions
     assert {found.candidate for found in decisions if found.decision is Choice.DO_NOT_SHIP} == concerned
     for found in decisions:
         if found.candidate in concerned:
             told = [f"{name}: few" for name in systems if name in ("old", found.candidate)]
-            assert found.reason == f"gate judged failed: {'; '.join(told) or 'too few'}"
+            assert found.reason == f"gate unanswered failed: {'; '.join(told) or 'too few'}"
+
+
+@pytest.mark.parametrize(
+    ("decided", "choice"), [(ENOUGH, "judge_results"), (OPEN, "judge_more"), (HARM, "do_not_ship")]
+)
+def test_too_few_judgments_ask_for_more_of_them(decided: Comparison, choice: str) -> None:
+    found = decide("new", [decided], few_judged=["gate judged failed: new 3 %"])
+    assert found.decision == choice
 
 
 def test_without_a_candidate_there_is_nothing_to_decide() -> None:

@@ -31,11 +31,11 @@ UNKNOWN = "the metric's range is not known: rare harm may go unseen"
         ([0.1, -0.1] * 50, "may be worse than 0.01", ("100 queries: 299 needed to rule out a loss of 0.01",)),
         ([-0.2] * 40 + [0.2] * 40, "may be worse than 0.01", ("80 queries: 299 needed",)),
         ([0.3] * 20, "not worse than 0.01", ()),  # gains on every query need fewer
-        ([-0.005] * 30, "may be worse than 0.01", ("30 queries: 299 needed",)),
-        ([-0.3] * 30, "may be worse than 0.01", ("shown to be worse than 0.01",)),
-        ([-0.02] * 30, "may be worse than 0.01", ("30 queries: 299 needed",)),  # of t, without any spread, p would be 1
+        ([-0.005] * 30, "worse, and not shown to be within 0.01", ()),
+        ([-0.3] * 30, "worse, and not shown to be within 0.01", ("shown to be worse than 0.01",)),
+        ([-0.02] * 30, "worse, and not shown to be within 0.01", ()),  # of t, without any spread, p would be 1
         ([0.1, -0.1] * 500, "not worse than 0.01", ()),
-        ([0.1, -0.12] * 500, "may be worse than 0.01", ()),
+        ([0.1, -0.12] * 500, "worse, and not shown to be within 0.01", ()),
     ],
 )
 def test_what_a_guardrail_says(differences: list[float], verdict: str, notes: tuple[str, ...]) -> None:

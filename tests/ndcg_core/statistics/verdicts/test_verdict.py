@@ -147,6 +147,7 @@ TABLE = [  # what stands in the record, what it says
     ),
     ((Verdict.NOT_WORSE,), {"smallest_effect": 0.02}, "not worse than 0.02"),
     ((Verdict.MAY_BE_WORSE,), {"smallest_effect": 0.02}, "may be worse than 0.02"),
+    ((Verdict.WORSE,), {"smallest_effect": 0.02}, "worse, and not shown to be within 0.02"),
     (
         (Verdict.IDENTICAL, None, False, Obstacle.FEW_TO_RULE_OUT),
         {"queries": 100, "smallest_effect": 0.01, "needed": 299},
@@ -230,8 +231,8 @@ def test_words_without_their_number_and_unknown_words_are_refused() -> None:
 def test_what_a_verdict_means() -> None:
     assert {each for each in Verdict if each.is_detected} == {Verdict.IMPROVED, Verdict.REGRESSED}
     assert [each.direction for each in (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.EQUIVALENT)] == [1, -1, 0]
-    assert {each for each in Verdict if each.is_harm} == {Verdict.REGRESSED, Verdict.MAY_BE_WORSE}
-    assert {each for each in Verdict if each.is_guardrail} == {Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE}
+    assert {each for each in Verdict if each.is_harm} == {Verdict.REGRESSED, Verdict.WORSE}
+    assert {each for each in Verdict if each.is_guardrail} == {Verdict.NOT_WORSE, Verdict.MAY_BE_WORSE, Verdict.WORSE}
     assert {each for each in Verdict if each.holds_margin} == {Verdict.NOT_WORSE}
     assert {each for each in Verdict if not each.fails_margin} == {Verdict.NOT_WORSE, Verdict.IDENTICAL}
     parts = [(each.is_detected, each.traits.is_equal, each.traits.is_open, each.is_guardrail) for each in Verdict]
