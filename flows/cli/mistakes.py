@@ -23,7 +23,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
-        args = list(args)
+        args = with_gate_word(args)
         for given in args:
             if problem := unusable(given):
                 complain(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
@@ -39,6 +39,14 @@ class Command(TyperCommand):
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
+
+
+def with_gate_word(args: Sequence[str]) -> list[str]:
+    """``--gate proof`` as ``--gate --require proof``: an option with a value or without one is none that typer has."""
+    found: list[str] = []
+    for given in args:
+        found += ["--require", given] if given == "proof" and found[-1:] == ["--gate"] else [given]
+    return found
 
 
 def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:

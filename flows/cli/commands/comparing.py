@@ -86,13 +86,16 @@ def compare(
     ] = None,
     gate: Annotated[
         bool,
-        of_output("--gate", help="Exit with 1 on a regression or a guardrail that may not hold."),
+        of_output(
+            "--gate",
+            help="Exit with 1 on harm that is shown, or a loss beyond a margin; --gate proof: on what is open, too.",
+        ),
     ] = False,
     require: Annotated[
         list[str] | None,
         of_output(
             metavar="KEY=D",
-            help="More for the gate: judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; again for more.",
+            help="More for the gate: proof, judged=0.8, unanswered=3, slice_regression=0.05, METRIC=D; again for more.",
         ),
     ] = None,
     finding: FindingSeverities = None,

@@ -83,8 +83,9 @@ def parse_smallest_effect(option: str, texts: Sequence[str]) -> float | dict[str
 
 
 def parse_gate(option: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The gate of ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
-    found: dict[str, Any] = {}
+    """The gate of ``proof``, ``judged=0.8``, ``unanswered=3``, ``slice_regression=0.05`` and ``METRIC=DIFFERENCE``."""
+    found: dict[str, Any] = {PROOF: True} if PROOF in texts else {}
+    texts = [text for text in texts if text != PROOF]
     margins = [text for text in texts if text.partition("=")[0] not in SINGLE_GATES]
     for text in texts:
         key, equals, value = text.partition("=")
@@ -152,6 +153,7 @@ def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
+PROOF = "proof"  # guardrails must be shown to hold
 SINGLE_GATES: dict[str, Callable[[str, str, str], Any]] = {
     "judged": parse_share,
     "unanswered": parse_count,

@@ -269,7 +269,7 @@ def test_what_the_gate_asks_stands_beside_its_metric(outcome: Outcome) -> None:
     tested = dataclasses.replace(row, **margin)  # type: ignore[arg-type]
     text = "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary, tested)), 160))
     assert "rr@3 · 40 queries · secondary · gate: not worse by 0.01 · baseline" in text
-    assert re.search(r"^● .* undecided \(MDE .*\); ✗ may be worse than 0\.01$", text, flags=re.MULTILINE)
+    assert re.search(r"^● .* undecided \(MDE .*\); \? may be worse than 0\.01$", text, flags=re.MULTILINE)
     assert "secondary, decides nothing" in "\n".join(printed(dataclasses.replace(asked, comparisons=(secondary,)), 160))
 
 
@@ -288,7 +288,7 @@ def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: O
     row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
     assert (mark(row), holds(row)) == ("●", None)
     open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
-    assert (mark(open_row), holds(open_row)) == ("✗", False)
+    assert (mark(open_row), holds(open_row)) == ("●", None)
 
 
 def test_nothing_to_score_stands_above_everything() -> None:
@@ -314,9 +314,9 @@ def test_weights_that_leave_hardly_a_query_are_a_warning(outcome: Outcome) -> No
 def test_the_reasons_of_few_are_told_to_their_end(outcome: Outcome) -> None:
     """Of two systems on more lines, below each other; of five cut at the width, and whole with details."""
     long = "a reason " * 20
-    gates = (GateResult("judged", False, long, (), ()),)
+    gates = (GateResult("unanswered", False, long, (), ()),)
     two = printed(dataclasses.replace(few(outcome, 2), gates=gates), 80)
-    told = " ".join(" ".join(two[: two.index("✗ gate failed: judged")]).split())
+    told = " ".join(" ".join(two[: two.index("✗ gate failed: unanswered")]).split())
     assert told.count("a reason") == 20
     assert len({len(line) - len(line.lstrip()) for line in two[1:3]}) == 1
     five = dataclasses.replace(few(outcome, 5), gates=gates)
@@ -329,7 +329,7 @@ def test_what_must_not_ship_stands_first(outcome: Outcome) -> None:
     """Then by the difference on the first metric, the largest first; of many, one line for a decision."""
     asked = few(outcome, 5)
     last = min(asked.main[:4], key=lambda row: row.difference or 0.0).candidate
-    failed = GateResult("judged", False, f"{last}: few", (last,), (f"{last}: few",))
+    failed = GateResult("unanswered", False, f"{last}: few", (last,), (f"{last}: few",))
     lines = printed(dataclasses.replace(asked, gates=(failed,)), 120)
     assert lines[0].startswith("✗ do not ship")
     assert [line[0] for line in lines[:4]] == ["✗", "?", "?", "?"]

@@ -20,7 +20,7 @@ from tests.laboratory import in_order, outcome_of
 WORDS = [f"q{number}" for number in range(12)]
 JUDGMENTS = {query: {"good": 1, "bad": 0} for query in WORDS}
 RANKINGS = {"good": in_order("good", "bad"), "bad": in_order("bad", "good")}
-FAILED = (GateResult("judged", False, "old 20 % on ndcg@2", ("old",)),)
+FAILED = (GateResult("unanswered", False, "old: 20 queries", ("old",)),)
 
 
 @functools.cache
@@ -105,8 +105,8 @@ def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() ->
     found = outcome("bad", FAILED, new="good")
     for text in (note(found), answer_note(found)):
         first, *rest = text.splitlines()
-        assert first == "**✗ do not ship new**: gate judged failed: old 20 % on ndcg@2"
-        assert "- gate judged **failed**: old 20 % on ndcg@2" in rest
+        assert first == "**✗ do not ship new**: gate unanswered failed: old: 20 queries"
+        assert "- gate unanswered **failed**: old: 20 queries" in rest
     assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in note(found)
     assert note(found).index("gate judged") < note(found).index("| system | verdict |")
     assert answer_note(outcome("good")).startswith("Nothing is compared.")

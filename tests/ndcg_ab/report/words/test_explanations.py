@@ -74,7 +74,7 @@ def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(impr
             "notice 0.1000, half of what is noticed now, takes about 120",
         ),
         ({"conclusion": Verdict.IDENTICAL}, ANSWER, "both give the same value on every query."),
-        ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing to see."),
+        ({"conclusion": Verdict.IDENTICAL}, NEXT, "Nothing that matters."),
         ({"notes": ("small sample",)}, SURE, "To keep in mind: small sample."),
         (
             {
@@ -137,11 +137,16 @@ def test_how_many_more_queries_follows_from_what_these_notice(
 
 
 def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome) -> None:
-    guarded = {"conclusion": Verdict.MAY_BE_WORSE, "family": "guardrails", "smallest_effect": 0.02, "needed": 149}
-    assert more_queries(row_of(improved, **guarded)).startswith("149 queries without")
+    guarded = {
+        "conclusion": Verdict.MAY_BE_WORSE,
+        "family": "guardrails",
+        "smallest_effect": 0.02,
+        "queries_needed": 1490,
+    }
+    assert more_queries(row_of(improved, **guarded)).startswith("about 1,490 queries like these")
     clusters = Clusters(15, 12, 1, 4, 14.0)
-    assert more_queries(row_of(improved, **guarded, clusters=clusters)).startswith("149 clusters without")
-    assert more_queries(row_of(improved, **{**guarded, "needed": 20})) == "", "there are as many already"
+    assert more_queries(row_of(improved, **guarded, clusters=clusters)).startswith("about 1,490 clusters like these")
+    assert more_queries(row_of(improved, **{**guarded, "queries_needed": None})) == "", "no number would do"
 
 
 def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:

@@ -1,0 +1,124 @@
+"""How often does each decision come out, and is it right?  And is the number of queries that it names the right one?
+
+    python benchmarks/simulate_decisions.py [--seed 1] [--repetitions N] [--quick]
+
+A user as a whole: three candidates, one metric that decides (smallest effect .02), two guardrails (margins .02 and
+.05), 20 to 800 queries.  All candidates are as good as the baseline, or better by δ/2, δ or 2δ, or worse.  What must
+hold: that any candidate that is as good or better gets `do not ship` has a chance of .05 at most, over all of them.
+The numbers of queries are held against samples of that size.  Prints rows as `simulate.py` does, and ends with code 1
+if one lies outside its accepted range (docs/calibration.md).
+"""
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from simulate import FloatArray, Rng, Row, run
+
+from ndcg_ab.results.decisions import Choice, decide
+from ndcg_ab.results.wording import GUARDRAILS, PRIMARY
+from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
+from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
+from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_family
+
+CANDIDATES = ("a", "b", "c")
+DELTA = 0.02
+MARGINS = {"rr@10": 0.05, "recall@100": 0.02}
+RESAMPLES = 999
+RARELY = (0.0, 0.055)
+CLOSE = (0.7, 0.9)
+"""A chance of .8, and what 15 % more or fewer queries would make of it."""
+Draw = Callable[[Rng, int], FloatArray]
+
+
+def normal(spread: float) -> Draw:
+    return lambda rng, n: rng.normal(0, spread, n)
+
+
+def sparse(share: float, size: float) -> Draw:
+    """A share of the queries gains or loses `size`; the rest tie."""
+    return lambda rng, n: np.where(rng.random(n) < share, rng.choice([-size, size], n), 0.0)
+
+
+def skewed(rng: Rng, n: int) -> FloatArray:
+    """1 in 20 loses .6, the others gain as much together: a mean of 0."""
+    return np.where(rng.random(n) < 0.05, -0.6, 0.6 * 0.05 / 0.95)
+
+
+SHAPES: dict[str, Draw] = {
+    "normal, deviation .1": normal(0.1),
+    "normal, deviation .2": normal(0.2),
+    "9 of 10 tie": sparse(0.1, 0.5),
+    "1 in 20 loses .6, the mean is 0": skewed,
+}
+
+
+def compared(rng: Rng, n: int, draw: Draw, effect: float, harm: float) -> list[Comparison]:
+    """The comparisons of one evaluation; candidates share half of what varies."""
+    ids = tuple(f"q{number:05d}" for number in range(n))
+
+    def column(candidate: str, metric: str, mean: float, smallest: float, common: FloatArray) -> Column:
+        own = draw(rng, n)
+        mixed = np.where(rng.random(n) < 0.5, common, own) + mean
+        return Column("old", candidate, metric, ids, np.clip(mixed, -1, 1), smallest_effect=smallest)
+
+    shared = {name: draw(rng, n) for name in ("ndcg@10", *MARGINS)}
+    primary = [column(name, "ndcg@10", effect, DELTA, shared["ndcg@10"]) for name in CANDIDATES]
+    guarded = [
+        column(name, metric, -harm, margin, shared[metric]) for metric, margin in MARGINS.items() for name in CANDIDATES
+    ]
+    found = compare_family(primary, family=PRIMARY, resamples=RESAMPLES, resampling="both", workers=1)
+    return found + check_guardrails(guarded, family=GUARDRAILS, resamples=RESAMPLES, resampling="both", workers=1)
+
+
+def decided(rng: Rng, repetitions: int, name: str, n: int, effect: float, harm: float) -> list[Row]:
+    """The share of each decision, and how often any candidate gets `do not ship`."""
+    counts = dict.fromkeys(Choice, 0)
+    stopped = 0
+    for _ in range(repetitions):
+        rows = compared(rng, n, SHAPES[name], effect, harm)
+        choices = [decide(candidate, rows).decision for candidate in CANDIDATES]
+        stopped += Choice.DO_NOT_SHIP in choices
+        for choice in choices:
+            counts[choice] += 1
+    lost = f", guardrails {-harm:+g}" if harm else ""
+    setting = f"n = {n}, {name}, {effect:+g}{lost}"
+    is_good = effect >= 0 and harm == 0
+    found = [Row("any `do not ship`", setting, repetitions, stopped / repetitions, RARELY if is_good else None)]
+    for choice, count in counts.items():
+        if count and choice is not Choice.DO_NOT_SHIP:
+            found.append(Row(choice.words, setting, repetitions, count / repetitions / len(CANDIDATES)))
+    return found
+
+
+def numbered(rng: Rng, repetitions: int, name: str, margin: float, shift: float) -> Row:
+    """The chance that a guardrail is shown to hold at the number of queries that is named."""
+    population = np.clip(SHAPES[name](rng, 20_000) + shift, -1, 1)
+    count = queries_to_hold(population, margin, 1.0)
+    if count is None:
+        raise AssertionError("no number of queries is found")
+    held = [not_worse_p_value(rng.choice(population, count), margin, 1.0) < 0.05 for _ in range(repetitions)]
+    setting = f"margin {margin:g}, {name}, {shift:+g}: {count} queries"
+    return Row("chance to hold at the number named", setting, repetitions, float(np.mean(held)), CLOSE)
+
+
+def rows(seed: int, repetitions: int, *, quick: bool = False) -> list[Row]:
+    rng = np.random.default_rng([seed, 9])
+    found = []
+    for name in SHAPES:
+        for n in (50,) if quick else (20, 50, 100, 400, 800):
+            for effect in (0.0, DELTA / 2, DELTA, 2 * DELTA, -0.1):
+                found += decided(rng, repetitions, name, n, effect, 0.0)
+            found += decided(rng, repetitions, name, n, DELTA, 0.1)
+    for name in SHAPES:
+        for margin, shift in ((0.02, 0.0), (0.05, 0.0), (0.05, -0.02)):
+            found.append(numbered(rng, 5 * repetitions, name, margin, shift))
+    return found
+
+
+def all_rows(options: argparse.Namespace) -> list[Row]:
+    return rows(options.seed, options.repetitions or (40 if options.quick else 400), quick=options.quick)
+
+
+if __name__ == "__main__":
+    run(__doc__, all_rows)
