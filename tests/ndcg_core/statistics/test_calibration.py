@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import simulate_cheap
 import simulate_clusters
+import simulate_decisions
 import simulate_guardrails
 import simulate_labels
 from scipy.special import ndtri
@@ -208,3 +209,12 @@ def test_labels_of_judge_next_bring_the_difference_near_sooner(monkeypatch: pyte
     best = label_curve.root_mean_square
     monkeypatch.setattr(label_curve, "root_mean_square", lambda *given: -best(*given))
     assert near()["judge-next"] > sound["random, shown"]
+
+
+@pytest.mark.slow
+def test_decisions_of_a_whole_evaluation() -> None:
+    """Nobody as good as the baseline is stopped more often than promised, and real harm is."""
+    rows = simulate_decisions.rows(SEED, 20, quick=True)
+    assert all(row.holds(3) for row in rows), [row for row in rows if not row.holds(3)]
+    stopped = [row.measured for row in rows if row.what == "any `do not ship`" and "-0.1" in row.setting]
+    assert min(stopped) >= 0.4
