@@ -108,5 +108,5 @@ def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() ->
         assert first == "**✗ do not ship new**: gate unanswered failed: old: 20 queries"
         assert "- gate unanswered **failed**: old: 20 queries" in rest
     assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in note(found)
-    assert note(found).index("gate judged") < note(found).index("| system | verdict |")
+    assert note(found).index("gate unanswered") < note(found).index("| system | verdict |")
     assert answer_note(outcome("good")).startswith("Nothing is compared.")
