@@ -73,6 +73,8 @@ def read_table(given: InMemoryData, layout: Layout, columns: dict[str, str]) -> 
         given.name, whole.column_names, columns, lambda _, mapping: f"{argument}={dict(mapping)}"
     )
     part = whole.select(list(chosen.values()))
+    if not part.num_rows:  # whose columns may have no type
+        return layout.schema.empty_table()
     try:
         table = cast_columns(part, layout, chosen, given.name)
     except UNCLEAR:

@@ -63,7 +63,7 @@ RANKINGS: dict[str, tuple[Any, str]] = {
         "systems['new']: a ranking needs a column 'score', a column 'rank', or both (columns: query_id, doc_id)",
     ),
     "no row": (R.iloc[:0], "systems['new']: there is no ranking in it"),
-    "a column": (R["score"], "systems['new']: its pandas.Series cannot be read as an Arrow table: "),
+    "a column": (pl.from_pandas(R)["score"], "systems['new']: its polars.Series cannot be read as an Arrow table: "),
     "nothing": (None, f"systems['new']: None: {FORMS}"),
     "a list": ([("q1", "a", 1.0)], f"systems['new']: is of type list: {FORMS}"),
     "a run of another library": (Run(), "systems['new']: is of type tests."),
