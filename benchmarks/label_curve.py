@@ -273,9 +273,9 @@ def table(found: Sequence[Measured]) -> str:
 
 def draw(found: Sequence[tuple[int, dict[str, Curve]]], path: Path) -> None:
     """The share of the runs whose verdict stands, over the share of the labels of what is shown."""
-    from ndcg_ab.report.plots import canvas, save
+    from ndcg_ab.report.plots import make_canvas, save_figure
 
-    figure, axis = canvas(figsize=(7, 4.2))
+    figure, axis = make_canvas(figsize=(7, 4.2))
     needed = [(shown, each) for shown, each in found if any(curve.labels for curve in each.values())]
     for order in ORDERS[:3]:
         share = np.sort([each[order].labels / shown for shown, each in needed])
@@ -286,7 +286,7 @@ def draw(found: Sequence[tuple[int, dict[str, Curve]]], path: Path) -> None:
     axis.set_ylabel("verdicts that stand")
     axis.set_title("Labels until the verdict of all judgments stands (CAsT 2021, 40 queries)", fontsize=10, loc="left")
     axis.legend(fontsize=8, loc="lower right")
-    save(figure, path)
+    save_figure(figure, path)
 
 
 def main() -> None:

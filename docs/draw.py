@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.terminal.pipeline_graph import pipeline_page
+from ndcg_ab.report.terminal.pipeline_graph import render_pipeline_page
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -109,7 +109,7 @@ def pages() -> dict[Path, str]:
     """Every page that is drawn, as it should be."""
     architecture, findings = DOCS / "architecture.md", DOCS / "findings.md"
     return {
-        DOCS / "pipeline.md": pipeline_page(),
+        DOCS / "pipeline.md": render_pipeline_page(),
         architecture: with_drawing(
             with_drawing(architecture.read_text(encoding="utf-8"), drawing()), tree(), TREE, END_OF_TREE
         ),

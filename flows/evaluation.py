@@ -52,8 +52,8 @@ from ndcg_ab.pipeline.run import Call, announce, parts_left
 from ndcg_ab.pipeline.stages import KEEP, PUBLISH
 from ndcg_ab.report.comment.markdown import answer_note, comparison_table
 from ndcg_ab.report.sections.since_last import since_items
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, decisions_line, reasons_line
-from ndcg_ab.report.words.escaping import escaped
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions, format_reasons
+from ndcg_ab.report.words.escaping import escape_text
 from ndcg_ab.runs.run import Performed, finish_run, perform_run
 
 from .events import events_of
@@ -187,7 +187,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
     found = {"bundle": str(performed.bundle), "reused": performed.reused, **performed.published}
     return Completed(
-        message=f"{'nothing changed since then: ' if performed.reused else ''}{reasons_line(outcome)}", data=found
+        message=f"{'nothing changed since then: ' if performed.reused else ''}{format_reasons(outcome)}", data=found
     )
 
 
@@ -216,7 +216,7 @@ class Bar:
     def show(self, text: str, percent: float | None = None) -> None:
         share = min(99.0, 100.0 * self.done / self.steps) if percent is None else percent
         with self.watch.prefects():
-            update_progress_artifact(self.artifact, share, description=escaped(text))
+            update_progress_artifact(self.artifact, share, description=escape_text(text))
 
 
 @contextlib.contextmanager
@@ -234,14 +234,14 @@ def slug(text: str) -> str:
 def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
     logger, name, outcome = get_run_logger(), slug(evaluation.name), bundle.outcome
-    decision = escaped(f"what to do: {decisions_line(candidates_by_choice(outcome))}")
+    decision = escape_text(f"what to do: {format_decisions(candidates_by_choice(outcome))}")
     told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
     create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
     table = comparison_table(outcome)
     create_table_artifact(
         [dict(zip(table["columns"], row, strict=True)) for row in table["data"]],
         key=f"{name}-verdicts",
-        description=escaped(f"{evaluation.name}: every candidate against {outcome.baseline}"),
+        description=escape_text(f"{evaluation.name}: every candidate against {outcome.baseline}"),
     )
     label = performed.published["tracker"]
     if performed.published["url"] and "://" in performed.published["url"]:

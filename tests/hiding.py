@@ -131,7 +131,7 @@ QUICK: dict[str, Way] = {
     "a store": of_a_store,
     "DuckDB": lambda text: duckdb.first_line(ValueError(text)),
     "MLflow": first_sentence,
-    "a column of a table": lambda text: redaction.remove_known_secrets(grid.shortened(text, 20)),
+    "a column of a table": lambda text: redaction.remove_known_secrets(grid.shorten_middle(text, 20)),
     "a variable": lambda text: raised(lambda: fill_variables(f"${{{text}", "x")),
 }
 WITH_FILES: dict[str, Way] = {

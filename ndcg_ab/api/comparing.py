@@ -17,7 +17,7 @@ from ndcg_ab.config.options.from_options import validate_evaluation
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.pipeline import evaluate as evaluate_in_memory
 from ndcg_ab.pipeline.conclude import read_query_scores
-from ndcg_ab.report.page.data import about_files, gather
+from ndcg_ab.report.page.data import about_files, gather_page_data
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources.documents import make_documents
 from ndcg_core.measures.metric import Metric
@@ -144,5 +144,5 @@ def run_and_collect(
         about = about_files(evaluation, store.inputs(), DIGESTED)
         if shows_configuration:
             about["evaluation"] = evaluation.model_dump(mode="json")
-        page = gather(engine, outcome, about, documents=make_documents(evaluation))
+        page = gather_page_data(engine, outcome, about, documents=make_documents(evaluation))
         return CompareResult(read_query_scores(engine), outcome, page)

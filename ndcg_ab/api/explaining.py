@@ -44,14 +44,14 @@ class ExplainResult:
         return f"<ExplainResult: query {self.query!r}, {names}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import explained_text
+        from ndcg_ab.report.notebook import format_explained
 
-        return explained_text(self.systems, self.query)
+        return format_explained(self.systems, self.query)
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import preformatted
+        from ndcg_ab.report.notebook import wrap_preformatted
 
-        return preformatted(str(self))
+        return wrap_preformatted(str(self))
 
 
 def explain(

@@ -34,15 +34,15 @@ class JudgeNextResult:
 
     def to_csv(self) -> str:
         """What `ndcg-ab judge-next --csv` writes."""
-        from ndcg_ab.report.terminal.next_labels import as_csv
+        from ndcg_ab.report.terminal.next_labels import to_csv
 
-        return as_csv(self.rows)
+        return to_csv(self.rows)
 
     def to_jsonl(self) -> str:
         """What `ndcg-ab judge-next --jsonl` writes."""
-        from ndcg_ab.report.terminal.next_labels import as_json_lines
+        from ndcg_ab.report.terminal.next_labels import to_json_lines
 
-        return as_json_lines(self.rows)
+        return to_json_lines(self.rows)
 
     def sheet(self, path: str | os.PathLike[str], title: str = "What to judge next") -> None:
         """Writes the sheet that `ndcg-ab judge-next --sheet` writes."""
@@ -54,9 +54,9 @@ class JudgeNextResult:
         return f"<JudgeNextResult: {len(self.rows)} of {self.unjudged}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.terminal.next_labels import sentences
+        from ndcg_ab.report.terminal.next_labels import effect_sentences
 
-        return "\n".join(sentences(self._found))
+        return "\n".join(effect_sentences(self._found))
 
 
 def judge_next(

@@ -32,14 +32,14 @@ class JudgmentsResult:
         return f"<JudgmentsResult: {self.compared.agreement.pairs} pairs judged in both>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import judgments_text
+        from ndcg_ab.report.notebook import format_judgments
 
-        return judgments_text(self.compared)
+        return format_judgments(self.compared)
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import preformatted
+        from ndcg_ab.report.notebook import wrap_preformatted
 
-        return preformatted(str(self))
+        return wrap_preformatted(str(self))
 
 
 def compare_judgments(

@@ -38,14 +38,14 @@ class PowerResult:
         return f"<PowerResult: {self.plans[0].name}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import power_text
+        from ndcg_ab.report.notebook import format_plans
 
-        return power_text(self.plans, self.asked)
+        return format_plans(self.plans, self.asked)
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import preformatted
+        from ndcg_ab.report.notebook import wrap_preformatted
 
-        return preformatted(str(self))
+        return wrap_preformatted(str(self))
 
 
 def power(

@@ -124,9 +124,9 @@ class CompareResult:
 
         Raises InputError for a candidate that is not compared.
         """
-        from ndcg_ab.report.words.explanations import as_markdown, words_of
+        from ndcg_ab.report.words.explanations import explain_candidate, to_markdown
 
-        return as_markdown(words_of(self._outcome, self.comparison(candidate).candidate))
+        return to_markdown(explain_candidate(self._outcome, self.comparison(candidate).candidate))
 
     # ---- as tables and files
 
@@ -182,14 +182,14 @@ class CompareResult:
         return f"<CompareResult: {first.candidate} against {first.baseline}, {first.metric}: {first.conclusion}{more}>"
 
     def __str__(self) -> str:
-        from ndcg_ab.report.notebook import outcome_text
+        from ndcg_ab.report.notebook import format_outcome
 
-        return outcome_text(self._outcome)
+        return format_outcome(self._outcome)
 
     def _repr_html_(self) -> str:
-        from ndcg_ab.report.notebook import outcome_html
+        from ndcg_ab.report.notebook import format_outcome_html
 
-        return outcome_html(self._outcome)
+        return format_outcome_html(self._outcome)
 
 
 def choose_name(argument: str, name: str | None, known: Sequence[str]) -> str:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from ndcg_ab.report.words.text import (
     bounds_note,
-    cheap_note,
-    clustered_text,
+    format_clusters,
+    format_percent,
+    format_weights,
     function_note,
     judged_label,
-    ordered,
-    percent,
-    weighted_text,
+    order_comparisons,
+    proxy_note,
 )
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
@@ -50,12 +50,12 @@ class Kind(NamedTuple):
     about: str
 
 
-def mark(comparison: Comparison) -> str:
+def comparison_mark(comparison: Comparison) -> str:
     """▲ improved, ▼ regressed, ✓ holds, ? open and ✗ worse of guardrails, ● any other."""
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
-def holds(comparison: Comparison) -> bool | None:
+def speaks_for_candidate(comparison: Comparison) -> bool | None:
     """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
     if comparison.family == GUARDRAILS:
         return True if comparison.conclusion.holds_margin else False if comparison.conclusion.is_harm else None
@@ -64,7 +64,7 @@ def holds(comparison: Comparison) -> bool | None:
     return True if comparison.conclusion.direction > 0 else None
 
 
-def deciding(outcome: Outcome, candidate: str) -> list[Comparison]:
+def deciding_comparisons(outcome: Outcome, candidate: str) -> list[Comparison]:
     """A candidate's comparisons that decide: primary metrics and guardrails, in the order of the metrics."""
     return [row for row in outcome.main if row.candidate == candidate and row.family in (PRIMARY, GUARDRAILS)]
 
@@ -74,8 +74,8 @@ def ordered_decisions(outcome: Outcome) -> list[Decision]:
 
     The reason of one in doubt begins with the doubt.
     """
-    places = {row.candidate: place for place, row in enumerate(ordered(outcome, outcome.metrics[0]))}
-    why = doubted(outcome)
+    places = {row.candidate: place for place, row in enumerate(order_comparisons(outcome, outcome.metrics[0]))}
+    why = reasons_for_doubt(outcome)
     return sorted(
         (
             replace(row, reason=f"in doubt, since {why[row.candidate]}: {row.reason}") if row.candidate in why else row
@@ -106,19 +106,19 @@ class Doubt(NamedTuple):
         return self.reason.format("the baseline's") if baseline in self.systems else None
 
 
-def doubts(outcome: Outcome) -> list[Doubt]:
+def list_doubts(outcome: Outcome) -> list[Doubt]:
     """What questions decisions; most often nothing."""
-    return [*nothing_scored(outcome), *hardly_judged(outcome), *grave(outcome)]
+    return [*find_unscored_metrics(outcome), *find_hardly_judged(outcome), *grave_findings(outcome)]
 
 
-def banners(outcome: Outcome) -> list[str]:
+def banner_sentences(outcome: Outcome) -> list[str]:
     """The doubts in sentences."""
-    return [doubt.sentence for doubt in doubts(outcome)]
+    return [doubt.sentence for doubt in list_doubts(outcome)]
 
 
-def doubted(outcome: Outcome) -> dict[str, str]:
+def reasons_for_doubt(outcome: Outcome) -> dict[str, str]:
     """Candidate -> why the decision on it is in doubt, in a few words; without those that are in none."""
-    found = doubts(outcome)
+    found = list_doubts(outcome)
     reasons = {
         row.candidate: [told for doubt in found if (told := doubt.about(row.candidate, outcome.baseline))]
         for row in outcome.decisions
@@ -128,10 +128,10 @@ def doubted(outcome: Outcome) -> dict[str, str]:
 
 def is_clean(outcome: Outcome) -> bool:
     """Whether there is nothing to report: no finding, and no other warning."""
-    return not outcome.findings and not doubts(outcome) and not few_of_weight(outcome)
+    return not outcome.findings and not list_doubts(outcome) and not warn_of_few_weights(outcome)
 
 
-def grave(outcome: Outcome) -> Iterator[Doubt]:
+def grave_findings(outcome: Outcome) -> Iterator[Doubt]:
     """Findings that question every number of a system; where several metrics tell one, of the one that it moves most.
 
     Those of many systems share a sentence.
@@ -148,11 +148,11 @@ def grave(outcome: Outcome) -> Iterator[Doubt]:
                 yield Doubt(finding.message, frozenset({system} - {""}), reason)
         else:
             systems = len({row.system_id for row in outcome.systems})
-            sentences = one(code, "", list(most.values()), systems)
+            sentences = format_finding_group(code, "", list(most.values()), systems)
             yield Doubt("; ".join(sentences), frozenset(most), reason)
 
 
-def nothing_scored(outcome: Outcome) -> Iterator[Doubt]:
+def find_unscored_metrics(outcome: Outcome) -> Iterator[Doubt]:
     """Says so where no metric can score any query."""
     if outcome.systems and not any(row.queries for row in outcome.systems):
         sentence = (
@@ -161,15 +161,15 @@ def nothing_scored(outcome: Outcome) -> Iterator[Doubt]:
         yield Doubt(sentence, frozenset(), "no query can be scored")
 
 
-def required(outcome: Outcome, metric: str) -> dict[str, Comparison]:
+def gate_margin_tests(outcome: Outcome, metric: str) -> dict[str, Comparison]:
     """Candidate -> the test of the gate's margin on a metric; empty where the gate has none there."""
     return {row.candidate: row for row in outcome.comparisons if row.family == GATE and row.metric == metric}
 
 
-def about_metric(outcome: Outcome, metric: str) -> list[str]:
+def describe_metric_role(outcome: Outcome, metric: str) -> list[str]:
     """What a metric is there for, where it is no primary one, and what the gate asks of it."""
     rows = [row for row in outcome.main if row.metric == metric]
-    asked = next(iter(required(outcome, metric).values()), None)
+    asked = next(iter(gate_margin_tests(outcome, metric).values()), None)
     told = []
     if rows and rows[0].family == GUARDRAILS:
         told.append(f"guardrail: not worse by {rows[0].smallest_effect:g}")
@@ -182,8 +182,8 @@ def about_metric(outcome: Outcome, metric: str) -> list[str]:
 
 def short_verdict(outcome: Outcome, row: Comparison) -> str:
     """The verdict in a few words, and that of the gate's margin where there is one."""
-    asked = required(outcome, row.metric).get(row.candidate)
-    return f"{row.short_verdict}; {mark(asked)} {asked.short_verdict}" if asked else row.short_verdict
+    asked = gate_margin_tests(outcome, row.metric).get(row.candidate)
+    return f"{row.short_verdict}; {comparison_mark(asked)} {asked.short_verdict}" if asked else row.short_verdict
 
 
 def gate_line(outcome: Outcome) -> str:
@@ -194,7 +194,7 @@ def gate_line(outcome: Outcome) -> str:
     return f"{'✗ gate failed' if outcome.failures else '✓ gate passed'}: {', '.join(names)}"
 
 
-def hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
+def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
     """Says of each cutoff that decides which systems have hardly a judged result there."""
     names = {row.metric for row in outcome.comparisons if row.family in (PRIMARY, GUARDRAILS)} or {
         row.metric for row in outcome.systems
@@ -204,7 +204,7 @@ def hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
         if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
             groups.setdefault(judged_label(metric_named(row.metric)), {}).setdefault(row.system_id, row)
     each = [
-        f"{label}: {listed([f'{row.system_id} {percent(row.judged)}' for row in groups[label].values()])}"
+        f"{label}: {join_first([f'{row.system_id} {format_percent(row.judged)}' for row in groups[label].values()])}"
         for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
     ]
     if each:
@@ -213,7 +213,7 @@ def hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
 
 
 def finding_lines(outcome: Outcome) -> list[Line]:
-    """The findings that say something, those of one kind over all systems in one line; not those in `banners`.
+    """The findings that say something, those of one kind over all systems in one line; not those in `banner_sentences`.
 
     Left out are ties whose order moves no value by enough to matter.
     """
@@ -226,28 +226,28 @@ def finding_lines(outcome: Outcome) -> list[Line]:
             if finding.metric is None or finding.system not in {other.system for other in group}:
                 group.append(finding)
     systems = len({row.system_id for row in outcome.systems})
-    groups = folded(groups)
+    groups = merge_cutoff_groups(groups)
     lines = [
         Line(severity, text)
         for (severity, code, about), group in groups.items()
-        for text in one(code, about, group, systems)
+        for text in format_finding_group(code, about, group, systems)
     ]
-    return [*lines, *(Line("note", text) for text in ignored(outcome.findings))]
+    return [*lines, *(Line("note", text) for text in format_ignored(outcome.findings))]
 
 
-def judged_at(metric: str) -> str:
+def cutoff_metric_name(metric: str) -> str:
     return judged_label(metric_named(metric))
 
 
 # code -> what its findings are grouped by, of the metric that each is about
 ABOUT: dict[str, Callable[[str], str]] = {
-    "few_judged": judged_at,
-    "judged_differs": judged_at,
+    "few_judged": cutoff_metric_name,
+    "judged_differs": cutoff_metric_name,
     "different_depths": lambda metric: "",
 }
 
 
-def ignored(findings: Sequence[Finding]) -> list[str]:
+def format_ignored(findings: Sequence[Finding]) -> list[str]:
     """How many findings the configuration says to ignore, by their codes; nothing where there are none."""
     counts = Counter(finding.code for finding in findings if finding.severity == "ignored")
     if not counts:
@@ -257,7 +257,7 @@ def ignored(findings: Sequence[Finding]) -> list[str]:
     return [f"{number} finding{'s are' if number > 1 else ' is'} ignored, as the configuration says: {each}"]
 
 
-def folded(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
+def merge_cutoff_groups(groups: Mapping[Kind, list[Finding]]) -> dict[Kind, list[Finding]]:
     """Few judged results of several cutoffs as one group, where they are the same shares of the same systems.
 
     They are where rankings are shorter than the cutoffs.
@@ -276,14 +276,14 @@ def is_silent(finding: Finding) -> bool:
     return finding.code == "tied_places" and finding.severity == "note"
 
 
-def one(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
+def format_finding_group(code: str, about: str, group: Sequence[Finding], systems: int) -> list[str]:
     """One line for a kind of finding, where it has a short form; else a line for each."""
     if code not in SHORT or any(finding.system is None for finding in group):
         return [finding.message for finding in group]
     return [SHORT[code](about, group, systems)]
 
 
-def counted(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str]:
+def count_formatter(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str]:
     """``all 5 systems answer 81 unjudged queries``; ``answer unjudged queries: bm25 81, ance 80``."""
 
     def text(about: str, group: Sequence[Finding], systems: int) -> str:
@@ -293,57 +293,58 @@ def counted(verb: str, what: str) -> Callable[[str, Sequence[Finding], int], str
         if len(counts) == 1 and len(group) == systems > 1:
             return f"{'both' if systems == 2 else f'all {systems}'} systems {verb} {counts.pop()} {what}"
         ordered = sorted(group, key=lambda finding: -finding.count)
-        each = listed([f"{finding.system} {finding.count}" for finding in ordered])
+        each = join_first([f"{finding.system} {finding.count}" for finding in ordered])
         return f"{len(group)} of {systems} systems {verb} {what}: {each}"
 
     return text
 
 
-def judged(about: str, group: Sequence[Finding], systems: int) -> str:
+def format_judged_group(about: str, group: Sequence[Finding], systems: int) -> str:
     ordered = sorted(group, key=lambda finding: finding.value or 0.0)
     if len(ordered) > NAMED:
-        return f"{about}: {len(group)} of {systems} systems from {share(ordered[0])} ({ordered[0].system}) up"
-    return f"{about}: {', '.join(f'{finding.system} {share(finding)}' for finding in ordered)}"
+        least = f"{format_judged_share(ordered[0])} ({ordered[0].system})"
+        return f"{about}: {len(group)} of {systems} systems from {least} up"
+    return f"{about}: {', '.join(f'{finding.system} {format_judged_share(finding)}' for finding in ordered)}"
 
 
-def share(finding: Finding) -> str:
+def format_judged_share(finding: Finding) -> str:
     return percent_below(finding.value or 0.0, FEW_JUDGED)
 
 
-def tied(about: str, group: Sequence[Finding], systems: int) -> str:
+def format_tied_group(about: str, group: Sequence[Finding], systems: int) -> str:
     ordered = sorted(group, key=lambda finding: -(finding.value or 0.0))
     if not about:
-        return f"equal scores decide places: {listed([f'{finding.system} {finding.count}' for finding in ordered])}"
-    each = listed([f"{finding.system} {finding.value or 0.0:.4f}" for finding in ordered])
+        return f"equal scores decide places: {join_first([f'{finding.system} {finding.count}' for finding in ordered])}"
+    each = join_first([f"{finding.system} {finding.value or 0.0:.4f}" for finding in ordered])
     return f"the order of equal scores could move {about}: {each}"
 
 
 SHORT: dict[str, Callable[[str, Sequence[Finding], int], str]] = {
-    "few_judged": judged,
-    "tied_places": tied,
-    "unjudged_query": counted("answer", "unjudged queries"),
-    "unanswered_query": counted("return nothing for", "judged queries"),
-    "rank_disagrees": counted("give", "queries ranks that disagree with their scores, which decide"),
-    "repeated_rank": counted("give", "results a rank that another one has"),
-    "duplicate_document": counted("hold", "documents more than once"),
+    "few_judged": format_judged_group,
+    "tied_places": format_tied_group,
+    "unjudged_query": count_formatter("answer", "unjudged queries"),
+    "unanswered_query": count_formatter("return nothing for", "judged queries"),
+    "rank_disagrees": count_formatter("give", "queries ranks that disagree with their scores, which decide"),
+    "repeated_rank": count_formatter("give", "results a rank that another one has"),
+    "duplicate_document": count_formatter("hold", "documents more than once"),
 }
 
 
-def listed(texts: Sequence[str]) -> str:
+def join_first(texts: Sequence[str]) -> str:
     """The first few, and how many more there are."""
     more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
     return ", ".join(texts[:NAMED]) + more
 
 
-def few_of_weight(outcome: Outcome) -> list[str]:
+def warn_of_few_weights(outcome: Outcome) -> list[str]:
     """Warns where weights leave hardly any query that counts, or there are hardly any clusters."""
     counts = [row.effective_queries for row in outcome.main if row.effective_queries is not None]
     clusters = [row.clusters.effective for row in outcome.main if row.clusters is not None]
-    pairs = ((counts, weighted_text(outcome)), (clusters, clustered_text(outcome)))
+    pairs = ((counts, format_weights(outcome)), (clusters, format_clusters(outcome)))
     return [told for numbers, told in pairs if told and numbers and min(numbers) < FEW_QUERIES]
 
 
-def notes(outcome: Outcome) -> list[str]:
+def comparison_notes(outcome: Outcome) -> list[str]:
     """What to keep in mind about the comparisons, those with one note in one line; slices that show something."""
     groups: dict[str, list[str]] = {}
     for row in outcome.main:
@@ -361,7 +362,7 @@ def notes(outcome: Outcome) -> list[str]:
             f" ({signed(row.difference)})"
             for row in shown
         ]
-        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{more(each)}")
+        found.append(f"slices, where to look: {'; '.join(each[:MOST_NOTES])}{count_of_others(each)}")
     elif outcome.slices:
         count = len({(row.attribute, row.slice) for row in outcome.slices})
         found.append(f"{count} slice{'s' * (count > 1)}: no difference is shown in any")
@@ -369,13 +370,13 @@ def notes(outcome: Outcome) -> list[str]:
         detected = sum(row.conclusion.is_detected for row in outcome.pairs)
         found.append(f"{len(outcome.pairs)} pairs of systems, {detected} with a difference that is shown")
     sampled = (
-        weighted_text(outcome),
-        clustered_text(outcome),
-        cheap_note(outcome),
+        format_weights(outcome),
+        format_clusters(outcome),
+        proxy_note(outcome),
         bounds_note(outcome),
         function_note(outcome),
     )
-    found += [told for told in sampled if told is not None and told not in few_of_weight(outcome)]
+    found += [told for told in sampled if told is not None and told not in warn_of_few_weights(outcome)]
     if any(found.decision is Choice.SHIP_IF_CHEAP for found in outcome.decisions) and not has_effects(outcome):
         found.append("whether an improvement is enough is open: no smallest effect is set (--smallest-effect)")
     return found
@@ -386,5 +387,5 @@ def has_effects(outcome: Outcome) -> bool:
     return any(row.smallest_effect is not None for row in outcome.main if row.family == PRIMARY)
 
 
-def more(texts: Sequence[str]) -> str:
+def count_of_others(texts: Sequence[str]) -> str:
     return f"; and {len(texts) - MOST_NOTES} more" if len(texts) > MOST_NOTES else ""

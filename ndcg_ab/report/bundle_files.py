@@ -15,8 +15,8 @@ from ndcg_ab.full_disks import is_full, no_room
 from ndcg_ab.history import database
 from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, read_content
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
-from ndcg_ab.report.page.data import gather
-from ndcg_ab.report.page.figures import save_figure, static_figures
+from ndcg_ab.report.page.data import gather_page_data
+from ndcg_ab.report.page.figures import draw_figures, save_figure
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.sources.documents import make_documents
 from ndcg_ab.visible import visible
@@ -30,24 +30,24 @@ STUB = "<!doctype html><title>report</title><p>"  # how a page begins that says 
 LATER_COLUMNS = (("rank_rule", "least_grade", "double"),)  # that bundles of 0.1.0 have not
 
 
-def render(folder: Path) -> Path:
+def render_bundle_page(folder: Path) -> Path:
     """The page of the bundle in a folder, which is drawn where it is not there yet.
 
     What goes wrong costs the page, never the evaluation: a page says why, until the next attempt.  Raises NoRoomError
     where the disk is full, and leaves nothing: the page is drawn when there is room, before a tracker gets the bundle.
     """
     page = folder / PAGE
-    if not is_drawn(page):
+    if not is_page_drawn(page):
         try:
             write_report(folder)
         except Exception as error:
             if is_full(error):
                 raise no_room(error, folder) from error
-            write_stub(folder, error)
+            write_error_page(folder, error)
     return page
 
 
-def is_drawn(page: Path) -> bool:
+def is_page_drawn(page: Path) -> bool:
     try:
         with page.open(encoding="utf-8", errors="replace") as file:
             return file.read(len(STUB)) != STUB
@@ -58,22 +58,22 @@ def is_drawn(page: Path) -> bool:
 def write_report(folder: Path) -> None:
     """`report.html` and `figures/` of a bundle."""
     bundle = read_bundle(folder)
-    timeline, nights = timeline_of(bundle)
+    timeline, nights = read_timeline(bundle)
     memory = bundle.evaluation.resources.memory_limit
     with open_engine(folder / TABLES, memory_limit=memory, is_kept=True) as engine:
         for table, column, kind in LATER_COLUMNS:
             engine.complete(table, column, kind)
         documents = make_documents(bundle.evaluation)
-        data = gather(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
+        data = gather_page_data(engine, bundle.outcome, read_content(folder), timeline, documents, can_do_without=True)
     data = dataclasses.replace(data, over_nights=nights)
     (folder / FIGURES).mkdir(exist_ok=True)
-    for name, figure in static_figures(data, DRAWN).items():
+    for name, figure in draw_figures(data, DRAWN).items():
         if name in DRAWN:  # no metric with a unit of its own
             save_figure(figure, folder / FIGURES / f"{name}.png")
     write_page(folder / PAGE, data)
 
 
-def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
+def read_timeline(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
     """The evaluations up to the bundle's own, and what they say together; None where the history cannot be read now."""
     try:
         with database.open_history_to_read(resolved(bundle.folder).parent / database.HISTORY) as past:
@@ -83,7 +83,7 @@ def timeline_of(bundle: Bundle) -> tuple[pa.Table | None, RepeatedTests | None]:
     return rows.filter(pc.less_equal(rows["ordinal"], bundle.ordinal)), nights
 
 
-def write_stub(folder: Path, error: Exception) -> None:
+def write_error_page(folder: Path, error: Exception) -> None:
     """A page that says why there is none, and the same on standard error."""
     said = f"the page cannot be drawn: {type(error).__name__}: {error}"
     print(visible(f"ndcg-ab: {folder}: {said}"), file=sys.stderr)

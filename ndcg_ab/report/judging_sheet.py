@@ -13,7 +13,7 @@ from typing import Any
 
 from ndcg_ab.files import write_text
 from ndcg_ab.report.page.block import LINK
-from ndcg_ab.report.page.render import TEMPLATES, digest, environment
+from ndcg_ab.report.page.render import TEMPLATES, script_digest, template_environment
 from ndcg_ab.results.wording import signed
 from ndcg_ab.studies.to_judge import ToJudge
 
@@ -22,17 +22,21 @@ KEYS = 10  # digits
 
 def write_judging_sheet(path: Path, rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> None:
     """Writes the sheet whole or not at all."""
-    write_text(path, judging_sheet(rows, grades, title))
+    write_text(path, render_judging_sheet(rows, grades, title))
 
 
-def judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
+def render_judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) -> str:
     """The sheet of these pairs, in their order; grades: those that the judgments hold, in any order."""
     script = (TEMPLATES / "judging_sheet.js").read_text(encoding="utf-8")
-    known = levels(grades)
-    content = {"title": title, "pairs": [pair(row) for row in rows], "keys": keys(offered(known))}
+    known = grade_levels(grades)
+    content = {
+        "title": title,
+        "pairs": [pair_content(row) for row in rows],
+        "keys": assign_keys(levels_with_keys(known)),
+    }
     identity = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return (
-        environment()
+        template_environment()
         .get_template("judging_sheet.html")
         .render(
             title=title,
@@ -40,18 +44,18 @@ def judging_sheet(rows: Sequence[ToJudge], grades: Sequence[float], title: str) 
             levels=len(known),
             style=(TEMPLATES / "judging_sheet.css").read_text(encoding="utf-8"),
             script=script,
-            hash=digest(script),
+            hash=script_digest(script),
         )
     )
 
 
-def levels(grades: Sequence[float]) -> list[float]:
+def grade_levels(grades: Sequence[float]) -> list[float]:
     """Every grade that a document can be given, rising: those of the judgments, and 0; 1 where there is no other."""
     known = sorted({0.0, *(float(grade) for grade in grades)})
     return known if len(known) > 1 else [0.0, 1.0]
 
 
-def offered(known: Sequence[float]) -> list[float]:
+def levels_with_keys(known: Sequence[float]) -> list[float]:
     """The levels that have a key: all, or ten that are evenly spread, with 0, the lowest and highest."""
     if len(known) <= KEYS:
         return list(known)
@@ -63,14 +67,14 @@ def offered(known: Sequence[float]) -> list[float]:
     return [known[place] for place in sorted(places)]
 
 
-def keys(given: Sequence[float]) -> list[dict[str, Any]]:
+def assign_keys(given: Sequence[float]) -> list[dict[str, Any]]:
     """The digit of each level, by rising level: its own where it has one, else the next that is free."""
     own = {level: str(int(level)) for level in given if level in range(KEYS)}
     free = iter(sorted({str(digit) for digit in range(KEYS)} - set(own.values())))
     return [{"key": own.get(level) or next(free), "grade": level} for level in given]
 
 
-def pair(row: ToJudge) -> dict[str, Any]:
+def pair_content(row: ToJudge) -> dict[str, Any]:
     """What the sheet shows of a pair; `why` only where the judge asks for it."""
     return {
         "query_id": row.query_id,

@@ -11,12 +11,12 @@ from html import escape
 
 from rich.console import Console
 
-from ndcg_ab.report.page.render import environment, words_of
+from ndcg_ab.report.page.render import template_environment, template_functions
 from ndcg_ab.report.terminal.explained import print_explained
 from ndcg_ab.report.terminal.judgments import print_judgments
 from ndcg_ab.report.terminal.power_tables import print_plans
-from ndcg_ab.report.terminal.screen import footing, print_answer, print_gates
-from ndcg_ab.report.terminal.tables import dim
+from ndcg_ab.report.terminal.screen import method_line, print_answer, print_gates
+from ndcg_ab.report.terminal.tables import print_dimmed
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.studies.explain import Explained
@@ -37,40 +37,42 @@ TONES = {
 CHOICE_COLOURS = {choice: TONES[choice.traits.tone] for choice in Choice}
 
 
-def outcome_html(outcome: Outcome) -> str:
+def format_outcome_html(outcome: Outcome) -> str:
     """The decisions, the tables with their intervals drawn, what the data check found."""
-    template = environment().get_template("notebook.html")
-    return template.render(outcome=outcome, colours=COLOURS, choice_colours=CHOICE_COLOURS, **words_of(outcome))
+    template = template_environment().get_template("notebook.html")
+    return template.render(
+        outcome=outcome, colours=COLOURS, choice_colours=CHOICE_COLOURS, **template_functions(outcome)
+    )
 
 
-def preformatted(text: str) -> str:
+def wrap_preformatted(text: str) -> str:
     return f'<pre style="line-height: 1.25; overflow-x: auto; white-space: pre">{escape(text)}</pre>'
 
 
-def outcome_text(outcome: Outcome) -> str:
+def format_outcome(outcome: Outcome) -> str:
     outcome = visible_record(outcome)
 
     def show(console: Console) -> None:
         print_answer(console, outcome)
-        dim(console, footing(outcome))
+        print_dimmed(console, method_line(outcome))
         print_gates(console, outcome)
 
-    return printed(show)
+    return capture_print(show)
 
 
-def explained_text(explained: Sequence[Explained], query_id: str) -> str:
-    return printed(lambda console: print_explained(console, visible_record(explained), visible(query_id)))
+def format_explained(explained: Sequence[Explained], query_id: str) -> str:
+    return capture_print(lambda console: print_explained(console, visible_record(explained), visible(query_id)))
 
 
-def power_text(plans: Sequence[Plan], asked: Asked) -> str:
-    return printed(lambda console: print_plans(console, visible_record(plans), asked))
+def format_plans(plans: Sequence[Plan], asked: Asked) -> str:
+    return capture_print(lambda console: print_plans(console, visible_record(plans), asked))
 
 
-def judgments_text(compared: ComparedJudgments) -> str:
-    return printed(lambda console: print_judgments(console, visible_record(compared)))
+def format_judgments(compared: ComparedJudgments) -> str:
+    return capture_print(lambda console: print_judgments(console, visible_record(compared)))
 
 
-def printed(show: Callable[[Console], None]) -> str:
+def capture_print(show: Callable[[Console], None]) -> str:
     """What is shown, as wide as the terminal; in a notebook, too, it is text and displays nothing by itself."""
     page = io.StringIO()
     width = shutil.get_terminal_size((WIDTH, 24)).columns

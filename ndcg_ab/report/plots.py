@@ -18,7 +18,7 @@ GUARDRAIL_COLOUR = "#fdae61"
 TICKS = 7  # dates below a history
 
 
-def canvas(*places: int, **settings: Any) -> tuple[Any, Any]:
+def make_canvas(*places: int, **settings: Any) -> tuple[Any, Any]:
     """A figure and its axes, drawn without a screen."""
     import matplotlib
 
@@ -28,7 +28,7 @@ def canvas(*places: int, **settings: Any) -> tuple[Any, Any]:
     return plt.subplots(*places, layout="constrained", **settings)
 
 
-def save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
     """Whole or not at all."""
     from matplotlib import pyplot as plt
 
@@ -42,17 +42,17 @@ def save(figure: Any, path: Path) -> None:
 
 def draw_timeline(timeline: Timeline, path: Path) -> None:
     """The systems' means in the order of the nights, one line for each; what regressed is marked."""
-    figure, axis = history_canvas(len(timeline.evaluations))
+    figure, axis = make_history_canvas(len(timeline.evaluations))
     places = range(len(timeline.evaluations))
     for system in timeline.systems:
-        values = [number(each.values.get(system)) for each in timeline.evaluations]
-        axis.plot(places, values, ".-", label=in_legend(system))
+        values = [value_or_gap(each.values.get(system)) for each in timeline.evaluations]
+        axis.plot(places, values, ".-", label=legend_label(system))
     for conclusion in sorted(Verdict, key=lambda kind: kind.direction):
         if conclusion.traits.tone not in SHAPES:
             continue
         shape, colour = SHAPES[conclusion.traits.tone]
         marked = [
-            (place, number(each.values.get(system)))
+            (place, value_or_gap(each.values.get(system)))
             for place, each in enumerate(timeline.evaluations)
             for system, found in each.conclusions.items()
             if found is conclusion
@@ -78,15 +78,17 @@ def draw_timeline(timeline: Timeline, path: Path) -> None:
 def draw_query_values(rows: Sequence[QueryValue], query_id: str, path: Path) -> None:
     """One query's values, evaluation after evaluation."""
     moments = list(dict.fromkeys((ordinal, began) for ordinal, began, _, _ in rows))
-    figure, axis = history_canvas(len(moments))
+    figure, axis = make_history_canvas(len(moments))
     for name in dict.fromkeys(system for _, _, system, _ in rows):
         values = {ordinal: value for ordinal, _, system, value in rows if system == name}
-        axis.plot(range(len(moments)), [number(values.get(at)) for at, _ in moments], ".-", label=in_legend(name))
+        axis.plot(
+            range(len(moments)), [value_or_gap(values.get(at)) for at, _ in moments], ".-", label=legend_label(name)
+        )
     finish_history(figure, axis, path, moments, "value", f"query {query_id}")
 
 
-def history_canvas(count: int) -> tuple[Any, Any]:
-    return canvas(figsize=(min(14.0, 7 + 0.1 * count), 4.5))
+def make_history_canvas(count: int) -> tuple[Any, Any]:
+    return make_canvas(figsize=(min(14.0, 7 + 0.1 * count), 4.5))
 
 
 def finish_history(
@@ -103,15 +105,15 @@ def finish_history(
     legend = figure.legend(fontsize=8, loc="outside lower left", ncols=3, frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)
-    save(figure, path)
+    save_figure(figure, path)
 
 
-def in_legend(name: str) -> str:
+def legend_label(name: str) -> str:
     """Matplotlib leaves labels that begin with a line out of the legend."""
     return f" {name}" if name.startswith("_") else name
 
 
-def number(value: float | None) -> float:
+def value_or_gap(value: float | None) -> float:
     """A gap where there is no value."""
     return float("nan") if value is None else value
 
@@ -124,7 +126,7 @@ def draw_sensitivity(sensitivity: Sensitivity, path: Path) -> None:
     rows, columns = axes(sensitivity)
     count = len(sensitivity.candidates)
     size = (2.2 + 0.95 * len(columns), count * (1.3 + 0.36 * len(rows)))
-    figure, axis_list = canvas(count, 1, figsize=size, squeeze=False)
+    figure, axis_list = make_canvas(count, 1, figsize=size, squeeze=False)
     differences = [row.difference or 0.0 for row in sensitivity.comparisons.values()]
     limit = max(map(abs, differences), default=1.0) or 1.0
     for axis, candidate in zip(axis_list[:, 0], sensitivity.candidates, strict=True):
@@ -149,7 +151,7 @@ def draw_sensitivity(sensitivity: Sensitivity, path: Path) -> None:
         axis.set_title(f"{candidate} against {sensitivity.baseline}: difference in nDCG", fontsize=10, loc="left")
         figure.colorbar(image, ax=axis, fraction=0.03)
     figure.supxlabel("▲ improved  ▼ regressed  · no detectable difference  = identical  ? not testable", fontsize=8)
-    save(figure, path)
+    save_figure(figure, path)
 
 
 # ---- power
@@ -163,7 +165,7 @@ def draw_power(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
     counts = [row.n for plan in plans for row in plan.curve] or list(asked.queries)
     counts += [need.queries for plan in plans for need in plan.needed if need.queries]
     grid = sorted({round(n) for n in np.geomspace(min(counts), max(counts), 200)})
-    figure, axis = canvas(figsize=(8, 5))
+    figure, axis = make_canvas(figsize=(8, 5))
     for plan in plans:
         label = plan.name.replace("$", r"\$")  # a dollar would begin a formula
         if plan.obstacle or plan.deviation is None:
@@ -187,4 +189,4 @@ def draw_power(plans: Sequence[Plan], asked: Asked, path: Path) -> None:
     title = f"What a number of queries detects (alpha {asked.alpha:g}, {100 * asked.power:g} % power)"
     axis.set_title(title, fontsize=10, loc="left")
     axis.legend(fontsize=8)
-    save(figure, path)
+    save_figure(figure, path)

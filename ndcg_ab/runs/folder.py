@@ -239,9 +239,9 @@ class RunFolder(Store):
             print(visible(f"ndcg-ab: {problem}"), file=sys.stderr)
 
     def draw_page(self, bundle: Path) -> None:
-        from ndcg_ab.report.bundle_files import render
+        from ndcg_ab.report.bundle_files import render_bundle_page
 
-        render(bundle)
+        render_bundle_page(bundle)
 
     def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
         """The bundle, and before it those that are still pending, in their order."""

@@ -17,7 +17,7 @@ from ndcg_ab.full_disks import NoRoomError
 from ndcg_ab.history.bundles.bundle import TABLES, Bundle, read_bundle, unpublished_bundles
 from ndcg_ab.history.bundles.locks import publishing_alone
 from ndcg_ab.history.bundles.published import mark_published
-from ndcg_ab.report.bundle_files import render
+from ndcg_ab.report.bundle_files import render_bundle_page
 from ndcg_ab.visible import visible
 
 PATIENCE = 180.0  # seconds that all publishing of a run may take, or that of one bundle by itself
@@ -103,7 +103,7 @@ class Tracker(ABC):
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with publishing_alone(folder):
             try:
-                render(folder)
+                render_bundle_page(folder)
             except NoRoomError as error:
                 raise TrackingError(str(error)) from error
             found = self.log_in_time(bundle, budget)

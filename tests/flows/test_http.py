@@ -14,7 +14,7 @@ from ndcg_ab.errors import SilentError
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.bundles.bundle import read_content
 from ndcg_ab.pipeline import pulls
-from ndcg_ab.report.page.data import gather
+from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources.documents import Documents, merge_documents
 from ndcg_ab.sources.tables.schema import DOCUMENT
@@ -70,10 +70,10 @@ def test_titles_and_addresses_of_hits_come_to_the_page(tmp_path: Path) -> None:
         performed = perform_run(described(tmp_path, server), call)
     bundle = bundles.read_bundle(performed.bundle)
     with open_engine(performed.bundle / bundles.TABLES) as tables:
-        data = gather(tables, bundle.outcome, read_content(performed.bundle))
+        data = gather_page_data(tables, bundle.outcome, read_content(performed.bundle))
         (tmp_path / "d.tsv").write_text("doc_id\ttitle\nde-3\tOwn title\nmissed\tMissed title\n")
         documents = Documents(FileSource(file=Path("d.tsv")), tmp_path)
-        titled = gather(tables, bundle.outcome, read_content(performed.bundle), documents=documents)
+        titled = gather_page_data(tables, bundle.outcome, read_content(performed.bundle), documents=documents)
     assert data.documents is not None
     assert titled.documents is not None
     assert [row["title"] for row in titled.documents.to_pylist()][3:] == [

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from ndcg_ab.report.page.data import PageData
-from ndcg_ab.report.page.render import rendered, write_page
-from ndcg_ab.report.words.text import plain
+from ndcg_ab.report.page.render import render_page, write_page
+from ndcg_ab.report.words.text import format_plain
 from ndcg_ab.results.wording import signed
 from ndcg_ab.sources.tables.schema import DOCUMENT
 from tests.browsing import NO_CHROMIUM, chromium, watched_pages
@@ -123,7 +123,8 @@ class TestTable:
         before, after = values(data, "ndcg@10", "old"), values(data, "ndcg@10", "new")
         shown = dict(zip(column(page, "id"), zip(*(column(page, name) for name in NUMBERS), strict=True), strict=True))
         assert shown == {
-            query: (plain(before[query]), plain(after[query]), signed(after[query] - before[query])) for query in before
+            query: (format_plain(before[query]), format_plain(after[query]), signed(after[query] - before[query]))
+            for query in before
         }
 
     def test_sorts_by_number_not_by_text(self, page: Any) -> None:
@@ -168,7 +169,7 @@ class TestTable:
         page.locator("#queries select[data-choice=candidate]").select_option(label=HOSTILE_SYSTEM)
         expected = values(data, "dcg@5", HOSTILE_SYSTEM)
         found = dict(zip(column(page, "id"), column(page, "candidate"), strict=True))
-        assert found == {query: plain(value) for query, value in expected.items()}
+        assert found == {query: format_plain(value) for query, value in expected.items()}
         assert page.locator("#figures select[data-choice=metric]").input_value() == "1"
         assert "dcg@5" in page.locator("#figure-differences h3").inner_text()
 
@@ -189,7 +190,7 @@ def test_rounds_as_python_does(browser: Any, tmp_path: Path) -> None:
     page.goto((tmp_path / "r.html").as_uri())
     page.wait_for_selector("html[data-ready]")
     head(page, "id").get_by_role("button").click()
-    assert column(page, "candidate") == [plain(size) for size in sizes]
+    assert column(page, "candidate") == [format_plain(size) for size in sizes]
     assert column(page, "difference") == [signed(size) for size in sizes]
     page.get_by_role("button", name="q01").click()
     assert ranking(page, "candidate") == [["returned nothing"]]
@@ -224,7 +225,7 @@ class TestRankings:
         page.get_by_role("button", name="q01", exact=True).press("Enter")
         before = values(data, "ndcg@10", "old")["q01"]
         assert page.locator("#detail-title").inner_text() == "q01 · words of 1"
-        assert f"old {plain(before)}, new" in page.locator("#detail-values").inner_text()
+        assert f"old {format_plain(before)}, new" in page.locator("#detail-values").inner_text()
         assert ranking(page, "baseline") == [
             ["1", OLD[0], "0", "0", "▼ down 1"],
             ["2", OLD[1], "1", "1", "✕ left"],
@@ -482,7 +483,7 @@ def test_works_inside_another_page(browser: Any, data: PageData) -> None:
     said: list[str] = []
     around.on("console", lambda message: said.append(message.text))
     around.set_content("<iframe sandbox='allow-scripts' style='width: 900px; height: 700px'></iframe>")
-    around.evaluate("text => { document.querySelector('iframe').srcdoc = text; }", rendered(data))
+    around.evaluate("text => { document.querySelector('iframe').srcdoc = text; }", render_page(data))
     inside = around.frame_locator("iframe")
     inside.locator("html[data-ready]").wait_for(timeout=20_000)
     inside.get_by_role("link", name="Queries").click()

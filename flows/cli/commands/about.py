@@ -28,9 +28,9 @@ def findings(
 def pipeline() -> None:
     """Print the pipeline as Markdown: every SQL file, what it reads and what it holds, drawn with Mermaid."""
     with user_errors():
-        from ndcg_ab.report.terminal.pipeline_graph import pipeline_page
+        from ndcg_ab.report.terminal.pipeline_graph import render_pipeline_page
 
-        print(pipeline_page(), end="")
+        print(render_pipeline_page(), end="")
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -166,16 +166,16 @@ def compare(
             with Progress(quiet) as say:
                 outcome, store = evaluate(evaluation, engine, say, whole=bool(report))
             if markdown:
-                from ndcg_ab.report.comment.comment import QUERIES, comment
+                from ndcg_ab.report.comment.comment import QUERIES, format_comment
 
-                written = comment(outcome, extreme_queries(engine, QUERIES))
+                written = format_comment(outcome, extreme_queries(engine, QUERIES))
             if report_path:
-                from ndcg_ab.report.page.data import about_files, gather
+                from ndcg_ab.report.page.data import about_files, gather_page_data
                 from ndcg_ab.report.page.render import write_page
                 from ndcg_ab.sources.documents import make_documents
 
                 about = about_files(evaluation, store.inputs())
-                write_page(report_path, gather(engine, outcome, about, documents=make_documents(evaluation)))
+                write_page(report_path, gather_page_data(engine, outcome, about, documents=make_documents(evaluation)))
             if scores_path:
                 write_query_scores(engine, scores_path)
                 if scores_path.suffix.lower() == ".csv" and not quiet:

@@ -108,7 +108,7 @@ def judge_next(
             raise InputError("--csv - and --jsonl -: only one of them can be written here; name a file for the other")
         for option, other in (("--csv", "--jsonl"), ("--csv", "--sheet"), ("--jsonl", "--sheet")):
             refuse_one_file_twice(other, paths[option], paths[other], option)
-        from ndcg_ab.report.terminal.next_labels import as_csv, as_json_lines, sentences
+        from ndcg_ab.report.terminal.next_labels import effect_sentences, to_csv, to_json_lines
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 
@@ -120,10 +120,10 @@ def judge_next(
 
             write_judging_sheet(sheet_file, found.rows, found.grades, f"{alone.name}: what to judge next")
         is_csv_here = csv == "-" or not (csv or jsonl or sheet)
-        write_or_print(lambda: as_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
-        write_or_print(lambda: as_csv(found.rows), paths["--csv"], to_standard_output=False)
+        write_or_print(lambda: to_json_lines(found.rows), paths["--jsonl"], to_standard_output=jsonl == "-")
+        write_or_print(lambda: to_csv(found.rows), paths["--csv"], to_standard_output=False)
         if is_csv_here and found.rows:
-            written = as_csv(found.rows)
+            written = to_csv(found.rows)
             sys.stdout.write(visible(written) if sys.stdout.isatty() else written)
         if quiet:
             return
@@ -131,10 +131,10 @@ def judge_next(
             texts = (text for row in found.rows for text in (row.query_id, row.doc_id, row.text, row.title, row.url))
             warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
         if (is_csv_here and found.rows) or jsonl == "-":
-            for line in sentences(found):
+            for line in effect_sentences(found):
                 whisper(line)
         else:
-            show_lines(sentences(found))
+            show_lines(effect_sentences(found))
 
 
 def refuse_files(options: Mapping[str, object]) -> None:

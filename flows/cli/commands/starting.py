@@ -115,20 +115,20 @@ def metrics(
     with user_errors():
         from ndcg_ab.other_measures import ours
         from ndcg_ab.report.terminal.metric_lists import (
-            as_json,
+            format_lists,
+            format_metric,
             lists_content,
-            lists_text,
-            metric_text,
             metrics_content,
+            to_json,
         )
 
         path = json_file(json, ())
         found = [ours(text, "explained where that is (https://ir-measur.es)") for text in metric or ()]
         content = metrics_content(found) if found else lists_content()
-        write_or_print(lambda: as_json(content), path, to_standard_output=json == "-")
+        write_or_print(lambda: to_json(content), path, to_standard_output=json == "-")
         if json != "-":
-            texts = [metric_text(each, given) for each, given in zip(found, metric or (), strict=True)]
-            print("\n".join(texts) if found else lists_text(), end="")
+            texts = [format_metric(each, given) for each, given in zip(found, metric or (), strict=True)]
+            print("\n".join(texts) if found else format_lists(), end="")
 
 
 def schema(

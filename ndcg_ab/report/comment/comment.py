@@ -5,24 +5,33 @@ from typing import Any
 
 from ndcg_ab import __version__
 from ndcg_ab.report.answer import (
-    about_metric,
-    banners,
-    few_of_weight,
+    banner_sentences,
+    comparison_mark,
+    comparison_notes,
+    describe_metric_role,
     finding_lines,
     gate_line,
-    listed,
-    mark,
-    notes,
+    join_first,
     ordered_decisions,
     short_verdict,
+    warn_of_few_weights,
 )
-from ndcg_ab.report.sections.changes import told_changes
-from ndcg_ab.report.sections.intended import intended_text
-from ndcg_ab.report.terminal.sparklines import scale_of, strip
+from ndcg_ab.report.sections.changes import changes_by_candidate
+from ndcg_ab.report.sections.intended import format_intended
+from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.report.words.decision_summary import candidates_by_choice, group_decisions
-from ndcg_ab.report.words.escaping import escaped
-from ndcg_ab.report.words.explanations import as_markdown, plain_words
-from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_text, level, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.words.escaping import escape_text
+from ndcg_ab.report.words.explanations import explain_outcome, to_markdown
+from ndcg_ab.report.words.text import (
+    add_recomputed_count,
+    format_bounds,
+    format_confidence_level,
+    format_labels,
+    format_plain,
+    format_proxy_correction,
+    order_comparisons,
+    system_rows,
+)
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text, signed
 from ndcg_core.measures.metric import Metric
@@ -33,41 +42,48 @@ QUERIES = 10  # that moved most
 TOGETHER = "\N{NO-BREAK SPACE}"  # a space that is kept, and at which no line ends
 
 
-def comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
+def format_comment(outcome: Outcome, extremes: Sequence[dict[str, Any]] = ()) -> str:
     """The decision, a table for each metric, the queries that moved most, what to keep in mind.
 
     extremes: as `ndcg_ab.pipeline.conclude.extreme_queries` gives them; of the first metric the largest are shown.
     """
-    parts = [f"### {title(outcome)}"]
-    parts += [f"> **{escaped(banner)}**" for banner in banners(outcome)]
+    parts = [f"### {format_title(outcome)}"]
+    parts += [f"> **{escape_text(banner)}**" for banner in banner_sentences(outcome)]
     if outcome.decisions:
-        parts.append(table(["", "candidate", "decision", "why"], decision_rows(outcome)))
+        parts.append(format_table(["", "candidate", "decision", "why"], decision_rows(outcome)))
     if told := gate_line(outcome):
-        parts.append(escaped(told))
+        parts.append(escape_text(told))
     for metric in outcome.metrics:
         parts += metric_parts(outcome, metric)
     if moved := list(query_rows(outcome, extremes)):
         head = ["query", *(["text"] if len(moved[0]) == 4 else []), "candidate", "difference"]
-        parts.append(folded(f"The queries that moved most ({outcome.metrics[0].name})", table(head, moved)))
+        parts.append(
+            format_folded(f"The queries that moved most ({outcome.metrics[0].name})", format_table(head, moved))
+        )
     parts += [
-        folded(f"In plain words: {words.candidate}", as_markdown(words)) for words in plain_words(outcome)[:EXPLAINED]
+        format_folded(f"In plain words: {words.candidate}", to_markdown(words))
+        for words in explain_outcome(outcome)[:EXPLAINED]
     ]
     if lines := [
-        escaped(text)
-        for text in (*(line.text for line in finding_lines(outcome)), *few_of_weight(outcome), *notes(outcome))
+        escape_text(text)
+        for text in (
+            *(line.text for line in finding_lines(outcome)),
+            *warn_of_few_weights(outcome),
+            *comparison_notes(outcome),
+        )
     ]:
-        parts.append(folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
+        parts.append(format_folded(f"What to keep in mind ({len(lines)})", "\n".join(f"- {line}" for line in lines)))
     parts.append(
         f"<sub>alpha {outcome.alpha:g}, seed {outcome.seed}, {outcome.resamples} resamples;"
-        f" {recomputed(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
+        f" {add_recomputed_count(outcome, '{} recomputed in Python, equal')}; ndcg-ab {__version__}</sub>"
     )
     return "\n\n".join(parts) + "\n"
 
 
-def title(outcome: Outcome) -> str:
+def format_title(outcome: Outcome) -> str:
     """Every decision with its candidates, what must not ship first."""
     told = [
-        f"{choice.mark} {choice.words}: {escaped(listed(names))}"
+        f"{choice.mark} {choice.words}: {escape_text(join_first(names))}"
         for choice, names in group_decisions(candidates_by_choice(outcome))
     ]
     return " · ".join(told) or "Nothing is compared"
@@ -76,38 +92,45 @@ def title(outcome: Outcome) -> str:
 def decision_rows(outcome: Outcome) -> Iterator[list[str]]:
     for found in ordered_decisions(outcome):
         words = f"**{found.decision.words.replace(' ', TOGETHER)}**"
-        yield [found.decision.mark, escaped(found.candidate), words, escaped(found.reason)]
+        yield [found.decision.mark, escape_text(found.candidate), words, escape_text(found.reason)]
 
 
 def metric_parts(outcome: Outcome, metric: Metric) -> Iterator[str]:
     """A line about the metric, and a row for each candidate, the largest difference first."""
-    means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
-    rows = ordered(outcome, metric)
+    means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
+    rows = order_comparisons(outcome, metric)
     known = means.get(outcome.baseline)
-    about = [f"**{escaped(metric.name)}**"]
-    about += about_metric(outcome, metric.name)
+    about = [f"**{escape_text(metric.name)}**"]
+    about += describe_metric_role(outcome, metric.name)
     if known:
-        about += [queries_text(known.queries), f"baseline {escaped(outcome.baseline)} {plain(known.mean)}"]
+        about += [queries_text(known.queries), f"baseline {escape_text(outcome.baseline)} {format_plain(known.mean)}"]
     yield " · ".join(about)
-    scale = scale_of(rows)
+    scale = common_scale(rows)
     cells = [
         [
-            f"{mark(row)}{TOGETHER}{escaped(row.candidate)}",
-            plain(means[row.candidate].mean),
+            f"{comparison_mark(row)}{TOGETHER}{escape_text(row.candidate)}",
+            format_plain(means[row.candidate].mean),
             signed(row.difference),
-            f"`{strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
-            escaped(short_verdict(outcome, row)),
+            f"`{draw_strip(row, scale, STRIP).replace(' ', TOGETHER)}`" if scale else "",
+            escape_text(short_verdict(outcome, row)),
         ]
         for row in rows
     ]
     if cells:
-        yield table(["candidate", "mean", "difference", f"{level(outcome.alpha)} interval", "verdict"], cells)
-    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
+        yield format_table(
+            ["candidate", "mean", "difference", f"{format_confidence_level(outcome.alpha)} interval", "verdict"], cells
+        )
+    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     told = []
     for row in rows:
-        texts = (intended_text(outcome, row.candidate, row.metric), bounds_text(row), labels_text(row), cheap_text(row))
+        texts = (
+            format_intended(outcome, row.candidate, row.metric),
+            format_bounds(row),
+            format_labels(row),
+            format_proxy_correction(row),
+        )
         told += [(row, text) for text in (*texts, changed.get(row.candidate)) if text]
-    if beside := [f"- {escaped(f'{row.candidate} {text}')}" for row, text in told]:
+    if beside := [f"- {escape_text(f'{row.candidate} {text}')}" for row, text in told]:
         yield "\n".join(beside)
 
 
@@ -116,15 +139,15 @@ def query_rows(outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> Iterator
     known = [row for row in extremes if row["metric"] == outcome.metrics[0].name]
     has_texts = any(row["text"] for row in known)
     for row in sorted(known, key=lambda row: -abs(row["difference"]))[:QUERIES]:
-        texts = [escaped(row["text"] or "")] if has_texts else []
-        yield [escaped(row["query_id"]), *texts, escaped(row["candidate"]), signed(row["difference"])]
+        texts = [escape_text(row["text"] or "")] if has_texts else []
+        yield [escape_text(row["query_id"]), *texts, escape_text(row["candidate"]), signed(row["difference"])]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
+def format_table(head: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
     numbers = ("mean", "difference")
     lines = [head, ["--:" if name in numbers else "---" for name in head], *rows]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
-def folded(summary: str, content: str) -> str:
-    return f"<details><summary>{escaped(summary)}</summary>\n\n{content}\n\n</details>"
+def format_folded(summary: str, content: str) -> str:
+    return f"<details><summary>{escape_text(summary)}</summary>\n\n{content}\n\n</details>"

@@ -17,7 +17,7 @@ from ndcg_ab.report.page.data import (
     FULL,
     GROUPS,
     PageData,
-    facts,
+    figure_facts,
     interval_rows,
     shown_depth,
     timeline_rows,
@@ -30,43 +30,45 @@ LINK = re.compile(r"https?://[^\s\x00-\x1f]+", flags=re.IGNORECASE)
 NOTHING = {"rankings": 0, "queries": 0}  # left out
 
 
-def fitting_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
+def fit_block(data: PageData, limit: int) -> tuple[str, dict[str, int]]:
     """The block in at most `limit` bytes, and how many rankings and queries were left out of it.
 
     Those with the largest differences on the first metric stay.
     """
     content = block_content(data)
     queries = content["queries"]["id"]
-    known = () if content.get("given") else packed_rankings(data, content["systems"], queries)
-    rankings = list(map(as_json, known))
-    order = by_largest_difference(content)
-    block = packed(content, rankings)
+    known = () if content.get("given") else encode_rankings(data, content["systems"], queries)
+    rankings = list(map(to_json, known))
+    order = sort_by_difference(content)
+    block = pack_content(content, rankings)
     if len(block) <= limit:
         return block, NOTHING
-    bare = len(packed(content))
+    bare = len(pack_content(content))
     if bare <= 0.9 * limit:
         kept = len(queries)
         while len(block) > limit and kept > 0:
             kept = max(0, int(kept * min(0.97, (limit - bare) / (len(block) - bare))))
             chosen = set(order[:kept])
-            block = packed(content, [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)])
+            block = pack_content(
+                content, [ranking if place in chosen else "null" for place, ranking in enumerate(rankings)]
+            )
         return block, {"rankings": len(queries) - kept, "queries": 0}
-    kept, block = len(queries), packed(content)
+    kept, block = len(queries), pack_content(content)
     while len(block) > limit and kept > 0:
         kept = max(0, int(kept * min(0.97, limit / len(block))))
         places = sorted(order[:kept])
-        block = packed(only(content, places))
+        block = pack_content(select_queries(content, places))
     return block, {"rankings": kept, "queries": len(queries) - kept}
 
 
-def only(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
+def select_queries(content: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
     """The content with the queries at some places alone."""
     queries = {name: [column[place] for place in places] for name, column in content["queries"].items()}
     values = [[[column[place] for place in places] for column in systems] for systems in content["values"]]
     return content | {"queries": queries, "values": values}
 
 
-def by_largest_difference(content: dict[str, Any]) -> list[int]:
+def sort_by_difference(content: dict[str, Any]) -> list[int]:
     """Places of queries, the largest |difference| of any candidate on the first metric first."""
     columns = content["values"][0]
     baseline = columns[content["baseline"]]
@@ -78,18 +80,18 @@ def by_largest_difference(content: dict[str, Any]) -> list[int]:
     return sorted(range(len(baseline)), key=lambda place: (-largest(place), place))
 
 
-def packed(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
+def pack_content(content: dict[str, Any], rankings: Sequence[str] = ()) -> str:
     """JSON, compressed, as text; rankings: of each query, as JSON. The same content gives the same bytes."""
-    written = f'{as_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
-    return packed_text(written)
+    written = f'{to_json(content)[:-1]},"rankings":[{",".join(rankings)}]}}'
+    return pack_text(written)
 
 
-def packed_text(text: str) -> str:
+def pack_text(text: str) -> str:
     """A text, compressed, as one that may stand in an element of a page."""
     return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
-def as_json(content: Any) -> str:
+def to_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -105,11 +107,11 @@ def block_content(data: PageData) -> dict[str, Any]:
         "queries": {"id": ids, "text": texts},
         "values": value_columns(data, systems, {name: place for place, name in enumerate(ids)}),
         "given": outcome.is_given,
-        "gains": gains(data),
+        "gains": grade_gains(data),
         "depth": shown_depth(outcome.metrics[0]),
         "comparisons": interval_rows(outcome),
         "slices": [
-            facts(row) | {"attribute": row.attribute, "slice": row.slice, "baseline_mean": row.baseline_mean}
+            figure_facts(row) | {"attribute": row.attribute, "slice": row.slice, "baseline_mean": row.baseline_mean}
             for row in outcome.slices
         ],
         "nights": timeline_rows(data),
@@ -131,7 +133,7 @@ def value_columns(data: PageData, systems: Sequence[str], places: dict[str, int]
     return [[columns[metric, system] for system in systems] for metric in metrics]
 
 
-def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
+def encode_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) -> Iterator[list[Any] | None]:
     """For each query its documents, their grades, and for each system places among them.
 
     Those that it shows stand in rank order. Of the relevant ones that it does not show there is their number, and of
@@ -163,7 +165,7 @@ def packed_rankings(data: PageData, systems: Sequence[str], ids: Sequence[str]) 
         left = [missed.get(system, []) for system in systems]
         docs = [*itertools.chain(*in_order), *(doc for rows in left for doc, _ in rows)]
         place = {doc: number for number, doc in enumerate(dict.fromkeys(docs))}
-        known = [whole(grades[doc]) for doc in place]
+        known = [integral_grade(grades[doc]) for doc in place]
         ranks = [[place[doc] for doc in ranking] for ranking in in_order]
         others = [
             [counts.get(system, 0), [[place[doc], rank] for doc, rank in rows]]
@@ -190,19 +192,19 @@ def rows_by_query(table: pa.Table, ids: Sequence[str], columns: Sequence[str]) -
 def known_documents(data: PageData) -> dict[str, list[str | None]]:
     """doc_id -> id, title, address; an address that is no http or https is no link, and is left out."""
     rows = data.documents.to_pylist() if data.documents else []
-    found = {row["doc_id"]: [row["doc_id"], row["title"], linked(row["url"])] for row in rows}
+    found = {row["doc_id"]: [row["doc_id"], row["title"], safe_link(row["url"])] for row in rows}
     return {doc_id: row for doc_id, row in found.items() if row[1:] != [None, None]}
 
 
-def linked(url: str | None) -> str | None:
+def safe_link(url: str | None) -> str | None:
     return url if url and LINK.fullmatch(url) else None
 
 
-def whole(grade: float | None) -> float | int | None:
+def integral_grade(grade: float | None) -> float | int | None:
     return int(grade) if grade is not None and grade == int(grade) else grade
 
 
-def gains(data: PageData) -> list[list[float]]:
+def grade_gains(data: PageData) -> list[list[float]]:
     """Pairs of a grade and what it is worth to the first metric, where the rankings say it."""
     if "gain" not in data.rankings.column_names:
         return []

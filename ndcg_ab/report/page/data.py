@@ -15,7 +15,7 @@ from ndcg_ab.config.model.sources import Place, System
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, SqlError
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests
-from ndcg_ab.report.words.text import interval, likely_text, wins_ties_losses
+from ndcg_ab.report.words.text import format_interval, format_likely_difference, format_wins_ties_losses
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
@@ -84,7 +84,7 @@ class PageData:
     over_nights: RepeatedTests | None = None
 
 
-def gather(
+def gather_page_data(
     engine: Engine,
     outcome: Outcome,
     about: dict[str, Any],
@@ -102,9 +102,9 @@ def gather(
         engine.build("shown_result", depth=shown_depth(outcome.metrics[0]))
         rankings = engine.read("shown_result", order="query_id, system_id, rank")
         missed = engine.read("missed_document", MISSED.names, order="query_id, system_id, place", most=MOST_MISSED)
-        missed = with_known_ranks(engine, missed)
+        missed = add_known_ranks(engine, missed)
     shown = pa.concat_tables([table.select(["doc_id"]).cast(DOC_IDS) for table in (rankings, missed)])
-    known, trouble = None if outcome.is_given else came_along(engine, shown), None
+    known, trouble = None if outcome.is_given else documents_from_rankings(engine, shown), None
     if documents:
         try:
             known = merge_documents(documents.of(shown["doc_id"]), known)
@@ -126,7 +126,7 @@ def gather(
     )
 
 
-def with_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
+def add_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     """The same rows; in rankings of which only the first results are here, documents have the ranks that are known."""
     try:
         known = engine.read("known_rank")
@@ -141,7 +141,7 @@ def with_known_ranks(engine: Engine, missed: pa.Table) -> pa.Table:
     return missed.set_column(place, missed.schema.field(place), ranks)
 
 
-def came_along(engine: Engine, shown: pa.Table) -> pa.Table | None:
+def documents_from_rankings(engine: Engine, shown: pa.Table) -> pa.Table | None:
     """Titles and addresses that sources gave with the rankings, of the documents that are shown; None without any."""
     try:
         named = engine.read("named_document", DOCUMENT.schema.names, order="doc_id")
@@ -167,7 +167,7 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
 
     def row(name: str, kind: str, source: Place, pulled: Pulled) -> dict[str, Any]:
         version = source.version if isinstance(source, System) else None
-        found = {"name": name, "kind": kind, "version": version, "origin": origin_of(source)}
+        found = {"name": name, "kind": kind, "version": version, "origin": source_origin(source)}
         return found | counted(pulled)
 
     inputs = []
@@ -196,7 +196,7 @@ def about_files(evaluation: Evaluation, read: PulledInputs, digested: int | None
     return {"name": evaluation.name, "ordinal": None, "began": None, "finished": finished, "inputs": inputs}
 
 
-def origin_of(source: Place) -> str:
+def source_origin(source: Place) -> str:
     return f"{type_name(source.given.data)} in memory" if source.given else source.source.origin
 
 
@@ -218,15 +218,17 @@ def paired_rows(data: PageData, metric: str, candidate: str) -> list[dict[str, A
         if query_id in values[candidate]:
             value = values[candidate][query_id]
             row = {"query": query_id, "text": texts.get(query_id) or "", "baseline": baseline, "candidate": value}
-            rows.append(row | {"difference": value - baseline, "outcome": outcome_of(value - baseline), "count": 1})
+            rows.append(
+                row | {"difference": value - baseline, "outcome": classify_difference(value - baseline), "count": 1}
+            )
     return sorted(rows, key=lambda row: (row["difference"], row["query"]))
 
 
-def outcome_of(difference: float) -> str:
+def classify_difference(difference: float) -> str:
     return "tie" if abs(difference) <= TIE else "win" if difference > 0 else "loss"
 
 
-def bars(pairs: Rows) -> list[dict[str, Any]]:
+def bar_rows(pairs: Rows) -> list[dict[str, Any]]:
     """Rows of `differences`: beyond FULL queries one for each group of neighbours with one outcome."""
     size = 1 if len(pairs) <= FULL else -(-len(pairs) // GROUPS)
     found = []
@@ -244,7 +246,7 @@ def bars(pairs: Rows) -> list[dict[str, Any]]:
     return found
 
 
-def points(pairs: Rows) -> list[dict[str, Any]]:
+def point_rows(pairs: Rows) -> list[dict[str, Any]]:
     """Rows of `values`: beyond FULL queries one for each cell of a grid and outcome."""
     ends = [row[name] for row in pairs for name in ("baseline", "candidate")]
     reach = {"least": min(ends), "most": max(ends)}
@@ -275,7 +277,7 @@ def interval_rows(outcome: Outcome) -> list[dict[str, Any]]:
     for row in outcome.main:
         if row.difference is not None:
             label = {"label": f"{row.metric} · {row.candidate}", "unit": row.metric if row.metric in own_unit else ""}
-            found.append(label | {"order": len(found)} | facts(row))
+            found.append(label | {"order": len(found)} | figure_facts(row))
     return found
 
 
@@ -286,7 +288,7 @@ def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) ->
         if (row.attribute, row.metric, row.candidate) == (attribute, metric, candidate):
             if row.baseline_mean is None or row.difference is None:
                 continue
-            shared = facts(row) | {"slice": row.slice, "low": None, "high": None}
+            shared = figure_facts(row) | {"slice": row.slice, "low": None, "high": None}
             found.append(shared | {"role": "baseline", "system": row.baseline, "value": row.baseline_mean})
             ends = {"low": row.low, "high": row.high}
             around = {name: None if end is None else row.baseline_mean + end for name, end in ends.items()}
@@ -295,7 +297,7 @@ def slice_rows(outcome: Outcome, attribute: str, metric: str, candidate: str) ->
     return found
 
 
-def facts(row: Comparison) -> dict[str, Any]:
+def figure_facts(row: Comparison) -> dict[str, Any]:
     """What a figure tells about a comparison."""
     delta = row.smallest_effect
     kind = KINDS.get(row.conclusion.traits.tone, "other")
@@ -306,13 +308,13 @@ def facts(row: Comparison) -> dict[str, Any]:
         "difference": row.difference,
         "low": row.low,
         "high": row.high,
-        "interval": interval(row),
+        "interval": format_interval(row),
         "bound_low": row.bound_low,
         "bound_high": row.bound_high,
-        "likely": likely_text(row),
+        "likely": format_likely_difference(row),
         "delta": delta,
         "minus_delta": None if delta is None else -delta,
-        "counts": wins_ties_losses(row),
+        "counts": format_wins_ties_losses(row),
         "verdict": row.verdict,
         "kind": kind,
     }
@@ -324,8 +326,8 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     night: the evaluation's date, with the time where a date has several.
     """
     rows = [] if data.timeline is None else data.timeline.to_pylist()
-    known = sorted(rows, key=lambda row: (utc(row["began"]), row["ordinal"]))
-    moments = {row["ordinal"]: utc(row["began"]) for row in known}
+    known = sorted(rows, key=lambda row: (to_utc(row["began"]), row["ordinal"]))
+    moments = {row["ordinal"]: to_utc(row["began"]) for row in known}
     dates = [f"{moment:%Y-%m-%d}" for moment in moments.values()]
     form = "%Y-%m-%d" if len(set(dates)) == len(dates) else "%Y-%m-%d %H:%M:%S"
     return [
@@ -339,6 +341,6 @@ def timeline_rows(data: PageData) -> list[dict[str, Any]]:
     ]
 
 
-def utc(moment: str | datetime) -> datetime:
+def to_utc(moment: str | datetime) -> datetime:
     read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)

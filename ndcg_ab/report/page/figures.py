@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ndcg_ab.errors import InputError
 from ndcg_ab.files import replacing
 from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.charts.style import PAGE, PAPER, Chart, Picture, Words, config
+from ndcg_ab.report.page.charts.style import PAGE, PAPER, Chart, Picture, Words, chart_config
 from ndcg_ab.report.page.data import PageData
 
 if TYPE_CHECKING:
@@ -33,35 +33,35 @@ def page_figures() -> Mapping[str, Any]:
     import altair as alt
 
     specs = {}
-    with trusting():
+    with skip_schema_checks():
         for name, chart in CHARTS.items():
             spec = chart.draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict(validate=False)
             specs[name] = {key: part for key, part in spec.items() if key not in ("$schema", "config", "datasets")}
     titles = {name: chart.title for name, chart in CHARTS.items()}
-    return {"specs": specs, "config": config(PAGE), "titles": titles}
+    return {"specs": specs, "config": chart_config(PAGE), "titles": titles}
 
 
-def static_figures(data: PageData, charts: Iterable[str] = tuple(CHARTS)) -> "dict[str, Figure]":
+def draw_figures(data: PageData, charts: Iterable[str] = tuple(CHARTS)) -> "dict[str, Figure]":
     """The pictures of these charts, by the names of their files."""
     return {
-        picture.name: static_figure(CHARTS[name], picture) for name in charts for picture in CHARTS[name].pictures(data)
+        picture.name: draw_figure(CHARTS[name], picture) for name in charts for picture in CHARTS[name].pictures(data)
     }
 
 
-def static_figure(chart: Chart, picture: Picture) -> "Figure":
+def draw_figure(chart: Chart, picture: Picture) -> "Figure":
     """With its rows, its title, and its numbers in words for those who cannot see it."""
     import altair as alt
 
     title = picture.words.fill(chart.title)
-    with trusting():
+    with skip_schema_checks():
         drawn = chart.draw(alt.InlineData(values=list(picture.rows)), picture.words, PAPER)
         made: Figure = drawn.properties(title=title, description=f"{title}. {chart.describe(picture.rows)}").configure(
-            **config(PAPER)
+            **chart_config(PAPER)
         )
     return made
 
 
-def trusting() -> contextlib.AbstractContextManager[None]:
+def skip_schema_checks() -> contextlib.AbstractContextManager[None]:
     """Altair draws without holding every part against its schema, which takes longer than drawing; a test does."""
     from altair.utils.schemapi import debug_mode
 
@@ -72,18 +72,18 @@ def save_figure(figure: "Figure", path: Path) -> None:
     """PNG or SVG by the name, without a browser; whole or not at all."""
     import vl_convert
 
-    with trusting():
+    with skip_schema_checks():
         spec, version = figure.to_dict(validate=False), vegalite_version()
     with replacing(path) as partial:
         if path.suffix == ".png":
-            partial.write_bytes(packed_png(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2)))
+            partial.write_bytes(compress_png(vl_convert.vegalite_to_png(spec, vl_version=version, scale=2)))
         elif path.suffix == ".svg":
             partial.write_text(vl_convert.vegalite_to_svg(spec, vl_version=version), encoding="utf-8")
         else:
             raise InputError(f"{path}: must end in .png or .svg")
 
 
-def packed_png(image: bytes) -> bytes:
+def compress_png(image: bytes) -> bytes:
     """The same PNG, whose pixels the converter packs in three times the room that they need."""
     chunks = []
     place = len(PNG_START)

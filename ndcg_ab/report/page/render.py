@@ -20,39 +20,39 @@ from ndcg_ab.comparing.since_last import SinceLast
 from ndcg_ab.disk_cache import cached_text
 from ndcg_ab.files import replacing
 from ndcg_ab.finding_codes import CODES
-from ndcg_ab.report.answer import banners, finding_lines, is_clean, mark
-from ndcg_ab.report.page.block import NOTHING, fitting_block, packed_text
+from ndcg_ab.report.answer import banner_sentences, comparison_mark, finding_lines, is_clean
+from ndcg_ab.report.page.block import NOTHING, fit_block, pack_text
 from ndcg_ab.report.page.charts import CHARTS
-from ndcg_ab.report.page.data import KINDS, PageData, facts
+from ndcg_ab.report.page.data import KINDS, PageData, figure_facts
 from ndcg_ab.report.page.figures import vegalite_version
-from ndcg_ab.report.page.judges import words_of_judges
-from ndcg_ab.report.page.summary_banner import first_screen
-from ndcg_ab.report.sections.changes import share
-from ndcg_ab.report.sections.intended import intended_text
-from ndcg_ab.report.sections.repeated_tests import nights_lines
-from ndcg_ab.report.sections.since_last import behind_parts, since_told
-from ndcg_ab.report.words.explanations import plain_words
+from ndcg_ab.report.page.judges import judge_template_functions
+from ndcg_ab.report.page.summary_banner import banner_template_functions
+from ndcg_ab.report.sections.changes import format_share
+from ndcg_ab.report.sections.intended import format_intended
+from ndcg_ab.report.sections.repeated_tests import repeated_tests_lines
+from ndcg_ab.report.sections.since_last import parts_of_changes, since_lines
+from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.report.words.text import (
-    between,
+    add_recomputed_count,
     bounds_note,
-    bounds_text,
-    change,
-    cheap_note,
-    cheap_text,
-    family_text,
-    interval,
+    format_bounds,
+    format_confidence_level,
+    format_family,
+    format_interval,
+    format_percent,
+    format_plain,
+    format_probability,
+    format_proxy_correction,
+    format_range,
+    format_relative_change,
+    format_simultaneous_interval,
+    format_verdict,
+    format_weights,
+    format_wins_ties_losses,
     judged_label,
-    level,
-    origin_of,
-    percent,
-    plain,
-    probability,
-    recomputed,
-    rows_of,
-    together,
-    verdict_text,
-    weighted_text,
-    wins_ties_losses,
+    metric_origin,
+    proxy_note,
+    system_rows,
 )
 from ndcg_ab.results.codec import decode
 from ndcg_ab.results.outcome import Outcome
@@ -70,42 +70,42 @@ LARGEST = 4_500_000  # bytes of the page; beyond, rankings are left out, then qu
 
 def write_page(path: Path, data: PageData) -> None:
     """Writes the page whole or not at all."""
-    page = rendered(data)
+    page = render_page(data)
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8", newline="\n")
 
 
-def rendered(data: PageData) -> str:
+def render_page(data: PageData) -> str:
     """The page with as many rankings and queries as fit into LARGEST."""
-    template = environment().get_template("page.html")
-    runtime, script = vega_runtime(), page_script()
+    template = template_environment().get_template("page.html")
+    runtime, script = build_vega_runtime(), page_script()
     context = {
         "data": data,
         "outcome": data.outcome,
         "about": data.about,
         "title": data.about.get("name") or (data.about.get("evaluation") or {}).get("name") or "Comparison",
         "style": (TEMPLATES / "page.css").read_text(encoding="utf-8"),
-        "runtime": packed_runtime(),
+        "runtime": pack_vega_runtime(),
         "script": script,
-        "hashes": [digest(runtime), digest(script)],
+        "hashes": [script_digest(runtime), script_digest(script)],
         "charts": list(CHARTS),
-        "documents": documents_text(data),
+        "documents": format_document_counts(data),
         "gates": data.about.get("gates") or data.outcome.gates,
-        **words_of(data.outcome),
-        **words_of_judges(data.outcome),
-        **words_since(data.about),
-        "nights_lines": list(nights_lines(data.over_nights)),
-        "configuration": configuration(data.about),
-        "in_words": {words.candidate: words.parts for words in plain_words(data.outcome)},
+        **template_functions(data.outcome),
+        **judge_template_functions(data.outcome),
+        **since_template_functions(data.about),
+        "nights_lines": list(repeated_tests_lines(data.over_nights)),
+        "configuration": configuration_yaml(data.about),
+        "in_words": {words.candidate: words.parts for words in explain_outcome(data.outcome)},
         "failed": [gate.name for gate in data.outcome.failures],
     }
     frame = template.render(**context, block="", left_out=NOTHING)
-    block, left_out = fitting_block(data, LARGEST - len(frame.encode()) - 2000)
+    block, left_out = fit_block(data, LARGEST - len(frame.encode()) - 2000)
     return template.render(**context, block=block, left_out=left_out)
 
 
 @functools.cache
-def environment() -> "Environment":
+def template_environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
@@ -115,73 +115,80 @@ def environment() -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"signed": signed, "plain": plain, "percent": percent, "probability": probability}
-    made.filters["share"] = share
+    made.filters |= {
+        "signed": signed,
+        "plain": format_plain,
+        "percent": format_percent,
+        "probability": format_probability,
+    }
+    made.filters["share"] = format_share
     return made
 
 
-def words_of(outcome: Outcome) -> dict[str, Any]:
+def template_functions(outcome: Outcome) -> dict[str, Any]:
     """What the template calls."""
     metrics, first = outcome.metrics, outcome.metrics[0]
     lines = finding_lines(outcome)
     severities = [line.severity for line in lines]
     others = [row for row in outcome.comparisons if row.family not in (*MAIN, PAIRS) and row.attribute is None]
     return {
-        **first_screen(outcome),
-        "banners": banners(outcome),
+        **banner_template_functions(outcome),
+        "banners": banner_sentences(outcome),
         "finding_lines": lines,
         "codes": CODES,
         "clean": is_clean(outcome),
-        "spans": {metric.name: reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics},
+        "spans": {
+            metric.name: largest_reach([row for row in outcome.main if row.metric == metric.name]) for metric in metrics
+        },
         "judged": {row.system_id: row.judged for row in outcome.systems if row.metric == first.name},
         "families": list(dict.fromkeys(row.family for row in outcome.comparisons)),
         "slice_tables": list(dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)),
         "other_rows": others,
-        "severities": ", ".join(number_of(severities.count(word), word) for word in dict.fromkeys(severities)),
-        "number_of": number_of,
-        "level": level(outcome.alpha),
-        "weighted": weighted_text(outcome),
+        "severities": ", ".join(format_count(severities.count(word), word) for word in dict.fromkeys(severities)),
+        "number_of": format_count,
+        "level": format_confidence_level(outcome.alpha),
+        "weighted": format_weights(outcome),
         "bounds_note": bounds_note(outcome),
-        "between": between,
-        "bounds_text": bounds_text,
+        "between": format_range,
+        "bounds_text": format_bounds,
         "has_bounds": any(row.bound_low is not None for row in outcome.main),
-        "cheap_note": cheap_note(outcome),
-        "cheap_text": cheap_text,
-        "intended_text": intended_text,
+        "cheap_note": proxy_note(outcome),
+        "cheap_text": format_proxy_correction,
+        "intended_text": format_intended,
         "fully_judged_difference": fully_judged_difference,
-        "mark": mark,
-        "change": change,
-        "family_text": family_text,
-        "interval": interval,
+        "mark": comparison_mark,
+        "change": format_relative_change,
+        "family_text": format_family,
+        "interval": format_interval,
         "judged_label": judged_label,
-        "moment": moment,
-        "origin_of": origin_of,
-        "recomputed": recomputed,
-        "kind": kind,
-        "reach": reach,
-        "role": role,
-        "rows_of": rows_of,
-        "strip": strip,
-        "together": together,
-        "verdict_parts": verdict_parts,
-        "verdict_text": verdict_text,
-        "wins_ties_losses": wins_ties_losses,
+        "moment": format_moment,
+        "origin_of": metric_origin,
+        "recomputed": add_recomputed_count,
+        "kind": verdict_kind,
+        "reach": largest_reach,
+        "role": metric_role,
+        "rows_of": system_rows,
+        "strip": strip_marks,
+        "together": format_simultaneous_interval,
+        "verdict_parts": split_verdict,
+        "verdict_text": format_verdict,
+        "wins_ties_losses": format_wins_ties_losses,
     }
 
 
-def words_since(about: Mapping[str, Any]) -> dict[str, Any]:
+def since_template_functions(about: Mapping[str, Any]) -> dict[str, Any]:
     """What the template says of the evaluation before."""
     since: SinceLast | None = decode(SinceLast, about.get("since_last"))
-    lines = list(since_told(since, len(since.lost))) if since else []
+    lines = list(since_lines(since, len(since.lost))) if since else []
     return {
         "since": since,
         "since_lines": lines,
         "since_kind": lambda line: KINDS.get(line.conclusion.traits.tone, "other") if line.conclusion else "other",
-        "moved_parts": behind_parts(since),
+        "moved_parts": parts_of_changes(since),
     }
 
 
-def documents_text(data: PageData) -> str:
+def format_document_counts(data: PageData) -> str:
     """How many of the documents that can be seen here have a title or an address; empty where none was asked for."""
     if data.documents is None:
         return ""
@@ -189,19 +196,19 @@ def documents_text(data: PageData) -> str:
     return f"Titles or addresses are known of {data.documents.num_rows} of the {len(seen)} documents here."
 
 
-def kind(comparison: Comparison) -> str:
+def verdict_kind(comparison: Comparison) -> str:
     """improved, regressed or other."""
-    return str(facts(comparison)["kind"])
+    return str(figure_facts(comparison)["kind"])
 
 
-def verdict_parts(comparison: Comparison) -> tuple[str, str]:
+def split_verdict(comparison: Comparison) -> tuple[str, str]:
     """The verdict in few words, and the rest of it."""
-    text = verdict_text(comparison)
+    text = format_verdict(comparison)
     cut = min(place for place in (text.find(" ("), text.find("; "), len(text)) if place >= 0)
     return text[:cut], text[cut:]
 
 
-def moment(text: str) -> str:
+def format_moment(text: str) -> str:
     """``2026-11-19 02:01 UTC``; as it was given where it is no moment."""
     try:
         given = datetime.fromisoformat(text)
@@ -210,26 +217,26 @@ def moment(text: str) -> str:
     return f"{given.astimezone(UTC) if given.tzinfo else given:%Y-%m-%d %H:%M} UTC"
 
 
-def role(outcome: Outcome, metric: Metric) -> str:
+def metric_role(outcome: Outcome, metric: Metric) -> str:
     """primary, secondary (exploratory) or guardrail; empty where nothing is compared."""
     family = next((row.family for row in outcome.main if row.metric == metric.name), "")
     return {PRIMARY: "primary", "secondary": "secondary, exploratory", "guardrails": "guardrail"}.get(family, family)
 
 
-def number_of(count: int, word: str) -> str:
+def format_count(count: int, word: str) -> str:
     """``1 query``, ``2 queries``."""
     plural = {"query": "queries", "loss": "losses"}.get(word, f"{word}s")
     return f"{count} {word if count == 1 else plural}"
 
 
-def reach(rows: Sequence[Comparison]) -> float:
+def largest_reach(rows: Sequence[Comparison]) -> float:
     """The largest distance from zero that intervals, bounds and smallest effects span; one table's strips share it."""
     told = [(row.low, row.high, row.difference, row.smallest_effect, row.bound_low, row.bound_high) for row in rows]
     ends = [end for row in told for end in row if end is not None]
     return max(map(abs, ends), default=0.0) * 1.08 or 1.0
 
 
-def strip(comparison: Comparison, span: float) -> dict[str, float] | None:
+def strip_marks(comparison: Comparison, span: float) -> dict[str, float] | None:
     """Where an interval's marks stand on a strip of width 200 that runs from -span to span."""
     if comparison.low is None or comparison.high is None or comparison.difference is None:
         return None
@@ -241,23 +248,23 @@ def strip(comparison: Comparison, span: float) -> dict[str, float] | None:
     return {name: round(100 + 100 * value / span, 2) for name, value in places.items()}
 
 
-def configuration(about: dict[str, Any]) -> str | None:
+def configuration_yaml(about: dict[str, Any]) -> str | None:
     """The evaluation's configuration as YAML, without the keys that were not set."""
     if not about.get("evaluation"):
         return None
-    return yaml.safe_dump(given(about["evaluation"]), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(drop_unset_keys(about["evaluation"]), sort_keys=False, allow_unicode=True)
 
 
-def given(part: Any) -> Any:
+def drop_unset_keys(part: Any) -> Any:
     """A part of the configuration without the keys that were not set."""
     if isinstance(part, dict):
-        kept = {key: given(value) for key, value in part.items()}
+        kept = {key: drop_unset_keys(value) for key, value in part.items()}
         return {key: value for key, value in kept.items() if value is not None and value != [] and value != {}}
-    return [given(each) for each in part] if isinstance(part, list) else part
+    return [drop_unset_keys(each) for each in part] if isinstance(part, list) else part
 
 
 @functools.cache
-def vega_runtime() -> str:
+def build_vega_runtime() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script; putting it together takes two seconds, so that it is kept."""
     import vl_convert
 
@@ -268,9 +275,9 @@ def vega_runtime() -> str:
 
 
 @functools.cache
-def packed_runtime() -> str:
+def pack_vega_runtime() -> str:
     """The same as it stands in a page, in less than half the room."""
-    return packed_text(vega_runtime())
+    return pack_text(build_vega_runtime())
 
 
 def page_script() -> str:
@@ -279,6 +286,6 @@ def page_script() -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();"
 
 
-def digest(script: str) -> str:
+def script_digest(script: str) -> str:
     """What the page's policy names a script by."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

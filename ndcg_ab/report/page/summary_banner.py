@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ndcg_ab.report.answer import UNDECIDED_MARK, deciding, doubted, holds, ordered_decisions
+from ndcg_ab.report.answer import (
+    UNDECIDED_MARK,
+    deciding_comparisons,
+    ordered_decisions,
+    reasons_for_doubt,
+    speaks_for_candidate,
+)
 from ndcg_ab.report.words.decision_summary import group_decisions
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import Outcome
@@ -64,7 +70,10 @@ def candidate_cards(outcome: Outcome) -> list[Card]:
             place,
             decision,
             decision.decision.mark,
-            [card_row(row, means[row.candidate, row.metric]) for row in deciding(outcome, decision.candidate)],
+            [
+                card_row(row, means[row.candidate, row.metric])
+                for row in deciding_comparisons(outcome, decision.candidate)
+            ],
         )
         for place, decision in enumerate(ordered_decisions(outcome), 1)
     ]
@@ -76,14 +85,14 @@ def card_row(comparison: Comparison, value: float | None) -> Row:
         False: ("✗", "loss"),
         None: (UNDECIDED_MARK, "tie"),
     }
-    mark, kind = marks[holds(comparison)]
+    mark, kind = marks[speaks_for_candidate(comparison)]
     is_guardrail = comparison.family == GUARDRAILS
     moved = "" if is_guardrail else MOVED.get(comparison.conclusion.direction, "")
     return Row(comparison, mark, kind, moved, is_guardrail, value)
 
 
-def first_screen(outcome: Outcome) -> dict[str, Any]:
+def banner_template_functions(outcome: Outcome) -> dict[str, Any]:
     """What the templates of the page and of the notebook call; in_doubt: candidate -> why its decision is in doubt."""
     made = candidate_cards(outcome)
     places = {card.decision.candidate: card.place for card in made}
-    return {"band": summary_lines(outcome), "cards": made, "places": places, "in_doubt": doubted(outcome)}
+    return {"band": summary_lines(outcome), "cards": made, "places": places, "in_doubt": reasons_for_doubt(outcome)}

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ndcg_ab.report.terminal.grid import Grid, Row, shortened
+from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle
 from ndcg_ab.results.change_records import ChangedQuery, Changes, TopDocument
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text, signed
@@ -16,16 +16,16 @@ SIDE_BY_SIDE = 4  # candidates whose largest changes stand side by side
 COLUMNS = (20, 40)  # of a document, at least and at most
 
 
-def changes_text(found: Changes) -> str:
+def format_changes(found: Changes) -> str:
     """``changed the top 10 of 131 of 158 queries, ndcg@10 of 120; 412 documents came in (57 relevant, …), …``"""
     if not found.changed:
         return f"changed nothing in the top {found.depth} of {queries_text(found.queries)}"
-    moved = f"; {moved_text(found)}" if found.entered or found.left else "; no document came or went"
+    moved = f"; {format_document_moves(found)}" if found.entered or found.left else "; no document came or went"
     head = f"changed the top {found.depth} of {found.changed} of {queries_text(found.queries)}"
     return f"{head}, {found.metric} of {found.metric_changed}{moved}"
 
 
-def moved_text(found: Changes) -> str:
+def format_document_moves(found: Changes) -> str:
     """``412 documents came in (57 relevant, 120 unjudged), 412 went (61 relevant, 30 unjudged)``"""
     came = f"{found.entered} document{'s' * (found.entered != 1)} came in"
     return (
@@ -34,12 +34,12 @@ def moved_text(found: Changes) -> str:
     )
 
 
-def told_changes(outcome: Outcome) -> dict[str, str]:
+def changes_by_candidate(outcome: Outcome) -> dict[str, str]:
     """Candidate -> its sentence; none where there are many candidates."""
-    return {row.candidate: changes_text(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
+    return {row.candidate: format_changes(row) for row in outcome.changes} if len(outcome.changes) <= MOST_TOLD else {}
 
 
-def share(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
@@ -54,47 +54,52 @@ def print_changes(console: Console, outcome: Outcome) -> None:
     for found in outcome.changes:
         counts = [found.entered, found.entered_relevant, found.entered_unjudged]
         counts += [found.left, found.left_relevant, found.left_unjudged]
-        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), share(found.overlap)]
-        cells += [share(found.overlap_median), share(found.rbo), share(found.rbo_median), *map(str, counts)]
+        cells = [f"{found.changed} of {found.queries}", str(found.metric_changed), format_share(found.overlap)]
+        cells += [
+            format_share(found.overlap_median),
+            format_share(found.rbo),
+            format_share(found.rbo_median),
+            *map(str, counts),
+        ]
         rows.append(Row([found.candidate], cells))
     title = Text.assemble((f"what changed in the top {first.depth}", "bold"), " ", ("(decides nothing)", "dim"))
     Grid(["system"], head, rows, verdicts=False).print(console, title)
     for found in outcome.changes[:SIDE_BY_SIDE]:
         if found.grades:
-            each = ", ".join(f"{grade_text(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
+            each = ", ".join(f"{format_grade(row.grade)}: {row.entered} in, {row.left} out" for row in found.grades)
             console.print(Text(f"{found.candidate}, by grade: {each}", style="dim"), highlight=False)
         for query in found.largest:
-            for line in side_by_side(found, query, console.width):
+            for line in format_side_by_side(found, query, console.width):
                 console.print(Text(line, style="dim"), highlight=False)
     console.print()
 
 
-def grade_text(grade: float | None) -> str:
+def format_grade(grade: float | None) -> str:
     return "unjudged" if grade is None else f"grade {grade:g}"
 
 
-def side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
+def format_side_by_side(found: Changes, query: ChangedQuery, width: int) -> Iterator[str]:
     """One query with the first places of both, ✕ at those that went and + at those that came."""
     yield (
         f"{found.candidate}, {query.query_id}: {signed(query.difference)} on {found.metric},"
-        f" overlap {share(query.overlap)}, RBO {share(query.rbo)}"
+        f" overlap {format_share(query.overlap)}, RBO {format_share(query.rbo)}"
     )
     room = min(COLUMNS[1], max(COLUMNS[0], (width - 9) // 2))
     left, right = (
-        [shown_document(row, "✕" if is_baseline else "+", room) for row in rows]
+        [format_document(row, "✕" if is_baseline else "+", room) for row in rows]
         for is_baseline, rows in ((True, query.baseline), (False, query.candidate))
     )
     for place in range(max(len(left), len(right))):
-        yield f"  {place + 1:>3}  {cell(left, place, room)}  {cell(right, place, room)}".rstrip()
+        yield f"  {place + 1:>3}  {format_cell(left, place, room)}  {format_cell(right, place, room)}".rstrip()
 
 
-def cell(shown: Sequence[str], place: int, room: int) -> str:
+def format_cell(shown: Sequence[str], place: int, room: int) -> str:
     text = shown[place] if place < len(shown) else ""
     return text + " " * (room - cell_len(text))
 
 
-def shown_document(row: TopDocument, mark: str, room: int) -> str:
+def format_document(row: TopDocument, mark: str, room: int) -> str:
     """``+ d17 (2)``: whether it came or went, the document, its grade."""
     grade = "–" if row.grade is None else f"{row.grade:g}"
     tail = f" ({grade})"
-    return f"{mark if row.other_rank is None else ' '} {shortened(row.doc_id, room - 2 - len(tail))}{tail}"
+    return f"{mark if row.other_rank is None else ' '} {shorten_middle(row.doc_id, room - 2 - len(tail))}{tail}"

@@ -5,13 +5,20 @@ from rich.text import Text
 
 from ndcg_ab.comparing.intended import rows_of_candidate
 from ndcg_ab.report.terminal.grid import Grid, Row
-from ndcg_ab.report.words.text import interval, level, plain, probability, verdict_text, wins_ties_losses
+from ndcg_ab.report.words.text import (
+    format_confidence_level,
+    format_interval,
+    format_plain,
+    format_probability,
+    format_verdict,
+    format_wins_ties_losses,
+)
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import INTENDED, OTHERS, queries_text, signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 
-def intended_text(outcome: Outcome, candidate: str, metric: str) -> str | None:
+def format_intended(outcome: Outcome, candidate: str, metric: str) -> str | None:
     """``moved 31 of the 40 queries it was meant for: +0.0312 (…), improved; and 212 of 300 others: …``
 
     None where no queries are named, and on other metrics than the primary ones.
@@ -22,15 +29,17 @@ def intended_text(outcome: Outcome, candidate: str, metric: str) -> str | None:
     meant, others = parts.get(INTENDED), parts.get(OTHERS)
     told = []
     if meant:
-        told.append(f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{part_text(meant)}")
+        told.append(
+            f"moved {meant.differing} of the {queries_text(meant.queries)} it was meant for{format_part(meant)}"
+        )
     if others:
         head = f"{others.differing} of {others.queries} other{'s' * (others.queries != 1)}"
-        told.append(f"{'and' if meant else 'moved'} {head}{part_text(others)}")
+        told.append(f"{'and' if meant else 'moved'} {head}{format_part(others)}")
     return "; ".join(told)
 
 
-def part_text(row: Comparison) -> str:
-    between = f" ({interval(row)})" if row.low is not None else ""
+def format_part(row: Comparison) -> str:
+    between = f" ({format_interval(row)})" if row.low is not None else ""
     return f": {signed(row.difference)}{between}, {row.short_verdict}"
 
 
@@ -38,11 +47,24 @@ def print_intended(console: Console, outcome: Outcome) -> None:
     """A row for each candidate, primary metric and part."""
     if not outcome.intended:
         return
-    head = ["queries", "moved", "baseline", "difference", f"{level(outcome.alpha)} interval", "adjusted p"]
+    head = [
+        "queries",
+        "moved",
+        "baseline",
+        "difference",
+        f"{format_confidence_level(outcome.alpha)} interval",
+        "adjusted p",
+    ]
     rows = []
     for row in outcome.intended:
-        cells = [str(row.queries), str(row.differing), plain(row.baseline_mean), signed(row.difference), interval(row)]
-        cells += [probability(row.p_adjusted), wins_ties_losses(row)]
-        rows.append(Row([row.metric, row.candidate, row.slice or ""], cells, Text(verdict_text(row))))
+        cells = [
+            str(row.queries),
+            str(row.differing),
+            format_plain(row.baseline_mean),
+            signed(row.difference),
+            format_interval(row),
+        ]
+        cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
+        rows.append(Row([row.metric, row.candidate, row.slice or ""], cells, Text(format_verdict(row))))
     title = Text.assemble(("the queries it was meant for", "bold"), " ", ("(decides nothing)", "dim"))
     Grid(["metric", "system", "queries"], [*head, "wins/ties/losses"], rows).print(console, title)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import Grid, Row
-from ndcg_ab.report.words.text import percent, plain, probability
+from ndcg_ab.report.words.text import format_percent, format_plain, format_probability
 from ndcg_ab.results.judge_records import JudgeNoise, Judges, UnderJudge
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import queries_text, signed
@@ -15,15 +15,15 @@ SHOWN_PAIRS = 10  # pairs of judges in the terminal; the JSON has all
 MOST_NAMED = 4  # judges that a line names
 
 
-def judges_line(outcome: Outcome) -> str | None:
+def format_judges_line(outcome: Outcome) -> str | None:
     """``judges disagree on new, ndcg@10: improved under ann (60 queries), …``; None where they agree."""
     if outcome.judges is None:
         return None
     told = []
-    for rows in by_comparison(outcome.judges):
+    for rows in group_by_comparison(outcome.judges):
         if len({row.conclusion for row in rows}) > 1:
             each = [
-                f"{row.conclusion.words} under {named(row.judge)} ({queries_text(row.queries)})"
+                f"{row.conclusion.words} under {judge_name(row.judge)} ({queries_text(row.queries)})"
                 for row in rows[:MOST_NAMED]
             ]
             more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
@@ -31,33 +31,33 @@ def judges_line(outcome: Outcome) -> str | None:
     return f"judges disagree on {'; '.join(told)}" if told else None
 
 
-def by_comparison(judges: Judges) -> Iterator[list[UnderJudge]]:
+def group_by_comparison(judges: Judges) -> Iterator[list[UnderJudge]]:
     """The verdicts of each candidate on each metric."""
     for key in dict.fromkeys((row.metric, row.candidate) for row in judges.verdicts):
         yield [row for row in judges.verdicts if (row.metric, row.candidate) == key]
 
 
-def named(judge: str) -> str:
+def judge_name(judge: str) -> str:
     return judge or "no name"
 
 
-def agreement_text(judges: Judges) -> str:
+def format_agreement(judges: Judges) -> str:
     """How far they agree, in a sentence."""
     count = len(judges.judges)
     told = f"{count} judges; several judged {judges.several:,} documents, and disagree on {judges.disagreed:,}"
-    return f"{told}; Krippendorff's alpha {plain(judges.alpha)} (of ordinal grades)"
+    return f"{told}; Krippendorff's alpha {format_plain(judges.alpha)} (of ordinal grades)"
 
 
-def noise_text(row: JudgeNoise) -> str:
+def format_noise(row: JudgeNoise) -> str:
     """What a judge drawn for each document does to a difference, in a sentence."""
     return (
         f"{row.candidate}, {row.metric}: with a judge drawn for each document the difference is {signed(row.mean)} ±"
         f" {row.sd:.4f} (standard deviation; {signed(row.lowest)} to {signed(row.highest)} in {row.draws} draws), of"
-        f" the other sign in {percent(row.turned)}"
+        f" the other sign in {format_percent(row.turned)}"
     )
 
 
-def interval_text(row: UnderJudge) -> str:
+def format_noise_interval(row: UnderJudge) -> str:
     return "–" if row.low is None else f"{signed(row.low)} … {signed(row.high)}"
 
 
@@ -66,10 +66,13 @@ def print_judges(console: Console, outcome: Outcome) -> None:
     judges = outcome.judges
     if judges is None:
         return
-    rows = [Row([named(each.name)], [f"{each.documents:,}", f"{each.queries:,}"]) for each in judges.judges]
-    Grid(["judge"], ["documents", "queries"], rows, verdicts=False).print(console, Text(agreement_text(judges)))
+    rows = [Row([judge_name(each.name)], [f"{each.documents:,}", f"{each.queries:,}"]) for each in judges.judges]
+    Grid(["judge"], ["documents", "queries"], rows, verdicts=False).print(console, Text(format_agreement(judges)))
     pairs = [
-        Row([named(pair.first), named(pair.second)], [f"{pair.shared:,}", percent(pair.same), plain(pair.kappa)])
+        Row(
+            [judge_name(pair.first), judge_name(pair.second)],
+            [f"{pair.shared:,}", format_percent(pair.same), format_plain(pair.kappa)],
+        )
         for pair in judges.pairs[:SHOWN_PAIRS]
     ]
     if pairs:
@@ -77,16 +80,16 @@ def print_judges(console: Console, outcome: Outcome) -> None:
         Grid(["judge", "and"], ["documents", "same grade", "kappa"], pairs, verdicts=False).print(console, title)
     verdicts = [
         Row(
-            [row.candidate, row.metric, named(row.judge)],
-            [str(row.queries), signed(row.difference), interval_text(row), probability(row.p_adjusted)],
+            [row.candidate, row.metric, judge_name(row.judge)],
+            [str(row.queries), signed(row.difference), format_noise_interval(row), format_probability(row.p_adjusted)],
             Text(row.verdict),
         )
-        for found in by_comparison(judges)
+        for found in group_by_comparison(judges)
         for row in found
     ]
     if verdicts:
         head = ["queries", "difference", "interval", "adjusted p"]
         Grid(["system", "metric", "judge"], head, verdicts).print(console, Text("under each judge alone"))
     for noise in judges.noise:
-        console.print(Text(noise_text(noise), style="dim"), highlight=False)
+        console.print(Text(format_noise(noise), style="dim"), highlight=False)
     console.print()

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ndcg_ab.history.timeline.repeated_tests import Entry, Monitor, RepeatedTests, discoveries
 from ndcg_ab.report.answer import MARKS
-from ndcg_ab.report.words.text import probability
+from ndcg_ab.report.words.text import format_probability
 from ndcg_core.statistics.verdicts.verdict import readable
 
 SHOWN = 5  # entries of the ledger: the latest discoveries
@@ -17,17 +17,17 @@ def monitor_title(nights: RepeatedTests) -> str:
     return f"monitor (false alarms of a system: at most {nights.alpha:g} over all looks)"
 
 
-def monitor_text(found: Monitor) -> str:
+def format_monitor(found: Monitor) -> str:
     """``new, ndcg@10: 37 looks, this one at level 2e-05 (p 0.0031): nothing so far; finds 0.031, alone 0.014``."""
     looks = f"{found.looks} look{'s' * (found.looks != 1)}"
-    text = f"{found.candidate}, {found.metric}: {looks}, this one at level {small(found.latest.level)}"
-    text += f" (p {probability(found.latest.p_value)}): {conclusion_text(found)}"
+    text = f"{found.candidate}, {found.metric}: {looks}, this one at level {format_level(found.latest.level)}"
+    text += f" (p {format_probability(found.latest.p_value)}): {format_conclusion(found)}"
     if found.mde is None or found.mde_alone is None:
         return text
     return f"{text}; finds {readable(found.mde)}, one evaluation alone {readable(found.mde_alone)}"
 
 
-def conclusion_text(found: Monitor) -> str:
+def format_conclusion(found: Monitor) -> str:
     if not found.detected:
         return "nothing so far"
     first = found.detected[0]
@@ -51,31 +51,31 @@ def ledger_lines(nights: RepeatedTests) -> Iterator[tuple[str, str]]:
     if nights.ledger and nights.ledger[-1] not in shown:
         shown.append(nights.ledger[-1])
     for entry in shown:
-        yield MARKS.get(entry.conclusion, " "), entry_text(entry)
+        yield MARKS.get(entry.conclusion, " "), format_entry(entry)
 
 
-def entry_text(entry: Entry) -> str:
+def format_entry(entry: Entry) -> str:
     said = entry.conclusion if entry.is_discovery else "no discovery"
     where = f"{entry.candidate} ({entry.version}), evaluation {entry.ordinal}, {entry.metric}"
-    return f"{where}: p {probability(entry.p_value)} at level {small(entry.level)}: {said}"
+    return f"{where}: p {format_probability(entry.p_value)} at level {format_level(entry.level)}: {said}"
 
 
-def small(level: float) -> str:
+def format_level(level: float) -> str:
     """Two digits: ``0.03``, ``2.2e-05``."""
     return f"{level:.2g}"
 
 
-def nights_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def repeated_tests_lines(nights: RepeatedTests | None) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """A title with its lines, each a mark and words."""
     if nights is None:
         return
-    monitors = [(MARKS.get(found.latest.conclusion, " "), monitor_text(found)) for found in nights.monitors]
+    monitors = [(MARKS.get(found.latest.conclusion, " "), format_monitor(found)) for found in nights.monitors]
     yield monitor_title(nights), monitors
     yield ledger_title(nights), list(ledger_lines(nights))
 
 
-def print_over_nights(console: Console, nights: RepeatedTests | None) -> None:
-    for title, lines in nights_lines(nights):
+def print_repeated_tests(console: Console, nights: RepeatedTests | None) -> None:
+    for title, lines in repeated_tests_lines(nights):
         console.print(Text(title, style="bold"), highlight=False)
         for mark, text in lines:
             console.print(Text(f"{mark} {text}"), highlight=False)

@@ -16,10 +16,10 @@ from ndcg_ab.comparing.since_last import (
     SinceLast,
     SystemSince,
 )
-from ndcg_ab.report.answer import mark
+from ndcg_ab.report.answer import comparison_mark
 from ndcg_ab.report.terminal.tables import STYLES
-from ndcg_ab.report.words.escaping import escaped
-from ndcg_ab.report.words.text import interval, plain
+from ndcg_ab.report.words.escaping import escape_text
+from ndcg_ab.report.words.text import format_interval, format_plain
 from ndcg_ab.results.wording import signed
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -46,16 +46,16 @@ def since_title(since: SinceLast) -> str:
     return f"since evaluation {since.ordinal} ({since.began[:16].replace('T', ' ')})"
 
 
-def since_told(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
+def since_lines(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
     """A line for each system and metric for which something changed, the others in one, and what a drop lost most."""
     for system in since.systems:
         if system.changed == (NEW_SYSTEM,):
             yield Told("", f"{system.system_id}: was not there")
         for row in since.of(system.system_id):
             moved = since.moved_of(row.candidate, row.metric)
-            yield Told(mark(row), row_text(row, system, moved), row.conclusion)
-            if moved and is_worth_telling(moved, system):
-                yield Told("", f"{INDENT}{moved_text(moved)}")
+            yield Told(comparison_mark(row), format_row(row, system, moved), row.conclusion)
+            if moved and has_several_causes(moved, system):
+                yield Told("", f"{INDENT}{format_mean_change(moved)}")
             if row in since.dropped:
                 yield from lost_lines(since, row, most_lost)
     if since.unchanged:
@@ -67,24 +67,25 @@ def since_told(since: SinceLast, most_lost: int = SHOWN_LOST) -> Iterator[Told]:
         yield Told("", f"what moved the means cannot be told: {reason}")
 
 
-def is_worth_telling(moved: MeanChange, system: SystemSince) -> bool:
+def has_several_causes(moved: MeanChange, system: SystemSince) -> bool:
     """Whether the parts say more than that the ranking changed."""
     return bool(moved.parts) and (system.is_mixed or set(moved.parts) != {RANKING})
 
 
-def moved_text(moved: MeanChange) -> str:
+def format_mean_change(moved: MeanChange) -> str:
     """``0.8120 → 0.8000 (-0.0120): -0.0150 from 214 new judgments, +0.0030 from the ranking``."""
     assert moved.before is not None and moved.now is not None
-    parts = [f"{signed(part)} from {cause_text(moved, cause)}" for cause, part in moved.parts.items()]
-    return f"{plain(moved.before)} → {plain(moved.now)} ({signed(moved.now - moved.before)}): {', '.join(parts)}"
+    parts = [f"{signed(part)} from {format_cause(moved, cause)}" for cause, part in moved.parts.items()]
+    means = f"{format_plain(moved.before)} → {format_plain(moved.now)} ({signed(moved.now - moved.before)})"
+    return f"{means}: {', '.join(parts)}"
 
 
-def cause_text(moved: MeanChange, cause: str) -> str:
+def format_cause(moved: MeanChange, cause: str) -> str:
     """``the ranking``, ``the queries``, ``214 new judgments``."""
-    return judgments_text(moved) if cause == JUDGMENTS else f"the {cause}"
+    return format_judgment_changes(moved) if cause == JUDGMENTS else f"the {cause}"
 
 
-def judgments_text(moved: MeanChange) -> str:
+def format_judgment_changes(moved: MeanChange) -> str:
     """``214 new judgments``, ``3 new and 12 changed judgments``."""
     counts = {"new": moved.new_judgments, "changed": moved.changed_judgments}
     told = [f"{count} {word}" for word, count in counts.items() if count]
@@ -102,16 +103,16 @@ class Behind(NamedTuple):
 
     @property
     def words(self) -> str:
-        return cause_text(self.moved, self.cause)
+        return format_cause(self.moved, self.cause)
 
 
-def behind_parts(since: SinceLast | None) -> list[Behind]:
+def parts_of_changes(since: SinceLast | None) -> list[Behind]:
     """Part by part, the largest first, of every system for which the parts say more than that the ranking changed."""
     systems = {system.system_id: system for system in since.systems} if since else {}
     return [
         Behind(row, cause, part, [query for query in row.behind if query.part == cause])
         for row in (since.moved if since else ())
-        if is_worth_telling(row, systems[row.system_id])
+        if has_several_causes(row, systems[row.system_id])
         for cause, part in row.parts.items()
     ]
 
@@ -124,9 +125,9 @@ def unknown_reasons(since: SinceLast) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def row_text(row: Comparison, system: SystemSince, moved: MeanChange | None) -> str:
+def format_row(row: Comparison, system: SystemSince, moved: MeanChange | None) -> str:
     """``new, ndcg@10: -0.0412 (-0.0630 … -0.0201), regressed; changed: ranking``."""
-    text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({interval(row)}), {row.verdict}"
+    text = f"{row.candidate}, {row.metric}: {signed(row.difference)} ({format_interval(row)}), {row.verdict}"
     text += f"; changed: {', '.join(system.changed)}"
     if row.family == SAME_RANKING:
         return f"{text} ({NOT_ITS_OWN})"
@@ -137,14 +138,14 @@ def lost_lines(since: SinceLast, row: Comparison, most: int) -> Iterator[Told]:
     found = [lost for lost in since.lost if (lost.system_id, lost.metric) == (row.candidate, row.metric)]
     for lost in found[:most]:
         named = f"{lost.query_id} {lost.text}" if lost.text else lost.query_id
-        yield Told("", f"{INDENT}{plain(lost.before)} → {plain(lost.now)}  {named}", may_be_cut=True)
+        yield Told("", f"{INDENT}{format_plain(lost.before)} → {format_plain(lost.now)}  {named}", may_be_cut=True)
 
 
 def print_since(console: Console, since: SinceLast | None) -> None:
     """One short block; nothing where there is no evaluation before."""
     if since is None:
         return
-    lines = list(since_told(since))
+    lines = list(since_lines(since))
     console.print()
     if [line.mark for line in lines] == ["="]:
         console.print(f"[dim]{since_title(since)}: {lines[0].text}[/]", highlight=False)
@@ -162,5 +163,5 @@ def since_items(since: SinceLast | None) -> list[str]:
     """The same as Markdown: one paragraph, or nothing."""
     if since is None:
         return []
-    lines = [f"- {escaped(f'{line.mark} {line.text}'.strip())}" for line in since_told(since)]
-    return ["\n".join([f"**{escaped(since_title(since))}**", "", *lines])]
+    lines = [f"- {escape_text(f'{line.mark} {line.text}'.strip())}" for line in since_lines(since)]
+    return ["\n".join([f"**{escape_text(since_title(since))}**", "", *lines])]

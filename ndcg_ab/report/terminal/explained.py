@@ -27,7 +27,7 @@ def print_explained(console: Console, explained: Sequence[Explained], query_id: 
                 console.print(f"{title}: {NOTHING[explanation.metric.unjudged]}", highlight=False)
             if explanation.ideal:
                 console.print(ideal_table(explanation))
-            console.print(conclusion(explanation), highlight=False, markup=False)
+            console.print(format_conclusion(explanation), highlight=False, markup=False)
             console.print()
         for way in system.steps:
             console.print(steps_table(system.system_id, way))
@@ -40,7 +40,7 @@ def ranking_table(title: str, explanation: Explanation) -> Table:
     counted = explanation.counted[: explanation.metric.cutoff or SHOWN]
     for place in counted:
         score = "–" if place.score is None else number(place.score)
-        made.add_row(str(place.rank), Text(place.doc_id or ""), score, grade_text(place), *numbers(place))
+        made.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
     if len(explanation.places) > len(counted):
         rest = len(explanation.places) - len(counted)
         beyond = "beyond the cutoff" if explanation.metric.cutoff else "that follow"
@@ -54,7 +54,7 @@ def ideal_table(explanation: Explanation) -> Table:
         made.add_column(name, justify="left" if name == "document" else "right", overflow="fold")
     for place in explanation.ideal[:SHOWN]:
         document = Text("any of this grade", "dim") if place.doc_id is None else Text(place.doc_id)
-        made.add_row(str(place.rank), document, grade_text(place), *numbers(place))
+        made.add_row(str(place.rank), document, format_grade(place), *format_place(place))
     if len(explanation.ideal) > SHOWN:
         last = explanation.ideal[-1]
         made.add_row(
@@ -63,15 +63,15 @@ def ideal_table(explanation: Explanation) -> Table:
     return made
 
 
-def grade_text(place: Place) -> str:
+def format_grade(place: Place) -> str:
     return "[dim]unjudged[/]" if place.grade is None else number(place.grade)
 
 
-def numbers(place: Place) -> list[str]:
+def format_place(place: Place) -> list[str]:
     return [f"{place.gain:g}", f"{place.discount:.4f}", f"{place.contribution:.4f}", f"{place.cumulated:.4f}"]
 
 
-def conclusion(explanation: Explanation) -> str:
+def format_conclusion(explanation: Explanation) -> str:
     """The last line: how the value comes out of the sums."""
     metric, value = explanation.metric, explanation.value
     if value is None or explanation.because:

@@ -63,7 +63,9 @@ class Grid:
 
     def _tables(self, width: int, limit: int) -> Layout | None:
         """Greedily from left to right; None where names become alike, or a column has no room beside them."""
-        names = [widest(head, column, limit) for head, column in zip(self.names, self._columns_of_names(), strict=True)]
+        names = [
+            widest_name(head, column, limit) for head, column in zip(self.names, self._columns_of_names(), strict=True)
+        ]
         if None in names:
             return None
         taken = sum(name + 3 for name in names if name is not None) - 1
@@ -101,7 +103,7 @@ class Grid:
         if with_verdict:
             made.add_column("verdict")
         for row in self.rows:
-            names = [Text(shortened(name, name_width)) for name in row.names]
+            names = [Text(shorten_middle(name, name_width)) for name in row.names]
             cells = [Text(row.numbers[place]) for place in numbers]
             made.add_row(*names, *cells, *([row.verdict] if with_verdict else []))
         return made
@@ -112,7 +114,7 @@ class Grid:
             console.print(Text(about, style="bold"), highlight=False)
             cells = zip(self.numbers, row.numbers, strict=True)
             items = [f"{head} {cell}" for head, cell in cells if cell]
-            for line in lines_of(items, console.width - 2):
+            for line in wrap_items(items, console.width - 2):
                 console.print(Text(f"  {line}"), highlight=False)
             if row.verdict.plain:
                 console.print(Padding(row.verdict, (0, 0, 0, 2)))
@@ -125,15 +127,15 @@ def plain_table(title: str) -> Table:
     )
 
 
-def widest(head: str, names: Sequence[str], limit: int) -> int | None:
+def widest_name(head: str, names: Sequence[str], limit: int) -> int | None:
     """Columns that the names need when none is longer than the limit; None where different ones would look alike."""
-    short = {name: shortened(name, limit) for name in names}
+    short = {name: shorten_middle(name, limit) for name in names}
     if len(set(short.values())) < len(short):
         return None
     return max(cell_len(text) for text in (head, *short.values()))
 
 
-def shortened(text: str, width: int) -> str:
+def shorten_middle(text: str, width: int) -> str:
     """The text in so many columns, with an ellipsis in its middle where it is longer; secrets are taken out first."""
     if cell_len(text) <= width:
         return text
@@ -142,7 +144,7 @@ def shortened(text: str, width: int) -> str:
     return f"{set_cell_size(text, head)}…{set_cell_size(text[::-1], width - 1 - head)[::-1]}"
 
 
-def lines_of(items: Sequence[str], width: int) -> Iterator[str]:
+def wrap_items(items: Sequence[str], width: int) -> Iterator[str]:
     """The items with commas between, in lines that break only between items."""
     line = ""
     for place, item in enumerate(items):

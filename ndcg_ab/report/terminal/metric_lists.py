@@ -27,7 +27,7 @@ def own_choices(measure: str) -> list[str]:
     return [choice for choice in Metric(measure=measure).choices() if choice not in POLICIES]
 
 
-def needed_by(choice: str) -> str | None:
+def required_choice(choice: str) -> str | None:
     """``gain=binary``: the choice that another one must be made beside; None where it stands alone."""
     for kind, entries in (("gain", GAINS), ("discount", DISCOUNTS), ("ideal", IDEALS)):
         for name, entry in entries.items():
@@ -52,7 +52,7 @@ def lists_content() -> dict[str, Any]:
             {
                 "choice": choice,
                 "meaning": CHOICE_MEANINGS[choice],
-                "needs": needed_by(choice),
+                "needs": required_choice(choice),
                 "default": DEFAULTS[choice],
                 "values": [
                     {"value": value, "meaning": VALUE_MEANINGS[choice][value]} for value in VALUES.get(choice, ())
@@ -66,7 +66,7 @@ def lists_content() -> dict[str, Any]:
     }
 
 
-def lists_text() -> str:
+def format_lists() -> str:
     return "\n".join(lists_lines()) + "\n"
 
 
@@ -74,35 +74,35 @@ def lists_lines() -> Iterator[str]:
     yield "MEASURES   as ndcg, ndcg@10, ndcg(gain=exponential, ideal=local)@10"
     yield ""
     for name in MEASURES:
-        yield from columns(f"  {name}", MEASURE_MEANINGS[name], 13)
+        yield from wrap_columns(f"  {name}", MEASURE_MEANINGS[name], 13)
         if own := own_choices(name):
-            yield from columns("", f"choices: {', '.join(own)}", 13)
-    yield from columns("  all", f"choices: {', '.join(POLICIES)}", 13)
+            yield from wrap_columns("", f"choices: {', '.join(own)}", 13)
+    yield from wrap_columns("  all", f"choices: {', '.join(POLICIES)}", 13)
     yield ""
     yield "CHOICES    * is the default"
     yield ""
     for choice in CHOICES:
-        yield from columns(f"  {choice}", CHOICE_MEANINGS[choice] + condition(choice), 25)
+        yield from wrap_columns(f"  {choice}", CHOICE_MEANINGS[choice] + format_condition(choice), 25)
         for value in VALUES.get(choice, ()):
             mark = "*" if value == DEFAULTS[choice] else " "
-            yield from columns(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
+            yield from wrap_columns(f"  {mark} {value}", VALUE_MEANINGS[choice][value], 25)
         if choice == "gain":
-            yield from columns("    {grade:gain, …}", TABLE_MEANING, 25)
+            yield from wrap_columns("    {grade:gain, …}", TABLE_MEANING, 25)
     yield ""
     yield f"PRESETS    what another tool computes, as ndcg(preset=sklearn)@{SHOWN_CUTOFF}"
     yield ""
     for name in PRESETS:
-        yield from columns(f"  {name}", preset_metric(name).name, 25)
+        yield from wrap_columns(f"  {name}", preset_metric(name).name, 25)
 
 
-def condition(choice: str) -> str:
+def format_condition(choice: str) -> str:
     """`` (with gain=binary, and of precision)``: what a choice stands beside; empty where it always can be made."""
-    needs = needed_by(choice)
+    needs = required_choice(choice)
     always = [measure for measure in MEASURES if choice in own_choices(measure)]
     return f" (with {needs}{', and of ' + ', '.join(always) if always else ''})" if needs else ""
 
 
-def columns(name: str, text: str, width: int) -> list[str]:
+def wrap_columns(name: str, text: str, width: int) -> list[str]:
     """A name and its words beside it, in lines that fit."""
     lines = textwrap.wrap(text, WIDTH - width, break_on_hyphens=False) or [""]
     return [f"{name:<{width - 1}} {lines[0]}".rstrip(), *(f"{'':{width}}{line}" for line in lines[1:])]
@@ -126,10 +126,10 @@ def metrics_content(metrics: Sequence[Metric]) -> dict[str, Any]:
     }
 
 
-def metric_text(metric: Metric, given: str) -> str:
+def format_metric(metric: Metric, given: str) -> str:
     """The metric with every choice and what it means; given: how it was written."""
     choices = ", ".join(
-        f"{choice}={choice_text(metric, choice)}" for choice in metric.choices() if is_set(metric, choice)
+        f"{choice}={format_choice(metric, choice)}" for choice in metric.choices() if is_set(metric, choice)
     )
     cutoff = f"@{metric.cutoff}" if metric.cutoff else ""
     rows = [("metric", metric.name)]
@@ -140,17 +140,17 @@ def metric_text(metric: Metric, given: str) -> str:
         ("in trackers", metric.tracker_name),
         ("hash", metric.hash),
     ]
-    lines = [line for name, text in rows for line in columns(name, text, 14)]
-    values = {choice: choice_text(metric, choice) for choice in ("cutoff", *metric.choices())}
+    lines = [line for name, text in rows for line in wrap_columns(name, text, 14)]
+    values = {choice: format_choice(metric, choice) for choice in ("cutoff", *metric.choices())}
     width = 21 + max(len(value) for value in values.values() if len(value) <= MOST_OF_A_VALUE)
-    lines += ["", *columns(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
+    lines += ["", *wrap_columns(f"  {metric.measure}", MEASURE_MEANINGS[metric.measure], width)]
     for choice, value in values.items():
         mark = "*" if choice != "cutoff" and getattr(metric, choice) == DEFAULTS[choice] else " "
         name = f"{mark} {choice:<16} {value}"
         if len(value) > MOST_OF_A_VALUE:
             lines.append(name)
             name = ""
-        lines += columns(name, meaning(metric, choice), width)
+        lines += wrap_columns(name, explain_choice(metric, choice), width)
     return "\n".join([*lines, "", "* the default"]) + "\n"
 
 
@@ -158,12 +158,12 @@ def is_set(metric: Metric, choice: str) -> bool:
     return getattr(metric, choice) is not None
 
 
-def choice_text(metric: Metric, choice: str) -> str:
+def format_choice(metric: Metric, choice: str) -> str:
     value = getattr(metric, choice)
     return "–" if value is None else written(value)
 
 
-def meaning(metric: Metric, choice: str) -> str:
+def explain_choice(metric: Metric, choice: str) -> str:
     value = getattr(metric, choice)
     if isinstance(value, tuple):
         return CHOICE_MEANINGS[choice]
@@ -171,5 +171,5 @@ def meaning(metric: Metric, choice: str) -> str:
     return f"{CHOICE_MEANINGS[choice].removesuffix(' …')}: {values[value]}" if values else CHOICE_MEANINGS[choice]
 
 
-def as_json(content: dict[str, Any]) -> str:
+def to_json(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -28,25 +28,25 @@ COLUMNS = (
 LOOP = "Put their grades into a file of judgments, and give it beside the others: --more-judgments FILE"
 
 
-def as_csv(rows: Sequence[ToJudge]) -> str:
+def to_csv(rows: Sequence[ToJudge]) -> str:
     """With a line of names; ranks as in JSON."""
     written = io.StringIO()
     lines = csv.DictWriter(written, COLUMNS, lineterminator="\n")
     lines.writeheader()
-    lines.writerows({**record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
+    lines.writerows({**row_record(row), "ranks": json.dumps(dict(row.ranks), ensure_ascii=False)} for row in rows)
     return written.getvalue()
 
 
-def as_json_lines(rows: Sequence[ToJudge]) -> str:
-    return "".join(json.dumps(record(row), ensure_ascii=False) + "\n" for row in rows)
+def to_json_lines(rows: Sequence[ToJudge]) -> str:
+    return "".join(json.dumps(row_record(row), ensure_ascii=False) + "\n" for row in rows)
 
 
-def record(row: ToJudge) -> dict[str, Any]:
+def row_record(row: ToJudge) -> dict[str, Any]:
     """Column -> value, in the order of the columns."""
     return {name: getattr(row, name) for name in COLUMNS} | {"ranks": dict(row.ranks)}
 
 
-def sentences(found: ToJudgeNext) -> Iterator[str]:
+def effect_sentences(found: ToJudgeNext) -> Iterator[str]:
     """What these grades can settle, what is taken of the others, and where the grades go."""
     if not found.rows:
         names = ", ".join(each.comparison.candidate for each in found.comparisons)
@@ -56,7 +56,7 @@ def sentences(found: ToJudgeNext) -> Iterator[str]:
     what = "this 1 grade is" if count == 1 else f"these {count} grades are"
     for each in found.comparisons:
         if each.comparison.bound_low != each.comparison.bound_high:
-            yield narrowing_text(each, what)
+            yield format_narrowing(each, what)
     if count < found.unjudged:
         yield f"{found.unjudged - count} more unjudged documents would move a difference; -n says how many are listed."
     if found.why_even:
@@ -64,7 +64,7 @@ def sentences(found: ToJudgeNext) -> Iterator[str]:
     yield LOOP
 
 
-def narrowing_text(narrowed: Narrowed, what: str) -> str:
+def format_narrowing(narrowed: Narrowed, what: str) -> str:
     """``new against old, ndcg@10: now improved, the labels cannot settle it; these 50 grades are expected to …``."""
     row = narrowed.comparison
     settled = "which no grade can turn" if row.label_settled else "the labels cannot settle it"

@@ -24,26 +24,26 @@ STAGES = {  # the hundreds of the file numbers
 }
 
 
-def pipeline_page() -> str:
+def render_pipeline_page() -> str:
     """The whole page, as Markdown with Mermaid."""
-    return "\n".join(lines()) + "\n"
+    return "\n".join(page_lines()) + "\n"
 
 
-def lines() -> Iterator[str]:
+def page_lines() -> Iterator[str]:
     files = list(sql_files().values())
     yield "# The pipeline"
     yield ""
     yield from INTRODUCTION
-    yield from overview(files)
+    yield from overview_lines(files)
     for number, (stage, about) in STAGES.items():
         members = [file for file in files if file.number // 100 == number]
         yield from ("", f"## {stage.capitalize()}", "", f"{about[0].upper()}{about[1:]}.", "")
-        yield from graph(members)
+        yield from graph_lines(members)
         yield from ("", "| file | what it holds | one row per |", "|---|---|---|")
-        yield from (row(file) for file in members)
+        yield from (format_row(file) for file in members)
 
 
-def overview(files: Sequence[SqlFile]) -> Iterator[str]:
+def overview_lines(files: Sequence[SqlFile]) -> Iterator[str]:
     """The stages, and which needs which; an arrow that a longer way says already is left out."""
     stage_of = {file.name: file.number // 100 for file in files if file.number < HISTORY}
     needs: dict[int, set[int]] = {stage: set() for stage in stage_of.values()}
@@ -53,18 +53,18 @@ def overview(files: Sequence[SqlFile]) -> Iterator[str]:
     yield from ("```mermaid", "flowchart LR")
     for stage, earlier in needs.items():
         earlier -= {stage}
-        longer = {first for second in earlier for first in reached(needs, second)}
+        longer = {first for second in earlier for first in reachable_stages(needs, second)}
         yield from (f"    {STAGES[first][0]} --> {STAGES[stage][0]}" for first in sorted(earlier - longer))
     yield "```"
 
 
-def reached(needs: dict[int, set[int]], stage: int) -> set[int]:
+def reachable_stages(needs: dict[int, set[int]], stage: int) -> set[int]:
     """The stages that a stage needs, directly or through others."""
     direct = needs[stage] - {stage}
-    return direct | {first for second in direct for first in reached(needs, second)}
+    return direct | {first for second in direct for first in reachable_stages(needs, second)}
 
 
-def graph(members: Sequence[SqlFile]) -> Iterator[str]:
+def graph_lines(members: Sequence[SqlFile]) -> Iterator[str]:
     """The tables of one stage, and those that they read."""
     own = {file.name for file in members}
     outside = sorted({read for file in members for read in file.reads} - own)
@@ -79,7 +79,7 @@ def graph(members: Sequence[SqlFile]) -> Iterator[str]:
     yield "```"
 
 
-def row(file: SqlFile) -> str:
+def format_row(file: SqlFile) -> str:
     first = file.text.splitlines()[0].removeprefix(f"-- {file.name}: ")
     grain = read_header(file.text)["grain"].removeprefix("one row per ")
     return f"| [`{file.path.name}`](../{file.shown}) | {first.replace('|', chr(92) + '|')} | {grain} |"

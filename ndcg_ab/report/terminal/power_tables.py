@@ -16,7 +16,7 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
     for plan in plans:
         console.print(Text(plan.name, style="bold"), highlight=False)
         if plan.queries is not None:
-            console.print(", ".join(facts_of(plan)), highlight=False)
+            console.print(", ".join(plan_facts(plan)), highlight=False)
         if not plan.obstacle:
             print_plan(console, plan)
         for question in plan.questions:
@@ -25,7 +25,7 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
     console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
 
 
-def facts_of(plan: Plan) -> Iterator[str]:
+def plan_facts(plan: Plan) -> Iterator[str]:
     yield f"{plan.queries:,} quer{'y' if plan.queries == 1 else 'ies'} ({plan.differing:,} differing)"
     weighted = ""
     if plan.effective_queries is not None:

@@ -9,27 +9,35 @@ from rich.console import Console
 from rich.text import Text
 
 from ndcg_ab.report.answer import (
-    about_metric,
-    banners,
-    doubted,
-    few_of_weight,
+    banner_sentences,
+    comparison_mark,
+    comparison_notes,
+    describe_metric_role,
     finding_lines,
     gate_line,
-    mark,
-    notes,
     ordered_decisions,
+    reasons_for_doubt,
     short_verdict,
+    warn_of_few_weights,
 )
-from ndcg_ab.report.sections.changes import told_changes
-from ndcg_ab.report.sections.intended import intended_text
-from ndcg_ab.report.sections.judges import judges_line
+from ndcg_ab.report.sections.changes import changes_by_candidate
+from ndcg_ab.report.sections.intended import format_intended
+from ndcg_ab.report.sections.judges import format_judges_line
 from ndcg_ab.report.sections.since_last import print_since
-from ndcg_ab.report.terminal.grid import lines_of, shortened
-from ndcg_ab.report.terminal.sparklines import scale_of, strip
-from ndcg_ab.report.terminal.tables import STYLES, dim, print_tables
+from ndcg_ab.report.terminal.grid import shorten_middle, wrap_items
+from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
+from ndcg_ab.report.terminal.tables import STYLES, print_dimmed, print_tables
 from ndcg_ab.report.words.decision_summary import group_decisions
-from ndcg_ab.report.words.explanations import plain_words
-from ndcg_ab.report.words.text import bounds_text, cheap_text, labels_clause, ordered, plain, recomputed, rows_of
+from ndcg_ab.report.words.explanations import explain_outcome
+from ndcg_ab.report.words.text import (
+    add_recomputed_count,
+    format_bounds,
+    format_labels_clause,
+    format_plain,
+    format_proxy_correction,
+    order_comparisons,
+    system_rows,
+)
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.severity import Severity
@@ -57,12 +65,12 @@ def print_outcome(console: Console, outcome: Outcome, *, details: bool = False, 
         console.print()
         print_tables(console, outcome)
     elif outcome.comparisons or outcome.findings:
-        dim(console, f"{footing(outcome)}; all tables: --details")
+        print_dimmed(console, f"{method_line(outcome)}; all tables: --details")
 
 
 def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -> None:
     """What questions the answer, the decisions, a line for each comparison that counts, findings in groups."""
-    for banner in banners(outcome):
+    for banner in banner_sentences(outcome):
         console.print(Text(f"! {banner}", style="bold yellow"), highlight=False)
     print_decisions(console, outcome, details=details)
     if gate := gate_line(outcome):
@@ -70,9 +78,9 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
     for metric in outcome.metrics:
         print_metric(console, outcome, metric)
     lines = [(found.severity, found.text) for found in finding_lines(outcome)]
-    lines += [("warning", text) for text in few_of_weight(outcome)]
-    lines += [("warning", text) for text in [judges_line(outcome)] if text]
-    lines += [("note", text) for text in notes(outcome)]
+    lines += [("warning", text) for text in warn_of_few_weights(outcome)]
+    lines += [("warning", text) for text in [format_judges_line(outcome)] if text]
+    lines += [("note", text) for text in comparison_notes(outcome)]
     if lines:
         console.print()
     for severity, text in lines:
@@ -83,7 +91,7 @@ def print_answer(console: Console, outcome: Outcome, *, details: bool = False) -
 
 def print_plain_words(console: Console, outcome: Outcome) -> None:
     """A page of sentences for each candidate."""
-    for words in plain_words(outcome):
+    for words in explain_outcome(outcome):
         console.print()
         console.print(Text(f"{words.candidate}, in plain words", style="bold"), highlight=False)
         for title, sentences in words.parts:
@@ -102,11 +110,11 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)
     if len(decisions) > MOST_DECISIONS and not details:
-        in_doubt = doubted(outcome)
+        in_doubt = reasons_for_doubt(outcome)
         for choice, candidates in group_decisions({found.candidate: found.decision for found in decisions}):
             head = f"{choice.mark} {choice.words:<{words}}  "
-            same = [shortened(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
-            first, *others = lines_of(same, console.width - cell_len(head))
+            same = [shorten_middle(name, NAMES[1]) + " (in doubt)" * (name in in_doubt) for name in candidates]
+            first, *others = wrap_items(same, console.width - cell_len(head))
             console.print(Text.assemble((head, STYLES[choice.traits.tone]), first), highlight=False)
             for line in others:
                 console.print(Text(" " * cell_len(head) + line), highlight=False)
@@ -115,7 +123,7 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
     for found in decisions:
         told, indent = decision_line(found, words, min(names, NAMES[1]))
         if len(decisions) <= WHOLE_REASONS or details:
-            told.append_text(hanging(found.reason, console.width, indent))
+            told.append_text(wrap_with_indent(found.reason, console.width, indent))
         else:
             told.append(found.reason)
             told.truncate(console.width, overflow="ellipsis")
@@ -125,12 +133,12 @@ def print_decisions(console: Console, outcome: Outcome, *, details: bool = False
 def decision_line(found: Decision, words: int, names: int) -> tuple[Text, int]:
     """``✗ do not ship  dense  ``, to which the reason is added, and how many columns it takes."""
     choice = found.decision
-    head, name = f"{choice.mark} {choice.words:<{words}}", padded(found.candidate, names)
+    head, name = f"{choice.mark} {choice.words:<{words}}", pad_name(found.candidate, names)
     line = Text.assemble((head, f"bold {STYLES[choice.traits.tone]}"), "  ", (name, "bold"), "  ")
     return line, cell_len(line.plain)
 
 
-def hanging(text: str, width: int, indent: int) -> Text:
+def wrap_with_indent(text: str, width: int, indent: int) -> Text:
     """The text in lines that end at the width, all of them beginning below the first."""
     room = max(width - indent, NAMES[1])
     return Text(f"\n{' ' * indent}".join(textwrap.wrap(text, room, break_on_hyphens=False)))
@@ -138,70 +146,72 @@ def hanging(text: str, width: int, indent: int) -> Text:
 
 def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """``ndcg@10 · 158 queries · baseline bm25 0.3764``, and a line for each candidate."""
-    means = {system.system_id: system for system, _ in rows_of(outcome, metric)}
-    rows = ordered(outcome, metric)
+    means = {system.system_id: system for system, _ in system_rows(outcome, metric)}
+    rows = order_comparisons(outcome, metric)
     console.print()
-    console.print(headline(metric, means, about_metric(outcome, metric.name), outcome.baseline), highlight=False)
+    console.print(
+        metric_headline(metric, means, describe_metric_role(outcome, metric.name), outcome.baseline), highlight=False
+    )
     if not rows:
         for system in means.values():
             if system.system_id != outcome.baseline:
-                console.print(Text(f"  {system.system_id}  {plain(system.mean)}"), highlight=False)
+                console.print(Text(f"  {system.system_id}  {format_plain(system.mean)}"), highlight=False)
     if not any(system.queries for system in means.values()):
         nothing = f"no query can be scored with {metric.name}: nothing judged gains anything"
         console.print(Text(nothing, style="yellow"), highlight=False)
     if not rows:
         return
-    values = [plain(means[row.candidate].mean) for row in rows]
+    values = [format_plain(means[row.candidate].mean) for row in rows]
     differences = [signed(row.difference) for row in rows]
     verdicts = [short_verdict(outcome, row) for row in rows]
     first, second, last = (max(map(cell_len, column)) for column in (values, differences, verdicts))
     left = console.width - 2 - first - 2 - second - 2 - 2 - last  # for names and strips
     names = min(max(cell_len(row.candidate) for row in rows), NAMES[1], max(NAMES[0], left - STRIPS[0] - 2))
     drawn = min(left - names - 2, STRIPS[1])
-    scale = scale_of(rows) if drawn >= STRIPS[0] else None
-    changed = told_changes(outcome) if metric == outcome.metrics[0] else {}
+    scale = common_scale(rows) if drawn >= STRIPS[0] else None
+    changed = changes_by_candidate(outcome) if metric == outcome.metrics[0] else {}
     for row, value, difference, verdict in zip(rows, values, differences, verdicts, strict=True):
         colour = STYLES[row.conclusion.traits.tone]
-        line = Text.assemble((mark(row), colour), " ", padded(row.candidate, names))
+        line = Text.assemble((comparison_mark(row), colour), " ", pad_name(row.candidate, names))
         line.append(f"  {value:>{first}}  {difference:>{second}}  ")
         if scale is not None:
-            line.append(f"{strip(row, scale, drawn)}  ", style=colour)
+            line.append(f"{draw_strip(row, scale, drawn)}  ", style=colour)
         line.append(verdict, style=colour)
         line.truncate(console.width)
         console.print(line, highlight=False)
-        if meant := intended_text(outcome, row.candidate, row.metric):
+        if meant := format_intended(outcome, row.candidate, row.metric):
             lines = textwrap.fill(meant, console.width, initial_indent="    ", subsequent_indent="    ")
             console.print(Text(lines), highlight=False)
-        labels = labels_clause(row) if len(rows) <= WHOLE_REASONS else None
-        told_labels = "; ".join(filter(None, (bounds_text(row), labels)))
-        for told in filter(None, (told_labels, cheap_text(row), changed.get(row.candidate))):
-            dim(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
+        labels = format_labels_clause(row) if len(rows) <= WHOLE_REASONS else None
+        told_labels = "; ".join(filter(None, (format_bounds(row), labels)))
+        for told in filter(None, (told_labels, format_proxy_correction(row), changed.get(row.candidate))):
+            print_dimmed(console, textwrap.fill(told, console.width, initial_indent="    ", subsequent_indent="    "))
 
 
-def headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[str], baseline: str) -> Text:
+def metric_headline(metric: Metric, means: dict[str, SystemSummary], about: Sequence[str], baseline: str) -> Text:
     known = means.get(baseline)
     parts = [f" · {queries_text(known.queries)}" if known else ""]
     parts += [f" · {told}" for told in about]
-    parts.append(f" · baseline {shortened(baseline, NAMES[1])} {plain(known.mean)}" if known else "")
+    parts.append(f" · baseline {shorten_middle(baseline, NAMES[1])} {format_plain(known.mean)}" if known else "")
     return Text.assemble((metric.name, "bold"), "".join(parts))
 
 
-def padded(name: str, width: int) -> str:
-    short = shortened(name, width)
+def pad_name(name: str, width: int) -> str:
+    short = shorten_middle(name, width)
     return short + " " * (width - cell_len(short))
 
 
-def footing(outcome: Outcome) -> str:
+def method_line(outcome: Outcome) -> str:
     """How it was tested, in a line."""
     count = sum(row.p_adjusted is not None for row in outcome.main)
     tested = f"{count} comparison{'s' * (count != 1)} at alpha {outcome.alpha:g}"
-    return f"\n{tested}; {recomputed(outcome, '{} recomputed in Python, equal')}"
+    return f"\n{tested}; {add_recomputed_count(outcome, '{} recomputed in Python, equal')}"
 
 
 def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[str, Any]]) -> None:
     """The queries that each candidate wins and loses most on the first metric, a line for each."""
     metric = outcome.metrics[0]
-    candidates = [row.candidate for row in ordered(outcome, metric)][:EXTREME_CANDIDATES]
+    candidates = [row.candidate for row in order_comparisons(outcome, metric)][:EXTREME_CANDIDATES]
     shown = [row for row in extremes if row["metric"] == metric.name and row["place"] <= SHOWN_EXTREMES]
     shown = sorted(
         (row for row in shown if row["candidate"] in candidates), key=lambda row: candidates.index(row["candidate"])
@@ -215,7 +225,7 @@ def print_extremes(console: Console, outcome: Outcome, extremes: Sequence[dict[s
     for row in shown:
         name = "" if row["candidate"] == previous else row["candidate"]
         previous = row["candidate"]
-        line = Text(f"{padded(name, names)}  {signed(row['difference'])}  ")
+        line = Text(f"{pad_name(name, names)}  {signed(row['difference'])}  ")
         line.append(f"{row['query_id']}  {row['text']}" if row["text"] else row["query_id"])
         line.truncate(console.width, overflow="ellipsis")
         console.print(line, highlight=False)

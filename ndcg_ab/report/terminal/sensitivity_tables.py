@@ -22,7 +22,7 @@ COLOURS = {"improved": "green", "regressed": "red"}
 def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
     rows, columns = axes(sensitivity)
     for candidate in sensitivity.candidates:
-        cells = [[cell(row) for row in found] for found in matrix(sensitivity, candidate)]
+        cells = [[format_cell(row) for row in found] for found in matrix(sensitivity, candidate)]
         names = [(gain, SHORT.get(discount, discount)) for gain, discount in rows]
         heads = [f"{ideal}\n@{cutoff}" for ideal, cutoff in columns]
         widest = max(
@@ -32,7 +32,9 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
         )
         taken = sum(max(map(cell_len, column)) + GAP for column in zip(("gain", "discount"), *names, strict=True))
         title = f"[bold]{escape(candidate)}[/] against {escape(sensitivity.baseline)}, nDCG"
-        for places in groups([ideal for ideal, _ in columns], (console.width + GAP - taken - 1) // (widest + GAP)):
+        for places in group_columns(
+            [ideal for ideal, _ in columns], (console.width + GAP - taken - 1) // (widest + GAP)
+        ):
             made = plain_table(title)
             for name in ("gain", "discount"):
                 made.add_column(name, no_wrap=True)
@@ -48,7 +50,7 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
     print_findings(console, sensitivity.findings)
 
 
-def groups(ideals: Sequence[str], room: int) -> list[list[int]]:
+def group_columns(ideals: Sequence[str], room: int) -> list[list[int]]:
     """The places of the columns of each table: all in one, else those of one ideal; never more than there is room for.
 
     ideals: of each column.
@@ -61,5 +63,5 @@ def groups(ideals: Sequence[str], room: int) -> list[list[int]]:
     return [places[start : start + room] for places in alike for start in range(0, len(places), room)]
 
 
-def cell(row: Comparison) -> Text:
+def format_cell(row: Comparison) -> Text:
     return Text(f"{signed(row.difference)} {MARKS[kind(row)]}", COLOURS.get(kind(row), ""))

@@ -15,7 +15,7 @@ class Scale(NamedTuple):
     high: float
 
 
-def scale_of(rows: Sequence[Comparison]) -> Scale | None:
+def common_scale(rows: Sequence[Comparison]) -> Scale | None:
     """From the lowest to the highest that the intervals and the smallest effects span, zero among them.
 
     None where there is nothing to draw.
@@ -28,7 +28,7 @@ def scale_of(rows: Sequence[Comparison]) -> Scale | None:
     return Scale(low, high) if high > low else Scale(-1.0, 1.0)
 
 
-def strip(row: Comparison, scale: Scale | None, width: int) -> str:
+def draw_strip(row: Comparison, scale: Scale | None, width: int) -> str:
     """A comparison's interval ━, its difference ●, zero │ and what is too small to matter (±δ) as dots.
 
     width: characters, >= 5; a row without an interval is blank.

@@ -12,27 +12,27 @@ from ndcg_ab.report.answer import is_clean
 from ndcg_ab.report.sections.changes import print_changes
 from ndcg_ab.report.sections.intended import print_intended
 from ndcg_ab.report.sections.judges import print_judges
-from ndcg_ab.report.terminal.grid import Grid, Row, lines_of
+from ndcg_ab.report.terminal.grid import Grid, Row, wrap_items
 from ndcg_ab.report.words.text import (
-    between,
-    change,
-    clustered_text,
-    family_text,
-    interval,
+    add_recomputed_count,
+    format_clusters,
+    format_confidence_level,
+    format_family,
+    format_interval,
+    format_likely_difference,
+    format_percent,
+    format_plain,
+    format_probability,
+    format_range,
+    format_relative_change,
+    format_shared_queries,
+    format_simultaneous_interval,
+    format_verdict,
+    format_weights,
+    format_wins_ties_losses,
     judged_label,
-    level,
-    likely_text,
-    origin_of,
-    percent,
-    plain,
-    probability,
-    recomputed,
-    rows_of,
-    shared_text,
-    together,
-    verdict_text,
-    weighted_text,
-    wins_ties_losses,
+    metric_origin,
+    system_rows,
 )
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.severity import Severity
@@ -52,10 +52,10 @@ STYLES = {Tone.GOOD: "green", Tone.BAD: "red", Tone.OPEN: "yellow", Tone.DIM: "d
 
 def system_cells(system: SystemSummary) -> list[str]:
     return [
-        plain(system.mean),
-        plain(system.median),
+        format_plain(system.mean),
+        format_plain(system.median),
         str(system.queries),
-        *([] if system.unanswered is None else [str(system.unanswered), percent(system.judged)]),
+        *([] if system.unanswered is None else [str(system.unanswered), format_percent(system.judged)]),
     ]
 
 
@@ -64,10 +64,10 @@ def test_cells(comparison: Comparison | None) -> list[str]:
         return [""] * 5
     return [
         signed(comparison.difference),
-        interval(comparison),
-        probability(comparison.p_value),
-        probability(comparison.p_adjusted),
-        wins_ties_losses(comparison),
+        format_interval(comparison),
+        format_probability(comparison.p_value),
+        format_probability(comparison.p_adjusted),
+        format_wins_ties_losses(comparison),
     ]
 
 
@@ -76,14 +76,14 @@ def verdict_cell(comparison: Comparison | None, shared: str = "") -> Text:
     if comparison is None:
         return Text("baseline")
     colour = STYLES[comparison.conclusion.traits.tone]
-    return Text(verdict_text(comparison) + (f"; {shared}" if shared else ""), style=colour)
+    return Text(format_verdict(comparison) + (f"; {shared}" if shared else ""), style=colour)
 
 
-def title_of(name: str, about: str) -> Text:
+def table_title(name: str, about: str) -> Text:
     return Text.assemble((name, "bold"), " ", (about, "dim"))
 
 
-def dim(console: Console, text: str) -> None:
+def print_dimmed(console: Console, text: str) -> None:
     console.print(Text(text, style="dim"), highlight=False)
 
 
@@ -99,13 +99,13 @@ def print_tables(console: Console, outcome: Outcome) -> None:
     print_judges(console, outcome)
     if outcome.comparisons:
         for family in dict.fromkeys(row.family for row in outcome.comparisons):
-            dim(console, family_text(outcome, family))
-        for sampled in filter(None, (weighted_text(outcome), clustered_text(outcome))):
-            dim(console, sampled)
+            print_dimmed(console, format_family(outcome, family))
+        for sampled in filter(None, (format_weights(outcome), format_clusters(outcome))):
+            print_dimmed(console, sampled)
         preview = any(row.procedure.startswith("t,") for row in outcome.comparisons)
         flips = "a preview, without flips" if preview else f"{outcome.resamples} resamples, seed {outcome.seed}"
-        again = recomputed(outcome, "{} computed again by the Python core, and equal")
-        dim(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
+        again = add_recomputed_count(outcome, "{} computed again by the Python core, and equal")
+        print_dimmed(console, f"alpha {outcome.alpha:g}, {flips}; {again}")
     if outcome.findings or is_clean(outcome):
         print_findings(console, outcome.findings)
     print_details(console, outcome)
@@ -116,13 +116,13 @@ def print_metric(console: Console, outcome: Outcome, metric: Metric) -> None:
     """The systems on one metric, and each candidate against the baseline: in one table, or in two that are narrower."""
     system_head = ["mean", "median", "queries"]
     system_head += [] if outcome.is_given else ["unanswered", judged_label(metric)]
-    pairs = list(rows_of(outcome, metric))
+    pairs = list(system_rows(outcome, metric))
     family = next((row.family for _, row in pairs if row), PRIMARY)
     role = "" if family == PRIMARY else f", {family.removesuffix('s')}"
-    title = title_of(metric.name, f" {origin_of(metric)}{role}")
+    title = table_title(metric.name, f" {metric_origin(metric)}{role}")
     p = ["one-sided p", "adjusted p"] if family == GUARDRAILS else ["p", "adjusted p"]
-    test_head = ["difference", f"{level(outcome.alpha)} interval", *p, "wins/ties/losses"]
-    verdicts = {row.candidate: verdict_cell(row, shared_text(outcome, row)) for _, row in pairs if row}
+    test_head = ["difference", f"{format_confidence_level(outcome.alpha)} interval", *p, "wins/ties/losses"]
+    verdicts = {row.candidate: verdict_cell(row, format_shared_queries(outcome, row)) for _, row in pairs if row}
     rows = [
         Row(
             [system.system_id], system_cells(system) + test_cells(row), verdicts.get(system.system_id, Text("baseline"))
@@ -151,8 +151,8 @@ def print_labels(console: Console, outcome: Outcome) -> None:
         Row(
             [row.metric, row.candidate],
             [
-                percent(row.labels.candidate_judged),
-                percent(row.labels.baseline_judged),
+                format_percent(row.labels.candidate_judged),
+                format_percent(row.labels.baseline_judged),
                 str(row.labels.full_queries),
                 fully_judged_difference(row.labels),
             ],
@@ -162,7 +162,7 @@ def print_labels(console: Console, outcome: Outcome) -> None:
     ]
     if rows:
         head = ["judged", "of the baseline's", "queries judged fully", "difference there"]
-        title = title_of("labels", "shares of results within the cutoff")
+        title = table_title("labels", "shares of results within the cutoff")
         Grid(["metric", "system"], head, rows, verdicts=False).print(console, title)
         console.print()
 
@@ -174,13 +174,13 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
     rows = [
         Row(
             [row.metric, row.candidate, row.left_out],
-            [str(row.hidden), str(row.queries), signed(row.difference), between(row.low, row.high)],
+            [str(row.hidden), str(row.queries), signed(row.difference), format_range(row.low, row.high)],
             Text(row.conclusion.words, style=STYLES[row.conclusion.traits.tone]),
         )
         for row in outcome.left_out
     ]
-    head = ["judgments", "queries", "difference", f"{level(outcome.alpha)} interval"]
-    title = title_of("left out", "what a system alone contributed to the judgments")
+    head = ["judgments", "queries", "difference", f"{format_confidence_level(outcome.alpha)} interval"]
+    title = table_title("left out", "what a system alone contributed to the judgments")
     Grid(["metric", "system", "without those of"], head, rows).print(console, title)
     console.print()
 
@@ -188,15 +188,27 @@ def print_left_out(console: Console, outcome: Outcome) -> None:
 def print_slices(console: Console, outcome: Outcome) -> None:
     """The slices by each attribute and on each metric."""
     groups = dict.fromkeys((row.attribute, row.metric) for row in outcome.slices)
-    head = ["queries", "baseline", "difference", f"{level(outcome.alpha)} interval", "adjusted p", "wins/ties/losses"]
+    head = [
+        "queries",
+        "baseline",
+        "difference",
+        f"{format_confidence_level(outcome.alpha)} interval",
+        "adjusted p",
+        "wins/ties/losses",
+    ]
     for attribute, metric in groups:
         rows = []
         for row in outcome.slices:
             if (row.attribute, row.metric) == (attribute, metric):
-                cells = [str(row.queries), plain(row.baseline_mean), signed(row.difference), interval(row)]
-                cells += [probability(row.p_adjusted), wins_ties_losses(row)]
+                cells = [
+                    str(row.queries),
+                    format_plain(row.baseline_mean),
+                    signed(row.difference),
+                    format_interval(row),
+                ]
+                cells += [format_probability(row.p_adjusted), format_wins_ties_losses(row)]
                 rows.append(Row([row.slice or "", row.candidate], cells, verdict_cell(row)))
-        Grid(["slice", "system"], head, rows).print(console, title_of(metric, f"by {attribute or ''}, exploratory"))
+        Grid(["slice", "system"], head, rows).print(console, table_title(metric, f"by {attribute or ''}, exploratory"))
 
 
 def print_pairs(console: Console, outcome: Outcome) -> None:
@@ -206,19 +218,19 @@ def print_pairs(console: Console, outcome: Outcome) -> None:
         return
     rows = []
     for row in pairs[:SHOWN_PAIRS]:
-        cells = [signed(row.difference), probability(row.p_adjusted), wins_ties_losses(row)]
-        verdict = verdict_cell(row, shared_text(outcome, row))
+        cells = [signed(row.difference), format_probability(row.p_adjusted), format_wins_ties_losses(row)]
+        verdict = verdict_cell(row, format_shared_queries(outcome, row))
         rows.append(Row([row.metric, row.candidate, row.baseline], cells, verdict))
     head = ["difference", "adjusted p", "wins/ties/losses"]
-    Grid(["metric", "of two systems", "against"], head, rows).print(console, title_of("all pairs", "exploratory"))
+    Grid(["metric", "of two systems", "against"], head, rows).print(console, table_title("all pairs", "exploratory"))
     if (more := len(pairs) - SHOWN_PAIRS) > 0:
-        dim(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
+        print_dimmed(console, f"… and {more} more pair{'s' * (more > 1)}, with larger p: --json has them")
     console.print()
 
 
 def print_details(console: Console, outcome: Outcome) -> None:
     """What describes the differences and decides nothing, one table and one list of queries for each metric."""
-    weighted = weighted_text(outcome) is not None
+    weighted = format_weights(outcome) is not None
     head = ["relative change", "family's interval", "d_z", "changed", "P(> δ)", "P(|·| < δ)", "P(< −δ)"]
     head += ["t", "Wilcoxon", "sign", "top 1 %"] + ["unweighted"] * weighted
     in_company = any(row.mde_alone not in (None, row.mde) for row in outcome.main)
@@ -228,22 +240,32 @@ def print_details(console: Console, outcome: Outcome) -> None:
         rows = []
         for row, found in described:
             size = "–" if found.effect_size is None else f"{found.effect_size:+.2f}"
-            cells = [change(found), together(row), size, percent(found.changed), percent(found.above)]
-            cells += [percent(found.within), percent(found.below), probability(found.p_t)]
-            cells += [probability(found.p_wilcoxon), probability(found.p_sign), percent(found.top_share)]
+            cells = [
+                format_relative_change(found),
+                format_simultaneous_interval(row),
+                size,
+                format_percent(found.changed),
+                format_percent(found.above),
+            ]
+            cells += [format_percent(found.within), format_percent(found.below), format_probability(found.p_t)]
+            cells += [
+                format_probability(found.p_wilcoxon),
+                format_probability(found.p_sign),
+                format_percent(found.top_share),
+            ]
             cells += [signed(row.unweighted_difference)] * weighted
-            cells += [plain(row.mde_alone)] * in_company
+            cells += [format_plain(row.mde_alone)] * in_company
             rows.append(Row([row.candidate], cells))
         if rows:
-            title = title_of(metric.name, "described (these columns decide nothing)")
+            title = table_title(metric.name, "described (these columns decide nothing)")
             Grid(["system"], head, rows, verdicts=False).print(console, title)
         for row, found in described:
-            carriers = [f"{each.query_id} {percent(each.share)}" for each in found.carriers[:5]]
+            carriers = [f"{each.query_id} {format_percent(each.share)}" for each in found.carriers[:5]]
             if carriers:
                 carriers[0] = f"{row.candidate}: most of the sum on {carriers[0]}"
-                dim(console, "\n".join(lines_of(carriers, console.width)))
-            if told := likely_text(row):
-                dim(console, f"{row.candidate}: {told}")
+                print_dimmed(console, "\n".join(wrap_items(carriers, console.width)))
+            if told := format_likely_difference(row):
+                print_dimmed(console, f"{row.candidate}: {told}")
         if rows:
             console.print()
 
@@ -258,4 +280,4 @@ def print_findings(console: Console, findings: Sequence[Finding], *, examples: b
         told = Text.assemble(severity, f": {message}", (f" [{finding.code}]", "dim"))
         console.print(told, highlight=False)
         for text in finding.examples if examples else ():
-            dim(console, f"  {shortened(redact(text), LONGEST)}")
+            print_dimmed(console, f"  {shortened(redact(text), LONGEST)}")

@@ -12,11 +12,11 @@ from rich.text import Text
 from ndcg_ab.comparing.since_last import STILL
 from ndcg_ab.history.timeline.timeline import Evaluated, QueryValue, Reused, Timeline
 from ndcg_ab.report.answer import MARKS
-from ndcg_ab.report.sections.repeated_tests import print_over_nights
+from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.report.terminal.tables import STYLES
-from ndcg_ab.report.words.decision_summary import decisions_line, group_decisions
-from ndcg_ab.report.words.text import plain
+from ndcg_ab.report.words.decision_summary import format_decisions, group_decisions
+from ndcg_ab.report.words.text import format_plain
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.wording import signed
 
@@ -27,7 +27,7 @@ DECISION = 40  # columns of a decision, which may take several lines
 LONG = 14  # letters of a system's name; a longer one gets a letter, which the bars below explain
 
 
-def labels(systems: Sequence[str], width: int) -> dict[str, str]:
+def column_labels(systems: Sequence[str], width: int) -> dict[str, str]:
     """What stands over a system's column: its name, or a letter where the names would not fit."""
     longest = LONG if width >= WIDE and len(systems) <= 6 else 9
     if all(len(system) <= longest for system in systems):
@@ -38,12 +38,12 @@ def labels(systems: Sequence[str], width: int) -> dict[str, str]:
 
 def print_timeline(console: Console, timeline: Timeline) -> None:
     """One line for each night; then each system's values as a row of bars."""
-    named = labels(timeline.systems, console.width)
+    named = column_labels(timeline.systems, console.width)
     wide = console.width >= WIDE
-    rows = [night_row(night, timeline, wide=wide) for night in nights(timeline)]
+    rows = [night_row(night, timeline, wide=wide) for night in group_nights(timeline)]
     heads = ["", "night", *(named[system] for system in timeline.systems), *(["decision"] if wide else [])]
-    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{years(timeline)}"
-    tables, left = parted(heads, rows, console.width)
+    title = f"[bold]{escape(timeline.name)}[/], {escape(timeline.metric)}{format_years(timeline)}"
+    tables, left = split_columns(heads, rows, console.width)
     crowded = left < ROOM or len(tables) > 1
     for columns in tables:
         made = plain_table(title)
@@ -66,12 +66,12 @@ def print_timeline(console: Console, timeline: Timeline) -> None:
     print_sparklines(
         console, {system: [each.values.get(system) for each in timeline.evaluations] for system in named}, named
     )
-    console.print(f"[dim]{legend(timeline, wide=wide)}[/]", highlight=False)
-    print_over_nights(console, timeline.over_nights)
+    console.print(f"[dim]{format_legend(timeline, wide=wide)}[/]", highlight=False)
+    print_repeated_tests(console, timeline.over_nights)
     console.print(f"[dim]comparisons so far on these queries: {timeline.comparisons_so_far}[/]", highlight=False)
 
 
-def parted(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
+def split_columns(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[list[int]], int]:
     """The columns of as many tables as it takes, each with number and night on its left; the room beside the last.
 
     rows: cells, with markup.
@@ -97,13 +97,13 @@ def night_row(night: "Evaluated | list[Reused]", timeline: Timeline, *, wide: bo
     if isinstance(night, Evaluated):
         cells = [value_cell(night, system, wide=wide) for system in timeline.systems]
         cells += [decision_cell(night)] if wide else []
-        happened = what_happened(night, timeline)
-        return [str(night.ordinal), when(night.began)[5:], *cells, happened]
+        happened = describe_night(night, timeline)
+        return [str(night.ordinal), format_moment(night.began)[5:], *cells, happened]
     empty = [""] * (len(timeline.systems) + wide)
-    return ["", when(night[0].began)[5:], *empty, f"[dim]{same_as(night)}[/]"]
+    return ["", format_moment(night[0].began)[5:], *empty, f"[dim]{format_reused(night)}[/]"]
 
 
-def nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
+def group_nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
     """Evaluations, and between them the nights in which nothing changed: those on end in one piece."""
     every: list[Evaluated | Reused] = [*timeline.evaluations, *timeline.reused]
     found: list[Evaluated | list[Reused]] = []
@@ -118,27 +118,27 @@ def nights(timeline: Timeline) -> list["Evaluated | list[Reused]"]:
     return found
 
 
-def same_as(nights: Sequence[Reused]) -> str:
+def format_reused(nights: Sequence[Reused]) -> str:
     """``same as 8``; ``3 nights same as 8, the last 11-11 02:00``."""
     same = f"same as {nights[0].ordinal}"
-    return same if len(nights) == 1 else f"{len(nights)} nights {same}, the last {when(nights[-1].began)[5:]}"
+    return same if len(nights) == 1 else f"{len(nights)} nights {same}, the last {format_moment(nights[-1].began)[5:]}"
 
 
-def what_happened(each: Evaluated, timeline: Timeline) -> str:
+def describe_night(each: Evaluated, timeline: Timeline) -> str:
     """Why it failed, what dropped since the night before, whether a tracker has it, what had changed."""
     failed = escape(", ".join(each.failures)) or ("yes" if each.gate == "failed" else "")
     parts = [f"[red]gate failed: {failed}[/]"] if failed else []
     drops = [f"{name} ({signed(each.since_last[name].difference)})" for name in each.dropped]
     parts += [f"[red]dropped: {escape(', '.join(drops))}[/]"] if drops else []
     parts += ["[yellow]pending[/]"] if each.pending else []
-    if changed := changed_text(each):
+    if changed := format_changed_inputs(each):
         parts.append(escape(changed))
-    if mixed := mixed_text(each):
+    if mixed := format_mixed_change(each):
         parts.append(escape(mixed))
     return "; ".join(parts) or ("" if each is timeline.evaluations[0] else "–")
 
 
-def mixed_text(each: Evaluated) -> str:
+def format_mixed_change(each: Evaluated) -> str:
     """``new: -0.0150 judgments, +0.0030 ranking``: of the means that several things moved the one that moved most."""
     moved = {
         name: [(cause, part) for cause, part in parts.items() if abs(part) > STILL]
@@ -152,7 +152,7 @@ def mixed_text(each: Evaluated) -> str:
     return f"{name}: {', '.join(f'{signed(part)} {cause}' for cause, part in told)}"
 
 
-def changed_text(each: Evaluated) -> str:
+def format_changed_inputs(each: Evaluated) -> str:
     """What changed, the rankings in one word where there are several: ``judgments, all rankings``."""
     rankings = [f"ranking {system}" for system in each.values if f"ranking {system}" in each.changed]
     others = [text for text in each.changed if text not in rankings]
@@ -172,7 +172,7 @@ def decision_cell(each: Evaluated) -> str:
     if not groups:
         return ""
     choice = groups[0][0]
-    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(decisions_line(each.decisions))}[/]"
+    return f"[{STYLES[choice.traits.tone] or 'default'}]{choice.mark} {escape(format_decisions(each.decisions))}[/]"
 
 
 def latest_decisions(each: Evaluated) -> list[Text]:
@@ -189,7 +189,7 @@ def latest_decisions(each: Evaluated) -> list[Text]:
     return lines
 
 
-def legend(timeline: Timeline, *, wide: bool) -> str:
+def format_legend(timeline: Timeline, *, wide: bool) -> str:
     """The marks that are shown, in words."""
     conclusions = {found for each in timeline.evaluations for found in each.conclusions.values()}
     texts = [f"{sign} {found.replace('_', ' ')}" for found, sign in MARKS.items() if found in conclusions]
@@ -199,7 +199,7 @@ def legend(timeline: Timeline, *, wide: bool) -> str:
     return "  ".join(texts)
 
 
-def years(timeline: Timeline) -> str:
+def format_years(timeline: Timeline) -> str:
     found = sorted({each.began[:4] for each in timeline.evaluations})
     return f", {found[0]}" + (f"–{found[-1]}" if len(found) > 1 else "")
 
@@ -212,15 +212,21 @@ def print_sparklines(console: Console, values: dict[str, list[float | None]], na
     for system, found in values.items():
         fitting = found[-max(10, console.width - short - 2) :]
         console.print(
-            f"{named[system]:>{short}}  {sparkline(fitting, scale)}", markup=False, highlight=False, overflow="crop"
+            f"{named[system]:>{short}}  {draw_sparkline(fitting, scale)}",
+            markup=False,
+            highlight=False,
+            overflow="crop",
         )
-    console.print(f"[dim]{'':>{short}}  {BARS[0]} {plain(scale[0])}  {BARS[-1]} {plain(scale[1])}[/]", highlight=False)
+    console.print(
+        f"[dim]{'':>{short}}  {BARS[0]} {format_plain(scale[0])}  {BARS[-1]} {format_plain(scale[1])}[/]",
+        highlight=False,
+    )
     for system, letter in named.items():
         if letter != system:
             console.print(f"{letter:>{short}}: {system}", markup=False, highlight=False)
 
 
-def when(began: str) -> str:
+def format_moment(began: str) -> str:
     """2026-11-20 02:00, in UTC."""
     return began[:16].replace("T", " ")
 
@@ -229,7 +235,7 @@ def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
     """The mean and the verdict's mark; where there is room the difference of a candidate too, else its decision."""
     if system not in each.values:
         return ""
-    text = plain(each.values[system])
+    text = format_plain(each.values[system])
     if system == each.baseline:
         return text
     if wide and system in each.differences:
@@ -245,7 +251,7 @@ def value_cell(each: Evaluated, system: str, *, wide: bool) -> str:
     return f"{shown} [{STYLES[choice.traits.tone] or 'default'}]{choice.mark}[/]" if choice else f"{shown}  "
 
 
-def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
+def draw_sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str:
     """One sign for each value, from the lowest to the highest of the scale; a dot where there is none."""
     low, high = scale
     span = (high - low) or 1.0
@@ -254,17 +260,17 @@ def sparkline(values: Sequence[float | None], scale: tuple[float, float]) -> str
 
 def print_query_values(console: Console, query_id: str, rows: Sequence[QueryValue]) -> None:
     systems = list(dict.fromkeys(system for _, _, system, _ in rows))
-    named = labels(systems, console.width)
+    named = column_labels(systems, console.width)
     heads = ["", "night", *(named[system] for system in systems)]
     values: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for ordinal, began, system, value in rows:
         values[ordinal, began][system] = value
     cells = [
-        [str(ordinal), when(began), *(plain(found.get(system)) for system in systems)]
+        [str(ordinal), format_moment(began), *(format_plain(found.get(system)) for system in systems)]
         for (ordinal, began), found in values.items()
     ]
     title = f"query [bold]{escape(query_id)}[/]"
-    for columns in parted(heads, cells, console.width)[0]:
+    for columns in split_columns(heads, cells, console.width)[0]:
         made = plain_table(title)
         title = ""
         for at in columns:

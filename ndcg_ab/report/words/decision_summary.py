@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ndcg_ab.report.answer import GRAVEST_FIRST, doubted, ordered_decisions
+from ndcg_ab.report.answer import GRAVEST_FIRST, ordered_decisions, reasons_for_doubt
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Outcome
 
@@ -17,40 +17,42 @@ def group_decisions(decisions: Mapping[str, Choice]) -> list[tuple[Choice, list[
 
 def candidates_by_choice(outcome: Outcome) -> dict[str, Choice]:
     """Candidate, with a word where its decision is in doubt -> decision."""
-    in_doubt = doubted(outcome)
+    in_doubt = reasons_for_doubt(outcome)
     return {
         f"{row.candidate} (in doubt)" if row.candidate in in_doubt else row.candidate: row.decision
         for row in ordered_decisions(outcome)
     }
 
 
-def choice_text(choice: Choice, names: list[str]) -> str:
+def format_choice(choice: Choice, names: list[str]) -> str:
     """``do not ship dense, ance and 3 more``; ``judge more queries: dense``."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     verb = choice.words if choice.words.endswith("ship") else f"{choice.words}:"
     return f"{verb} {', '.join(names[:NAMED])}{more}"
 
 
-def decisions_line(decisions: Mapping[str, Choice]) -> str:
+def format_decisions(decisions: Mapping[str, Choice]) -> str:
     """All decisions in one line: ``do not ship dense; ship hybrid``."""
     return (
-        "; ".join(choice_text(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
+        "; ".join(format_choice(choice, names) for choice, names in group_decisions(decisions)) or "nothing is compared"
     )
 
 
-def run_name(outcome: Outcome, ordinal: int) -> str:
+def format_run_name(outcome: Outcome, ordinal: int) -> str:
     """What a list of evaluations calls one: ``✗ 12 do not ship dense``, ``✗ gate failed 12: do not ship dense``."""
     found = candidates_by_choice(outcome)
     if outcome.gate == "failed":
-        return f"✗ gate failed {ordinal}: {decisions_line(found)}"
+        return f"✗ gate failed {ordinal}: {format_decisions(found)}"
     groups = group_decisions(found)
-    return f"{groups[0][0].mark} {ordinal} {decisions_line(found)}" if groups else f"{ordinal} {decisions_line(found)}"
+    return (
+        f"{groups[0][0].mark} {ordinal} {format_decisions(found)}" if groups else f"{ordinal} {format_decisions(found)}"
+    )
 
 
-def reasons_line(outcome: Outcome) -> str:
+def format_reasons(outcome: Outcome) -> str:
     """The decisions with their reasons, in one line."""
     each = [
-        f"{row.decision.mark} {choice_text(row.decision, [row.candidate])} ({row.reason})"
+        f"{row.decision.mark} {format_choice(row.decision, [row.candidate])} ({row.reason})"
         for row in ordered_decisions(outcome)
     ]
     return "; ".join(each) or "nothing is compared"

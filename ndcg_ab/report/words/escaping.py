@@ -24,7 +24,7 @@ LIVE = re.compile(
 )
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Text that Markdown, HTML and those who read them leave as it is, on one line, in a table as well."""
     one_line = " ".join(visible(" ".join(text.split())).split())
     dead = LIVE.sub(JOINER, one_line)

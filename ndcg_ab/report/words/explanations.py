@@ -7,10 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from ndcg_ab.report.answer import deciding, doubts, finding_lines, ordered_decisions
-from ndcg_ab.report.sections.changes import changes_text
-from ndcg_ab.report.words.escaping import escaped
-from ndcg_ab.report.words.text import clustered_text, level, likely_text, percent, plain, weighted_text
+from ndcg_ab.report.answer import deciding_comparisons, finding_lines, list_doubts, ordered_decisions
+from ndcg_ab.report.sections.changes import format_changes
+from ndcg_ab.report.words.escaping import escape_text
+from ndcg_ab.report.words.text import (
+    format_clusters,
+    format_confidence_level,
+    format_likely_difference,
+    format_percent,
+    format_plain,
+    format_weights,
+)
 from ndcg_ab.results.decisions import Choice, whether_settled
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
@@ -34,30 +41,30 @@ class PlainWords(NamedTuple):
     parts: Sequence[tuple[str, Sentences]]
 
 
-def plain_words(outcome: Outcome) -> list[PlainWords]:
+def explain_outcome(outcome: Outcome) -> list[PlainWords]:
     """One for each candidate, in the order of the decisions."""
-    return [words_of(outcome, found.candidate) for found in ordered_decisions(outcome)]
+    return [explain_candidate(outcome, found.candidate) for found in ordered_decisions(outcome)]
 
 
-def words_of(outcome: Outcome, candidate: str) -> PlainWords:
-    rows = deciding(outcome, candidate)
-    tellers = (compared, answered, certain, overturning, advised)
+def explain_candidate(outcome: Outcome, candidate: str) -> PlainWords:
+    rows = deciding_comparisons(outcome, candidate)
+    tellers = (explain_comparison, explain_answer, explain_certainty, explain_doubts, advise_next_steps)
     return PlainWords(
         candidate,
         [(title, list(tell(outcome, candidate, rows))) for title, tell in zip(TITLES, tellers, strict=True)],
     )
 
 
-def as_markdown(words: PlainWords) -> str:
+def to_markdown(words: PlainWords) -> str:
     """The titles in bold, the sentences as lists."""
-    parts = [(title, "\n".join(f"- {escaped(text)}" for text in sentences)) for title, sentences in words.parts]
+    parts = [(title, "\n".join(f"- {escape_text(text)}" for text in sentences)) for title, sentences in words.parts]
     return "\n\n".join(f"**{title}**\n\n{told}" for title, told in parts if told)
 
 
 # ---- what was compared
 
 
-def compared(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     counts = {row.queries for row in rows}
     least, most = min(counts, default=0), max(counts, default=0)
     over = queries_text(most) if least == most else f"{least} to {most} queries"
@@ -65,28 +72,28 @@ def compared(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> It
     for row in rows:
         metric = metric_named(row.metric)
         if row.family == PRIMARY:
-            yield f"What decides: {metric.name}{meaning(metric)}."
+            yield f"What decides: {metric.name}{explain_metric(metric)}."
         else:
-            yield f"What must not get worse by {row.smallest_effect:g}: {metric.name}{meaning(metric)}."
-    if judged := judged_shares(outcome, candidate, rows):
+            yield f"What must not get worse by {row.smallest_effect:g}: {metric.name}{explain_metric(metric)}."
+    if judged := format_judged_shares(outcome, candidate, rows):
         yield judged
-    for told in filter(None, (weighted_text(outcome), clustered_text(outcome))):
+    for told in filter(None, (format_weights(outcome), format_clusters(outcome))):
         yield f"{told[0].upper()}{told[1:]}."
     for changes in outcome.changes:
         if changes.candidate == candidate:
-            yield f"It {changes_text(changes)}."
+            yield f"It {format_changes(changes)}."
     if len(outcome.candidates) > 1:
         yield f"It is one of {len(outcome.candidates)} candidates; the certainty below allows for that."
 
 
-def meaning(metric: Metric) -> str:
+def explain_metric(metric: Metric) -> str:
     if isinstance(metric, GivenMetric):
         return ", as another tool computed it"
     results = f"the first {metric.cutoff} results" if metric.cutoff else "the results"
     return f": {PLAIN_MEANINGS[metric.measure].format(results=results)}"
 
 
-def judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> str:
+def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> str:
     """How much of what both show is judged, on the first metric; empty where that is not known."""
     shares = {row.system_id: row.judged for row in outcome.systems if rows and row.metric == rows[0].metric}
     ours, theirs = shares.get(candidate), shares.get(outcome.baseline)
@@ -96,30 +103,30 @@ def judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) 
     where = f"in the first {cutoff} places" if cutoff else "in all"
     if ours == theirs == 1:
         return f"Every result that they show {where} is judged."
-    each = f"{percent(ours)} ({candidate}) and {percent(theirs)} ({outcome.baseline})"
+    each = f"{format_percent(ours)} ({candidate}) and {format_percent(theirs)} ({outcome.baseline})"
     return f"Of what they show {where}, {each} is judged."
 
 
 # ---- the answer
 
 
-def answered(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+def explain_answer(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
     for row in rows:
         values = (means.get((candidate, row.metric)), means.get((outcome.baseline, row.metric)))
-        beside = "" if row.family == GUARDRAILS else numbers(row, *values)
-        yield f"{row.metric}: {ranked(row)}{beside}."
+        beside = "" if row.family == GUARDRAILS else format_means(row, *values)
+        yield f"{row.metric}: {explain_verdict(row)}{beside}."
     if not rows:
         yield "Nothing that decides could be compared."
 
 
-def ranked(row: Comparison) -> str:
+def explain_verdict(row: Comparison) -> str:
     """What a verdict says, without the means."""
     match row.conclusion:
         case Verdict.IMPROVED:
-            return f"{row.candidate} ranks better than {row.baseline}{enough(row)}"
+            return f"{row.candidate} ranks better than {row.baseline}{explain_effect_size(row)}"
         case Verdict.REGRESSED:
-            return f"{row.candidate} ranks worse than {row.baseline}{enough(row)}"
+            return f"{row.candidate} ranks worse than {row.baseline}{explain_effect_size(row)}"
         case Verdict.EQUIVALENT:
             return f"{row.candidate} ranks as well as {row.baseline}, to within {row.smallest_effect:g} either way"
         case Verdict.UNDECIDED:
@@ -138,7 +145,7 @@ def ranked(row: Comparison) -> str:
             assert_never(row.conclusion)
 
 
-def enough(row: Comparison) -> str:
+def explain_effect_size(row: Comparison) -> str:
     """Whether a difference that is shown is large enough to matter."""
     if row.smallest_effect is None:
         return ""
@@ -147,14 +154,14 @@ def enough(row: Comparison) -> str:
     return f", by {'more' if row.size is Size.BY_MORE_THAN else 'less'} than the {row.smallest_effect:g} that matters"
 
 
-def numbers(row: Comparison, value: float | None, baseline: float | None) -> str:
+def format_means(row: Comparison, value: float | None, baseline: float | None) -> str:
     """Means, difference, and on how many queries; nothing where there is no difference to tell."""
     if row.difference is None or row.conclusion is Verdict.IDENTICAL:
         return ""
     relative = row.descriptive.relative if row.descriptive else None
     share = "" if relative is None else f", {100 * relative:+.1f} %"
     return (
-        f": a mean of {plain(value)} against {plain(baseline)} ({signed(row.difference)}{share});"
+        f": a mean of {format_plain(value)} against {format_plain(baseline)} ({signed(row.difference)}{share});"
         f" better on {row.wins} queries, worse on {row.losses}, equal on {row.ties}"
     )
 
@@ -162,34 +169,35 @@ def numbers(row: Comparison, value: float | None, baseline: float | None) -> str
 # ---- how sure
 
 
-def certain(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+def explain_certainty(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     for row in rows:
-        yield from (f"{row.metric}: {told}." for told in certainty(row))
+        yield from (f"{row.metric}: {told}." for told in certainty_sentences(row))
     if any(row.notes for row in rows):
         each = dict.fromkeys(note for row in rows for note in row.notes)
         yield f"To keep in mind: {'; '.join(each)}."
 
 
-def certainty(row: Comparison) -> Iterator[str]:
+def certainty_sentences(row: Comparison) -> Iterator[str]:
     if row.family == GUARDRAILS:
         if row.lower_bound is not None and row.conclusion.is_guardrail:
             loss = abs(min(row.lower_bound, 0.0))
-            yield f"a loss of more than {loss:.4f} is ruled out, with {level(row.alpha)} certainty"
+            yield f"a loss of more than {loss:.4f} is ruled out, with {format_confidence_level(row.alpha)} certainty"
         return
     if row.conclusion.is_detected and row.p_adjusted is not None:
         others = f" in one of the {row.family_size} that were tested together" if row.family_size > 1 else ""
-        yield f"where no system ranks better, chance brings up a difference as clear{others} {times(row.p_adjusted)}"
+        chance = format_chance(row.p_adjusted)
+        yield f"where no system ranks better, chance brings up a difference as clear{others} {chance}"
     if row.low is not None and row.conclusion is not Verdict.IDENTICAL:
         yield (
             f"the true difference is estimated to lie between {signed(row.low)} and {signed(row.high)} (a"
-            f" {level(row.alpha)} interval)"
+            f" {format_confidence_level(row.alpha)} interval)"
         )
     if row.conclusion is Verdict.UNDECIDED and row.mde is not None:
-        noticed = f"a true difference of {plain(row.mde)} would have been noticed four times out of five"
+        noticed = f"a true difference of {format_plain(row.mde)} would have been noticed four times out of five"
         yield f"{noticed}, smaller ones less often"
 
 
-def times(p: float) -> str:
+def format_chance(p: float) -> str:
     """How often chance alone does that: ``4 times in 100``."""
     if p < 1e-4:
         return "less than once in 10,000 evaluations"
@@ -201,28 +209,28 @@ def times(p: float) -> str:
 # ---- what could overturn it
 
 
-def overturning(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
-    about = [doubt.sentence for doubt in doubts(outcome) if doubt.about(candidate, outcome.baseline)]
+def explain_doubts(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+    about = [doubt.sentence for doubt in list_doubts(outcome) if doubt.about(candidate, outcome.baseline)]
     yield from (f"{text[0].upper()}{text[1:]}." for text in about)
     for row in rows:
-        if told := by_labels(row):
+        if told := explain_label_effect(row):
             yield f"{row.metric}: {told}."
         if row.labels is not None and row.labels.full_difference is not None and row.bound_documents:
             yield f"{row.metric}: {fully_judged_text(row.labels)}."
         if row.likely is not None and row.likely.draws:
-            yield f"{row.metric}: {likely_text(row)}."
+            yield f"{row.metric}: {format_likely_difference(row)}."
         found = row.descriptive
         if row.conclusion.is_detected and found and found.top_share is not None and found.top_share >= CARRIED:
             heavy = math.ceil(row.queries / 100)
             names = ", ".join(each.query_id for each in found.carriers[: min(NAMED, heavy)])
-            share = percent(found.top_share)
+            share = format_percent(found.top_share)
             yield f"{row.metric}: few queries carry it: {share} of the difference comes from {heavy} ({names})."
-    yield from other_judgments(outcome, candidate)
-    yield from (f"The data check warns: {ended(text)}" for text in warned(outcome, candidate))
+    yield from explain_other_judgments(outcome, candidate)
+    yield from (f"The data check warns: {end_sentence(text)}" for text in warning_sentences(outcome, candidate))
     yield "Other queries: all of this holds for queries like these, chosen as these were."
 
 
-def other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
+def explain_other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
     """Verdicts that are others under a judge alone, or without the judgments that a system alone contributed."""
     verdicts = {row.metric: row.conclusion for row in outcome.main if row.candidate == candidate}
     for under in outcome.judges.verdicts if outcome.judges else ():
@@ -235,7 +243,7 @@ def other_judgments(outcome: Outcome, candidate: str) -> Iterator[str]:
             yield f"{left.metric}: {own} it is {left.conclusion.words}."
 
 
-def warned(outcome: Outcome, candidate: str) -> list[str]:
+def warning_sentences(outcome: Outcome, candidate: str) -> list[str]:
     """The warnings that concern the two, or nobody by name; not those of how much is judged, which stands above."""
     concerned = [
         finding
@@ -246,12 +254,12 @@ def warned(outcome: Outcome, candidate: str) -> list[str]:
     return [line.text for line in lines if line.severity == "warning"]
 
 
-def ended(text: str) -> str:
+def end_sentence(text: str) -> str:
     """The text as a sentence."""
     return text if text.endswith(("?", ".")) else f"{text}."
 
 
-def by_labels(row: Comparison) -> str:
+def explain_label_effect(row: Comparison) -> str:
     """What the grades of unjudged results could do to a verdict; empty where that is not known."""
     if row.bound_low is None or row.bound_high is None or row.label_settled is None:
         return ""
@@ -269,30 +277,30 @@ def by_labels(row: Comparison) -> str:
 # ---- what to do next
 
 
-def advised(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
+def advise_next_steps(outcome: Outcome, candidate: str, rows: Sequence[Comparison]) -> Iterator[str]:
     decision = next(found for found in outcome.decisions if found.candidate == candidate)
     primary = [row for row in rows if row.family == PRIMARY]
     yield decision.decision.traits.advice
     if decision.decision is Choice.DO_NOT_SHIP:
-        yield from lost_first(rows)
+        yield from advise_lost_queries(rows)
         return
-    if any(whether_settled(row) for row in rows) or any(turned_by_labels(row) for row in primary):
+    if any(whether_settled(row) for row in rows) or any(can_labels_settle(row) for row in primary):
         unjudged = max(row.bound_documents or 0 for row in rows)
         yield (
             f"To settle the labels, judge documents: {unjudged:,} that one of the two shows are unjudged;"
             " `ndcg-ab judge-next` puts those first that would settle most."
         )
     for row in rows:
-        if told := more_queries(row):
+        if told := advise_more_queries(row):
             yield f"{row.metric}: {told}."
 
 
-def turned_by_labels(row: Comparison) -> bool:
+def can_labels_settle(row: Comparison) -> bool:
     """Whether an open comparison could be settled by grades alone."""
     return row.label_settled is False and row.conclusion is Verdict.UNDECIDED
 
 
-def lost_first(rows: Sequence[Comparison]) -> Iterator[str]:
+def advise_lost_queries(rows: Sequence[Comparison]) -> Iterator[str]:
     """The queries to look at first, of what got worse."""
     for row in rows:
         if row.difference is not None and row.difference < 0 and row.descriptive and row.descriptive.carriers:
@@ -300,7 +308,7 @@ def lost_first(rows: Sequence[Comparison]) -> Iterator[str]:
             yield f"{row.metric}: look first at {', '.join(each)}."
 
 
-def more_queries(row: Comparison) -> str:
+def advise_more_queries(row: Comparison) -> str:
     """How many queries would settle what these do not; empty where they do, or where it cannot be told."""
     count, units = (row.queries, "queries") if row.clusters is None else (row.clusters.count, "clusters")
     if row.conclusion is Verdict.MAY_BE_WORSE and row.queries_needed is not None:
@@ -311,7 +319,8 @@ def more_queries(row: Comparison) -> str:
     if effect is None:
         return (
             "name the smallest difference that matters (--smallest-effect); to notice"
-            f" {plain(row.mde / 2)}, half of what is noticed now, takes about {4 * row.queries:,} queries like these"
+            f" {format_plain(row.mde / 2)}, half of what is noticed now, takes about {4 * row.queries:,} queries like"
+            " these"
         )
     if row.mde <= effect:
         return f"a difference of {effect:g} would probably have been noticed: decide by cost"

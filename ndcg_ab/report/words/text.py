@@ -12,32 +12,32 @@ from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 
-def plain(value: float | None) -> str:
+def format_plain(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.4f}" if abs(value) < LARGE else f"{value:.4e}"
 
 
-def percent(value: float | None) -> str:
+def format_percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.0f} %"
 
 
-def probability(value: float | None) -> str:
+def format_probability(value: float | None) -> str:
     """Four digits; a p-value is never 0, but a t test of differences that do not vary has none to show."""
     if value is None or value == 0:
         return "–"
     return f"{value:.4f}" if value >= 0.0001 else f"{value:.1g}"
 
 
-def interval(comparison: Comparison) -> str:
-    return between(comparison.low, comparison.high)
+def format_interval(comparison: Comparison) -> str:
+    return format_range(comparison.low, comparison.high)
 
 
-def between(low: float | None, high: float | None) -> str:
+def format_range(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else f"{signed(low)} … {signed(high)}"
 
 
-def wins_ties_losses(comparison: Comparison) -> str:
+def format_wins_ties_losses(comparison: Comparison) -> str:
     return f"{comparison.wins}/{comparison.ties}/{comparison.losses}"
 
 
@@ -45,33 +45,33 @@ def judged_label(metric: Metric) -> str:
     return f"judged@{metric.cutoff}" if metric.cutoff else "judged"
 
 
-def origin_of(metric: Metric) -> str:
+def metric_origin(metric: Metric) -> str:
     """``definition 1a2b3c4d5e6f``; of a metric that another tool computed there is none, but who did."""
     if isinstance(metric, GivenMetric):
         return f"computed once, by {metric.tool}" if metric.tool else "computed by another tool"
     return f"definition {metric.hash}"
 
 
-def recomputed(outcome: Outcome, text: str) -> str:
+def add_recomputed_count(outcome: Outcome, text: str) -> str:
     """The text with how many queries the Python core computed again, or that another tool computed the scores."""
     if not outcome.parity_queries:
         return "scores computed by another tool"
     return text.format(queries_text(outcome.parity_queries))
 
 
-def level(alpha: float) -> str:
+def format_confidence_level(alpha: float) -> str:
     return f"{100 * (1 - alpha):g} %"
 
 
-def verdict_text(comparison: Comparison) -> str:
+def format_verdict(comparison: Comparison) -> str:
     """The verdict with its notes; of a guardrail also the bound that it comes from."""
     bound = ""
     if comparison.lower_bound is not None and comparison.conclusion.is_guardrail:
-        bound = f" (lower {level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
+        bound = f" (lower {format_confidence_level(comparison.alpha)} bound {signed(comparison.lower_bound)})"
     return comparison.verdict + bound + "".join(f"; {note}" for note in comparison.notes)
 
 
-def family_text(outcome: Outcome, family: str) -> str:
+def format_family(outcome: Outcome, family: str) -> str:
     """How many comparisons a family has, how they were adjusted, and what they are for."""
     row = next(row for row in outcome.comparisons if row.family == family)
     count = f"{row.family_size} comparison{'s' * (row.family_size != 1)}"
@@ -82,7 +82,7 @@ def family_text(outcome: Outcome, family: str) -> str:
     return text + (" (exploratory: shows where to look, decides nothing)" if row.exploratory else "")
 
 
-def shared_text(outcome: Outcome, comparison: Comparison) -> str:
+def format_shared_queries(outcome: Outcome, comparison: Comparison) -> str:
     """How many queries a comparison is over, where that is not the number that a system's mean is over; else empty.
 
     They differ where a metric leaves out the queries that a system did not answer.
@@ -92,7 +92,7 @@ def shared_text(outcome: Outcome, comparison: Comparison) -> str:
     return "" if counts <= {comparison.queries} else f"over {queries_text(comparison.queries, 'shared')}"
 
 
-def weighted_text(outcome: Outcome) -> str | None:
+def format_weights(outcome: Outcome) -> str | None:
     """Whether means are weighted, and what the weights leave of the number of queries, where they leave the least."""
     if all(system.unweighted_mean is None for system in outcome.systems):
         return None
@@ -105,7 +105,7 @@ def weighted_text(outcome: Outcome) -> str | None:
     return f"means and differences are weighted by the queries' weights{tail}"
 
 
-def clustered_text(outcome: Outcome) -> str | None:
+def format_clusters(outcome: Outcome) -> str | None:
     """How many clusters of queries the tests flipped as wholes, and how unequal they are; the fewest of all."""
     counts = [row.clusters for row in outcome.main if row.clusters is not None and row.clusters.largest > 1]
     if not counts:
@@ -116,7 +116,7 @@ def clustered_text(outcome: Outcome) -> str | None:
     return f"queries are tested in {fewest.count} clusters of {sizes}{as_much}"
 
 
-def bounds_text(comparison: Comparison) -> str | None:
+def format_bounds(comparison: Comparison) -> str | None:
     """``by other grades undecided (-0.0185) to improved (+0.3414)``.
 
     None where unjudged documents cannot turn the verdict, where there is none, and where no bounds were computed.
@@ -131,7 +131,7 @@ def bounds_text(comparison: Comparison) -> str | None:
     return f"by other grades {low} ({signed(comparison.bound_low)}) to {high} ({signed(comparison.bound_high)})"
 
 
-def likely_text(comparison: Comparison) -> str | None:
+def format_likely_difference(comparison: Comparison) -> str | None:
     """``with likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)``.
 
     None where no bounds were computed, and of fewer than two queries.
@@ -158,15 +158,15 @@ def bounds_note(outcome: Outcome) -> str | None:
     )
 
 
-def labels_clause(comparison: Comparison) -> str | None:
+def format_labels_clause(comparison: Comparison) -> str | None:
     """``70 % judged, of the baseline 86 %``; None where the shares are near, or not known."""
     found = comparison.labels
     if found is None or not is_lead(found):
         return None
-    return f"{percent(found.candidate_judged)} judged, of the baseline {percent(found.baseline_judged)}"
+    return f"{format_percent(found.candidate_judged)} judged, of the baseline {format_percent(found.baseline_judged)}"
 
 
-def labels_text(comparison: Comparison) -> str | None:
+def format_labels(comparison: Comparison) -> str | None:
     """``judged: 70 % of its results, 86 % of the baseline's; on the 12 queries judged fully for both -0.0049 (…)``.
 
     None where the shares lie near each other, and where they are not known.
@@ -174,11 +174,12 @@ def labels_text(comparison: Comparison) -> str | None:
     found = comparison.labels
     if found is None or not is_lead(found):
         return None
-    shares = f"{percent(found.candidate_judged)} of its results, {percent(found.baseline_judged)} of the baseline's"
+    own, other = format_percent(found.candidate_judged), format_percent(found.baseline_judged)
+    shares = f"{own} of its results, {other} of the baseline's"
     return f"judged: {shares}; {fully_judged_text(found)}"
 
 
-def cheap_text(comparison: Comparison) -> str | None:
+def format_proxy_correction(comparison: Comparison) -> str | None:
     """``corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth 130 more queries …``
 
     None where there are no cheap judgments, or nothing that they could correct.
@@ -186,14 +187,14 @@ def cheap_text(comparison: Comparison) -> str | None:
     found = comparison.cheap
     if found is None:
         return None
-    between = f"{signed(found.low)} … {signed(found.high)}, p {probability(found.p_value)}"
+    between = f"{signed(found.low)} … {signed(found.high)}, p {format_probability(found.p_value)}"
     saved = round(found.saved)
     worth = f"{saved} more quer{'y' if saved == 1 else 'ies'} judged carefully" if saved else "no careful judgment"
     told = f"{signed(found.difference)} ({between}), worth {worth}"
     return f"corrected by {found.cheap_queries} queries judged cheaply: {told}"
 
 
-def cheap_note(outcome: Outcome) -> str | None:
+def proxy_note(outcome: Outcome) -> str | None:
     """What the corrected differences are and what they are not; None where there are none."""
     if all(row.cheap is None for row in outcome.main):
         return None
@@ -221,12 +222,12 @@ def function_note(outcome: Outcome) -> str | None:
     return f"{judged}; it agrees with {counted} ({', '.join(numbers)})"
 
 
-def together(comparison: Comparison) -> str:
+def format_simultaneous_interval(comparison: Comparison) -> str:
     """The simultaneous interval: it holds at once with those of the whole family."""
-    return between(comparison.simultaneous_low, comparison.simultaneous_high)
+    return format_range(comparison.simultaneous_low, comparison.simultaneous_high)
 
 
-def change(descriptive: Descriptive | None) -> str:
+def format_relative_change(descriptive: Descriptive | None) -> str:
     """The relative change with its interval: ``+3.1 % (+0.4 … +5.8)``."""
     if descriptive is None or descriptive.relative is None:
         return "–"
@@ -236,22 +237,22 @@ def change(descriptive: Descriptive | None) -> str:
     return f"{text} ({100 * descriptive.relative_low:+.1f} … {100 * descriptive.relative_high:+.1f})"
 
 
-def comparison_text(comparison: Comparison, alpha: float) -> str:
+def format_comparison(comparison: Comparison, alpha: float) -> str:
     """One comparison in words: who, against whom, by how much, how sure."""
     head = f"{comparison.candidate} against {comparison.baseline}, {comparison.metric}: {comparison.verdict}"
     if comparison.difference is None or comparison.conclusion is Verdict.IDENTICAL:
         return head
     tail = f"difference {signed(comparison.difference)}"
     if comparison.low is not None:
-        tail += f", {level(alpha)} interval {interval(comparison)}"
+        tail += f", {format_confidence_level(alpha)} interval {format_interval(comparison)}"
     if comparison.p_adjusted is not None:
-        tail += f", adjusted p {probability(comparison.p_adjusted)}"
+        tail += f", adjusted p {format_probability(comparison.p_adjusted)}"
     return f"{head} ({tail})"
 
 
-def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
+def system_rows(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, Comparison | None]]:
     """The baseline, which has no comparison, then the candidates, the largest difference first."""
-    rows = ordered(outcome, metric)
+    rows = order_comparisons(outcome, metric)
     found = {row.candidate: row for row in rows}
     places = list(found)
     summaries = [system for system in outcome.systems if system.metric == metric.name]
@@ -259,7 +260,7 @@ def rows_of(outcome: Outcome, metric: Metric) -> Iterator[tuple[SystemSummary, C
         yield system, found.get(system.system_id)
 
 
-def ordered(outcome: Outcome, metric: Metric) -> list[Comparison]:
+def order_comparisons(outcome: Outcome, metric: Metric) -> list[Comparison]:
     """The candidates on one metric, the largest difference first."""
     rows = [row for row in outcome.main if row.metric == metric.name]
     return sorted(rows, key=lambda row: (row.difference is None, -(row.difference or 0.0)))

@@ -20,7 +20,7 @@ from ndcg_ab.full_disks import full_place, is_full, no_room
 from ndcg_ab.history.bundles.bundle import BUNDLE, SCORES, Bundle
 from ndcg_ab.report.bundle_files import FIGURES, PAGE
 from ndcg_ab.report.comment.markdown import comparison_table
-from ndcg_ab.report.words.decision_summary import run_name
+from ndcg_ab.report.words.decision_summary import format_run_name
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.temporary import temporary_folder
 from ndcg_ab.trackers.base import Published, Tracker
@@ -161,7 +161,7 @@ def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bund
     outcome = bundle.outcome
     began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)
-    parent = client.create_run(experiment_id, began, tags, run_name(outcome, bundle.ordinal)).info.run_id
+    parent = client.create_run(experiment_id, began, tags, format_run_name(outcome, bundle.ordinal)).info.run_id
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
     parameters |= definitions(outcome)
     client.log_batch(

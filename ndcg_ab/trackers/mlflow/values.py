@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ndcg_ab.history.bundles.bundle import Bundle
-from ndcg_ab.report.answer import mark
-from ndcg_ab.report.comment.markdown import decision_text, note, system_note
+from ndcg_ab.report.answer import comparison_mark
+from ndcg_ab.report.comment.markdown import comparison_note, format_decision, system_note
 from ndcg_ab.report.sections.since_last import since_items
-from ndcg_ab.report.words.text import plain, rows_of
+from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import PRIMARY, signed
@@ -38,11 +38,11 @@ def common_tags(bundle: Bundle) -> dict[str, str]:
 def parent_tags(bundle: Bundle) -> dict[str, str]:
     """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
     outcome = bundle.outcome
-    described = "\n\n".join([note(outcome), *since_items(bundle.since_last)])
+    described = "\n\n".join([comparison_note(outcome), *since_items(bundle.since_last)])
     tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(described)}
     named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     for decision in outcome.decisions:
-        tags[f"decision/{named[decision.candidate]}"] = decision_text(decision)
+        tags[f"decision/{named[decision.candidate]}"] = format_decision(decision)
     for row in outcome.main:
         tags[key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
     if outcome.gate:
@@ -60,7 +60,7 @@ def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for system in since.systems if since else ():
         rows = sorted(since.of(system.system_id) if since else [], key=lambda row: row.difference or 0.0)
-        told = ", ".join(f"{mark(row)} {row.metric} {signed(row.difference)}" for row in rows)
+        told = ", ".join(f"{comparison_mark(row)} {row.metric} {signed(row.difference)}" for row in rows)
         found[f"since_last/{named[system.system_id]}"] = told or ", ".join(system.changed) or "unchanged"
     return found
 
@@ -81,15 +81,22 @@ def reuse_tags(bundle: Bundle) -> dict[str, str]:
 def comparison_line(outcome: Outcome, metric: Metric) -> str:
     """All systems on one metric, as a table of runs can show it: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
-    for system, row in rows_of(outcome, metric):
-        texts.append(f"{system.system_id} {f'{mark(row)} {signed(row.difference)}' if row else plain(system.mean)}")
+    for system, row in system_rows(outcome, metric):
+        texts.append(
+            f"{system.system_id}"
+            f" {f'{comparison_mark(row)} {signed(row.difference)}' if row else format_plain(system.mean)}"
+        )
     more = f" and {len(texts) - SYSTEMS} more" if len(texts) > SYSTEMS else ""
     return ", ".join(texts[:SYSTEMS]) + more
 
 
 def system_line(system: SystemSummary, row: Comparison | None) -> str:
     """One system on one metric: ``▲ 0.8041 (+0.0762)``."""
-    return f"{mark(row)} {plain(system.mean)} ({signed(row.difference)})" if row else plain(system.mean)
+    return (
+        f"{comparison_mark(row)} {format_plain(system.mean)} ({signed(row.difference)})"
+        if row
+        else format_plain(system.mean)
+    )
 
 
 def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
@@ -98,10 +105,10 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     tags = {"kind": "system", "system": name, "role": role, "decision": role}
     for decision in outcome.decisions:
         if decision.candidate == name:
-            tags |= {"decision": decision_text(decision), "reason": decision.reason}
+            tags |= {"decision": format_decision(decision), "reason": decision.reason}
             tags["mlflow.note.content"] = cut(system_note(outcome, decision))
     for metric in outcome.metrics:
-        for system, row in rows_of(outcome, metric):
+        for system, row in system_rows(outcome, metric):
             if system.system_id == name:
                 tags[metric_name(metric)] = system_line(system, row)
     return tags

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.report.words.text import percent, plain, probability
+from ndcg_ab.report.words.text import format_percent, format_plain, format_probability
 from ndcg_ab.results.wording import signed
 from ndcg_core.measures.notation import parse
 from tests.laboratory import plant
@@ -240,11 +240,11 @@ def test_progress_is_for_humans(capsys: pytest.CaptureFixture, monkeypatch: pyte
 
 
 def test_numbers_are_written_for_reading() -> None:
-    assert probability(0.00005) == "5e-05"
-    assert probability(0.0001) == "0.0001"
+    assert format_probability(0.00005) == "5e-05"
+    assert format_probability(0.0001) == "0.0001"
     assert signed(-0.03) == "-0.0300"
-    assert percent(0.857) == "86 %"
-    assert plain(None) == "–"
+    assert format_percent(0.857) == "86 %"
+    assert format_plain(None) == "–"
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from ndcg_ab.comparing import changes as module
 from ndcg_ab.comparing.changes import find_changes
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import ParityError
-from ndcg_ab.report.comment.comment import comment
-from ndcg_ab.report.sections.changes import changes_text, print_changes, told_changes
+from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.report.sections.changes import changes_by_candidate, format_changes, print_changes
 from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
 from ndcg_ab.results.codec import row
 from ndcg_ab.results.outcome import Outcome
@@ -84,7 +84,7 @@ def test_where_a_metric_has_no_cutoff() -> None:
     other = {"changed": in_order(*"abcdefghijlk")}
     (changes,) = outcome_of(GRADES, {"old": deep, "new": other}, ["ndcg"]).changes
     assert (changes.depth, changes.changed) == (10, 0), "only what stands below differs"
-    assert changes_text(changes) == "changed nothing in the top 10 of 5 queries"
+    assert format_changes(changes) == "changed nothing in the top 10 of 5 queries"
 
 
 def test_of_several_candidates_each_has_its_own() -> None:
@@ -158,8 +158,8 @@ def test_it_is_told_in_one_line() -> None:
         "changed the top 2 of 3 of 5 queries, ndcg@2 of 2; 1 document came in (1 relevant, 0 unjudged),"
         " 2 went (1 relevant, 0 unjudged)"
     )
-    assert changes_text(outcome.changes[0]) == said
-    assert f"- new {said}" in comment(outcome).replace("\\", "")
+    assert format_changes(outcome.changes[0]) == said
+    assert f"- new {said}" in format_comment(outcome).replace("\\", "")
     console = Console(file=io.StringIO(), width=100)
     print_changes(console, outcome)
     told = console.file.getvalue()
@@ -167,7 +167,7 @@ def test_it_is_told_in_one_line() -> None:
     assert "new, by grade: grade 3: 1 in, 0 out" in told
     assert "    1  ✕ n (0)                                   + a (3)\n" in told
     many = dataclasses.replace(outcome, changes=outcome.changes * 9)
-    assert told_changes(many) == {}, "of many candidates the tables tell"
+    assert changes_by_candidate(many) == {}, "of many candidates the tables tell"
 
 
 def test_its_keys_are_documented() -> None:

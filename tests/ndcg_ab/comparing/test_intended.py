@@ -13,8 +13,8 @@ from ndcg_ab.errors import InputError
 from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle, read_content
 from ndcg_ab.pipeline import check_only
-from ndcg_ab.report.comment.comment import comment
-from ndcg_ab.report.sections.intended import intended_text
+from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.report.sections.intended import format_intended
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
@@ -68,19 +68,19 @@ def test_it_decides_nothing(result: ndcg_ab.CompareResult) -> None:
 
 
 def test_it_is_told_below_the_metric(result: ndcg_ab.CompareResult) -> None:
-    told = intended_text(result._outcome, "new", "ndcg@10")
+    told = format_intended(result._outcome, "new", "ndcg@10")
     row = parts(result)["intended"]
     assert told is not None
     assert told.startswith(f"moved {row.differing} of the 7 queries it was meant for: {row.difference:+.4f} (")
     assert "; and 13 of 13 others: " in told
-    assert told[:40] in str(result) and told[:40] in comment(result._outcome).replace("\\", "")
-    assert intended_text(result._outcome, "new", "rr") is None
+    assert told[:40] in str(result) and told[:40] in format_comment(result._outcome).replace("\\", "")
+    assert format_intended(result._outcome, "new", "rr") is None
 
 
 def test_where_every_query_is_meant(result: ndcg_ab.CompareResult) -> None:
     every = compared(sorted({row["query_id"] for row in result.query_scores.to_pylist()}))
     assert list(parts(every)) == ["intended"]
-    told = intended_text(every._outcome, "new", "ndcg@10")
+    told = format_intended(every._outcome, "new", "ndcg@10")
     assert told is not None and told.startswith("moved 20 of the 20 queries it was meant for: ") and "other" not in told
 
 

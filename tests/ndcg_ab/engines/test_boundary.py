@@ -19,7 +19,7 @@ from ndcg_ab.labels import bounds
 from ndcg_ab.pipeline import conclude as concluding
 from ndcg_ab.pipeline import evaluate, stages
 from ndcg_ab.pipeline.conclude import read_query_scores
-from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.runs import folder as folder_store
 from ndcg_ab.runs.run import perform_run
 from tests.small_evaluation import calling, no_tracker, plain_page, small
@@ -88,7 +88,7 @@ def test_documents_that_stand_twice_are_taken_out_there(tmp_path: Path) -> None:
 
 def page_of(bundle: Path) -> PageData:
     with DuckDBEngine(bundle / TABLES) as engine:
-        return gather(engine, read_bundle(bundle).outcome, read_content(bundle))
+        return gather_page_data(engine, read_bundle(bundle).outcome, read_content(bundle))
 
 
 def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster | None, **changes: Any) -> Path:

@@ -23,7 +23,7 @@ from ndcg_ab.engines import open_engine
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import SCORES, TABLES, read_bundle, read_content
 from ndcg_ab.pipeline import Context, MemoryStore, check_only, pull_inputs, pulls
-from ndcg_ab.report.page.data import PageData, gather
+from ndcg_ab.report.page.data import PageData, gather_page_data
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.scoring.scoring import open_engine_for
@@ -249,7 +249,7 @@ def comparable(finding: Finding) -> Finding:
 
 def page_of(bundle: Path) -> PageData:
     with open_engine(bundle / TABLES) as engine:
-        return gather(engine, read_bundle(bundle).outcome, read_content(bundle))
+        return gather_page_data(engine, read_bundle(bundle).outcome, read_content(bundle))
 
 
 def test_the_page_shows_the_same_rankings(both: Both) -> None:

@@ -15,7 +15,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.errors import InputError
 from ndcg_ab.labels import bounds
 from ndcg_ab.pipeline.conclude import make_outcome
-from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.scoring import loading
@@ -238,7 +238,7 @@ def test_a_decision_that_grades_could_turn_says_so() -> None:
     text = console.export_text()
     assert f"    {line};" in text
     assert "documents further down are taken to gain nothing" in " ".join(text.split())
-    assert f"- new {line}" in comment(outcome, [])
+    assert f"- new {line}" in format_comment(outcome, [])
 
 
 def test_weights_weigh_the_bounds_too() -> None:

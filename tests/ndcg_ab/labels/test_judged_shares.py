@@ -12,8 +12,8 @@ from rich.console import Console
 import ndcg_ab
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.labels.judged_shares import check_labels
-from ndcg_ab.report.comment.comment import comment
-from ndcg_ab.report.comment.markdown import note
+from ndcg_ab.report.comment.comment import format_comment
+from ndcg_ab.report.comment.markdown import comparison_note
 from ndcg_ab.report.terminal.screen import print_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -232,13 +232,13 @@ def printed(outcome: Outcome, details: bool = False) -> str:
 def test_shares_that_lie_apart_are_told_beside_the_verdict(owed: Outcome) -> None:
     line = "judged: 100 % of its results, 57 % of the baseline's; on the 5 queries judged fully for both -0.3691"
     assert "100 % judged, of the baseline 57 %" in printed(owed)
-    assert f"- new {line}" in comment(owed)
-    assert "| 100 % | 5 | -0.3691 (-0.3691 … -0.3691) |" in note(owed)
+    assert f"- new {line}" in format_comment(owed)
+    assert "| 100 % | 5 | -0.3691 (-0.3691 … -0.3691) |" in comparison_note(owed)
 
 
 def test_shares_that_are_near_are_told_with_details_alone(outcome: Outcome) -> None:
     assert "of the baseline" not in printed(outcome)
-    assert "judged: " not in comment(outcome)
+    assert "judged: " not in format_comment(outcome)
     table = printed(outcome, details=True).partition("labels")[2]
     assert [word in table for word in ("queries judged fully", "79 %", "75 %")] == [True] * 3
 

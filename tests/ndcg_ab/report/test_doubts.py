@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.answer import banners, doubted, ordered_decisions
-from ndcg_ab.report.comment.comment import comment
+from ndcg_ab.report.answer import banner_sentences, ordered_decisions, reasons_for_doubt
+from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.report.comment.markdown import answer_note
 from ndcg_ab.report.page import render
-from ndcg_ab.report.words.decision_summary import candidates_by_choice, decisions_line
-from ndcg_ab.report.words.explanations import plain_words
+from ndcg_ab.report.words.decision_summary import candidates_by_choice, format_decisions
+from ndcg_ab.report.words.explanations import explain_outcome
 from ndcg_ab.results.outcome import Finding, Outcome
 from tests.laboratory import Ranking, in_order, outcome_of
 from tests.ndcg_ab.report.terminal.test_screen import printed
@@ -42,14 +42,16 @@ def evaluated(count: int, doubts: list[str]) -> Outcome:
 
 def test_it_concerns_the_systems_that_it_names() -> None:
     outcome = evaluated(20, ["c03", "c05", "c11"])
-    assert list(doubted(outcome)) == ["c03", "c05", "c11"]
-    assert {row.candidate for row in ordered_decisions(outcome) if row.reason.startswith(DOUBT)} == {*doubted(outcome)}
-    assert len(banners(outcome)) == 3
+    assert list(reasons_for_doubt(outcome)) == ["c03", "c05", "c11"]
+    assert {row.candidate for row in ordered_decisions(outcome) if row.reason.startswith(DOUBT)} == {
+        *reasons_for_doubt(outcome)
+    }
+    assert len(banner_sentences(outcome)) == 3
 
 
 def test_of_the_baseline_it_concerns_every_candidate() -> None:
     outcome = evaluated(4, ["c00", "c02"])
-    assert doubted(outcome) == {
+    assert reasons_for_doubt(outcome) == {
         "c01": "the baseline's ranks disagree with the scores",
         "c02": "the baseline's ranks disagree with the scores and its ranks disagree with the scores",
         "c03": "the baseline's ranks disagree with the scores",
@@ -57,12 +59,12 @@ def test_of_the_baseline_it_concerns_every_candidate() -> None:
 
 
 def test_the_plain_words_of_others_are_silent_about_it() -> None:
-    pages = {words.candidate: str(words.parts) for words in plain_words(evaluated(4, ["c02"]))}
+    pages = {words.candidate: str(words.parts) for words in explain_outcome(evaluated(4, ["c02"]))}
     assert [name for name, text in pages.items() if "its rank column disagrees" in text] == ["c02"]
 
 
 def test_many_systems_share_a_sentence() -> None:
-    (banner,) = banners(evaluated(20, [f"c{place:02d}" for place in range(1, 9)]))
+    (banner,) = banner_sentences(evaluated(20, [f"c{place:02d}" for place in range(1, 9)]))
     assert banner == (
         "8 of 20 systems give queries ranks that disagree with their scores, which decide:"
         " c01 3, c02 3, c03 3, c04 3, c05 3, c06 3 and 2 more"
@@ -77,7 +79,7 @@ def test_it_is_written_where_the_decision_is(count: int) -> None:
         and candidates_by_choice(outcome)["c01"] == "do_not_ship"
     )
     screen = " ".join(" ".join(printed(outcome, 200)).split())
-    written = (screen, comment(outcome), answer_note(outcome), decisions_line(candidates_by_choice(outcome)))
+    written = (screen, format_comment(outcome), answer_note(outcome), format_decisions(candidates_by_choice(outcome)))
     for text in written[:3]:
         assert text.count("in doubt") >= 1 and "do not ship" in text.replace("\N{NO-BREAK SPACE}", " ")
     assert ("c02 (in doubt)" in screen) is (count == 20)

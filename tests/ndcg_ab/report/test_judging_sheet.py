@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.report.judging_sheet import judging_sheet, keys, levels, offered, write_judging_sheet
+from ndcg_ab.report.judging_sheet import (
+    assign_keys,
+    grade_levels,
+    levels_with_keys,
+    render_judging_sheet,
+    write_judging_sheet,
+)
 from ndcg_ab.studies.to_judge import ToJudge
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1">\'"&'
@@ -47,7 +53,7 @@ def content(page: str) -> dict[str, Any]:
     ],
 )
 def test_every_level_has_a_digit(grades: Sequence[float], expected: dict[str, float]) -> None:
-    page = judging_sheet([to_judge("q", "d")], grades, "Sheet")
+    page = render_judging_sheet([to_judge("q", "d")], grades, "Sheet")
     assert content(page)["keys"] == [{"key": key, "grade": grade} for key, grade in expected.items()]
     assert "more than there are digits" not in page
 
@@ -55,16 +61,16 @@ def test_every_level_has_a_digit(grades: Sequence[float], expected: dict[str, fl
 def test_of_more_levels_than_digits_ten_are_offered() -> None:
     """Evenly spread, 0, the lowest and the highest among them, and the sheet says so."""
     given = [-1.5 + place / 8 for place in range(37)]
-    chosen = offered(levels(given))
+    chosen = levels_with_keys(grade_levels(given))
     assert len(chosen) == 10 and {0.0, -1.5, 3.0} < set(chosen) <= set(given)
     assert max(after - before for before, after in itertools.pairwise(chosen)) <= 0.75
-    assert len({each["key"] for each in keys(chosen)}) == 10
-    assert "The judgments hold 37 grades, more than there are digits" in judging_sheet([], given, "Sheet")
+    assert len({each["key"] for each in assign_keys(chosen)}) == 10
+    assert "The judgments hold 37 grades, more than there are digits" in render_judging_sheet([], given, "Sheet")
 
 
 def test_hostile_texts_are_data() -> None:
     row = to_judge(HOSTILE, HOSTILE + "\t\n", HOSTILE, HOSTILE, "javascript:alert(1)", ((HOSTILE, 2),))
-    page = judging_sheet([row], [1], HOSTILE)
+    page = render_judging_sheet([row], [1], HOSTILE)
     shown = content(page)["pairs"][0]
     assert (shown["query_id"], shown["doc_id"], shown["text"]) == (HOSTILE, HOSTILE + "\t\n", HOSTILE)
     assert shown["url"] is None and HOSTILE in shown["why"][0]
@@ -83,21 +89,21 @@ def test_hostile_texts_are_data() -> None:
     ],
 )
 def test_links_lead_to_web_pages_alone(url: str, expected: str | None) -> None:
-    assert content(judging_sheet([to_judge("q", "d", url=url)], [1], "Sheet"))["pairs"][0]["url"] == expected
+    assert content(render_judging_sheet([to_judge("q", "d", url=url)], [1], "Sheet"))["pairs"][0]["url"] == expected
 
 
 def test_why_says_who_shows_it_and_what_it_would_move() -> None:
-    assert content(judging_sheet([to_judge("q", "d")], [1], "Sheet"))["pairs"][0]["why"] == [
+    assert content(render_judging_sheet([to_judge("q", "d")], [1], "Sheet"))["pairs"][0]["why"] == [
         "old shows it at rank 3, new shows it at rank 1",
         "new − old in ndcg@10: its grade is expected to move the difference by 0.0013, to between -0.0100 and +0.0250",
     ]
 
 
 def test_what_is_kept_is_kept_for_the_same_content_alone() -> None:
-    first = content(judging_sheet([to_judge("q", "d")], [1], "Sheet"))["identity"]
-    assert first == content(judging_sheet([to_judge("q", "d")], [1, 1, 0], "Sheet"))["identity"]
-    assert first != content(judging_sheet([to_judge("q", "e")], [1], "Sheet"))["identity"]
-    assert first != content(judging_sheet([to_judge("q", "d")], [1, 2], "Sheet"))["identity"]
+    first = content(render_judging_sheet([to_judge("q", "d")], [1], "Sheet"))["identity"]
+    assert first == content(render_judging_sheet([to_judge("q", "d")], [1, 1, 0], "Sheet"))["identity"]
+    assert first != content(render_judging_sheet([to_judge("q", "e")], [1], "Sheet"))["identity"]
+    assert first != content(render_judging_sheet([to_judge("q", "d")], [1, 2], "Sheet"))["identity"]
 
 
 def test_asks_nothing_of_the_network(tmp_path: Path) -> None:

@@ -24,15 +24,22 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.answer import mark
+from ndcg_ab.report.answer import comparison_mark
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.charts.style import PAGE, Words
-from ndcg_ab.report.page.data import FULL, PageData, about_files, bars, gather, points
-from ndcg_ab.report.page.figures import page_figures, save_figure, static_figures
+from ndcg_ab.report.page.data import FULL, PageData, about_files, bar_rows, gather_page_data, point_rows
+from ndcg_ab.report.page.figures import draw_figures, page_figures, save_figure
 from ndcg_ab.report.page.render import write_page
 from ndcg_ab.report.page.summary_banner import card_row, summary_lines
-from ndcg_ab.report.words.text import interval, plain, probability, rows_of, verdict_text, wins_ties_losses
+from ndcg_ab.report.words.text import (
+    format_interval,
+    format_plain,
+    format_probability,
+    format_verdict,
+    format_wins_ties_losses,
+    system_rows,
+)
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_difference, signed
 from ndcg_ab.runs.run import Performed
@@ -134,7 +141,7 @@ def gathered(folder: Path) -> PageData:
     ]
     with DuckDBEngine() as engine:
         outcome = evaluate(evaluation, engine)[0]
-        return gather(engine, outcome, about, timeline_of(outcome))
+        return gather_page_data(engine, outcome, about, timeline_of(outcome))
 
 
 def large(queries: int, systems: int = 4, results: int = 10, digits: int = 7) -> PageData:
@@ -275,7 +282,7 @@ class TestWords:
             compared = [row for row in data.outcome.main if row.candidate == decision.candidate]
             means = {(row.system_id, row.metric): row.mean for row in data.outcome.systems}
             assert [row[0][2:] for row in found] == ["ndcg@10", "dcg@5", "recall@10"]
-            assert [row[1] for row in found] == [plain(means[decision.candidate, row[0][2:]]) for row in found]
+            assert [row[1] for row in found] == [format_plain(means[decision.candidate, row[0][2:]]) for row in found]
             for row in compared:
                 if row.metric != "precision@5":
                     mark = {"improved": "✓", "not_worse": "✓", "regressed": "✗", "may_be_worse": "✗"}.get(
@@ -349,11 +356,19 @@ class TestWords:
             role = roles.get(metric.name, "guardrail")
             _, *rows = read.tables[f"{metric.name}, {role} · definition {metric.hash}"]
             expected = [
-                [system.system_id, plain(system.mean)]
-                + ([signed(row.difference), interval(row), "", probability(row.p_adjusted)] if row else [""] * 4)
-                + ([f"{mark(row)} {verdict_text(row)}"] if row else ["baseline"])
-                + [wins_ties_losses(row) if row else "", str(system.queries), f"{100 * (system.judged or 0):.0f} %"]
-                for system, row in rows_of(data.outcome, metric)
+                [system.system_id, format_plain(system.mean)]
+                + (
+                    [signed(row.difference), format_interval(row), "", format_probability(row.p_adjusted)]
+                    if row
+                    else [""] * 4
+                )
+                + ([f"{comparison_mark(row)} {format_verdict(row)}"] if row else ["baseline"])
+                + [
+                    format_wins_ties_losses(row) if row else "",
+                    str(system.queries),
+                    f"{100 * (system.judged or 0):.0f} %",
+                ]
+                for system, row in system_rows(data.outcome, metric)
             ]
             assert rows == expected
 
@@ -364,7 +379,7 @@ class TestWords:
             head, *rows = read.tables[metric.name]
             place = head.index("queries judged fully")
             told = {row[0]: row[place : place + 2] for row in rows}
-            for system, row in rows_of(data.outcome, metric):
+            for system, row in system_rows(data.outcome, metric):
                 if row and row.labels:
                     expected = [str(row.labels.full_queries), fully_judged_difference(row.labels)]
                     assert told[system.system_id] == expected
@@ -373,9 +388,14 @@ class TestWords:
         for metric in ("ndcg@10", "dcg@5"):
             _, *rows = read.tables[f"{metric} by device"]
             expected = [
-                [row.slice, row.candidate, str(row.queries), plain(row.baseline_mean), signed(row.difference)]
-                + [interval(row), "", probability(row.p_adjusted), f"{mark(row)} {verdict_text(row)}"]
-                + [wins_ties_losses(row)]
+                [row.slice, row.candidate, str(row.queries), format_plain(row.baseline_mean), signed(row.difference)]
+                + [
+                    format_interval(row),
+                    "",
+                    format_probability(row.p_adjusted),
+                    f"{comparison_mark(row)} {format_verdict(row)}",
+                ]
+                + [format_wins_ties_losses(row)]
                 for row in data.outcome.slices
                 if row.metric == metric
             ]
@@ -449,7 +469,7 @@ class TestBlock:
         for row in data.outcome.main:
             kept = found[row.metric, row.candidate]
             assert (kept["difference"], kept["low"], kept["high"]) == (row.difference, row.low, row.high)
-            assert kept["counts"] == wins_ties_losses(row)
+            assert kept["counts"] == format_wins_ties_losses(row)
             assert (kept["verdict"], kept["delta"]) == (row.verdict, row.smallest_effect)
 
     def test_rankings_with_grades(self, text: str) -> None:
@@ -475,7 +495,7 @@ class TestBlock:
         )
         with DuckDBEngine() as engine:
             outcome = evaluate(evaluation, engine)[0]
-            rows = gather(engine, outcome, ABOUT).rankings.to_pylist()
+            rows = gather_page_data(engine, outcome, ABOUT).rankings.to_pylist()
         assert [(row["rank"], row["doc_id"], row["gain"]) for row in rows] == [(1, "a", 3.0), (2, "b", 3.0)]
 
     def test_relevant_documents_that_are_not_shown(self, tmp_path: Path) -> None:
@@ -494,12 +514,12 @@ class TestBlock:
         )
         with DuckDBEngine() as engine:
             outcome = evaluate(evaluation, engine)[0]
-            found_page = gather(engine, outcome, ABOUT | {"inputs": []})
+            found_page = gather_page_data(engine, outcome, ABOUT | {"inputs": []})
         found = {(row["system_id"], row["doc_id"]): row["rank"] for row in found_page.missed.to_pylist()}
         new = {("new", "e01"): None, ("new", "e02"): None, ("new", "e05"): None}
         assert found == {("old", "e02"): 11, ("old", "lost"): None, ("old", "e01"): 12} | new
         assert {(row["system_id"], row["missed"]) for row in found_page.missed.to_pylist()} == {("old", 3), ("new", 3)}
-        docs, _, _, missed, _ = block_of(page.rendered(found_page)).get("rankings")[0]
+        docs, _, _, missed, _ = block_of(page.render_page(found_page)).get("rankings")[0]
         assert [[count, [[docs[place], rank] for place, rank in rows]] for count, rows in missed] == [
             [3, [["e02", 11], ["lost", None], ["e01", 12]]],
             [3, [["e02", None], ["e05", None], ["e01", None]]],
@@ -514,7 +534,7 @@ class TestBlock:
             {"doc_id": "d", "title": None, "url": "data:text/html,x"},
         ]
         named = dataclasses.replace(data, documents=pa.Table.from_pylist(rows, schema=DOCUMENT.schema))
-        text = page.rendered(named)
+        text = page.render_page(named)
         block = block_of(text)
         docs, *_ = block["rankings"][block["queries"]["id"].index("q01")]
         assert sorted(docs, key=str) == [
@@ -526,8 +546,8 @@ class TestBlock:
         assert "Titles or addresses are known of 4 of the 19 documents here." in text
 
     def test_the_same_evaluation_gives_the_same_bytes(self, data: PageData, text: str) -> None:
-        page.vega_runtime.cache_clear()
-        assert page.rendered(data) == text
+        page.build_vega_runtime.cache_clear()
+        assert page.render_page(data) == text
 
 
 class TestInputs:
@@ -548,10 +568,10 @@ class TestInputs:
             outcome = evaluate(evaluation, engine)[0]
             (tmp_path / "inputs" / "documents.tsv").unlink()
             about = ABOUT | {"inputs": []}
-            found = gather(engine, outcome, about, documents=make_documents(evaluation), can_do_without=True)
+            found = gather_page_data(engine, outcome, about, documents=make_documents(evaluation), can_do_without=True)
             with pytest.raises(InputError, match="there is no such file"):
-                gather(engine, outcome, about, documents=make_documents(evaluation))
-        text = page.rendered(found)
+                gather_page_data(engine, outcome, about, documents=make_documents(evaluation))
+        text = page.render_page(found)
         assert "Titles and addresses of documents are missing: " in text and "documents.tsv: there is no such" in text
 
     def test_documents_that_cannot_be_read_are_refused_before_anything_is_written(self, tmp_path: Path) -> None:
@@ -626,7 +646,7 @@ class TestFigures:
         for name, spec in page_figures()["specs"].items():
             held = CHARTS[name].draw(alt.NamedData(name="rows"), Words(), PAGE).to_dict()
             assert {key: held[key] for key in spec} == spec
-        for chart in static_figures(data).values():
+        for chart in draw_figures(data).values():
             assert chart.to_dict(validate=True) == chart.to_dict(validate=False)
 
     def test_have_words_for_those_who_cannot_see_them(self, read: Reader) -> None:
@@ -638,7 +658,7 @@ class TestFigures:
         assert strips and all((row["aria-label"] or "").startswith("interval ") for row in strips)
 
     def test_static_ones(self, data: PageData, tmp_path: Path) -> None:
-        charts = static_figures(data)
+        charts = draw_figures(data)
         some = {"differences new", "values new", "slices device new", "intervals", "intervals dcg@5", "nights"}
         assert some < charts.keys() and len(charts) == 9
         row = next(row for row in data.outcome.main if (row.metric, row.candidate) == ("ndcg@10", "new"))
@@ -663,7 +683,7 @@ class TestFigures:
             row = {"query": str(number), "text": "", "baseline": before, "candidate": after, "count": 1}
             pairs.append(row | {"difference": after - before, "outcome": "win" if after > before else "loss"})
         pairs.sort(key=lambda row: row["difference"])
-        for rows in (bars(pairs), points(pairs)):
+        for rows in (bar_rows(pairs), point_rows(pairs)):
             assert len(rows) <= 1700 and sum(row["count"] for row in rows) == 3 * FULL
             total = sum(row["count"] * row["difference"] for row in rows)
             assert total == pytest.approx(sum(row["difference"] for row in pairs))

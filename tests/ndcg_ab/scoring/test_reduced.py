@@ -16,7 +16,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import pull_inputs
 from ndcg_ab.pipeline.conclude import make_outcome
-from ndcg_ab.report.page.data import gather
+from ndcg_ab.report.page.data import gather_page_data
 from ndcg_ab.scoring import parity
 from ndcg_ab.scoring import top_places as reducing
 from ndcg_ab.scoring.parity import recompute_sample
@@ -94,7 +94,7 @@ def shown(engine: DuckDBEngine, evaluation: Evaluation, judgments: Pulled, ranki
     findings = load_and_check(engine, PulledInputs(judgments, Queries(), dict(rankings)), evaluation)
     score_metrics(engine, evaluation.metric_list)
     outcome = make_outcome(engine, evaluation, findings, recompute_sample(engine, evaluation.metric_list))
-    page = gather(engine, outcome, {})
+    page = gather_page_data(engine, outcome, {})
     tables = [page.queries, page.scores.sort_by([(name, "ascending") for name in page.scores.column_names])]
     return outcome.to_json(), *(table.to_pylist() for table in (*tables, page.rankings, page.missed))
 

@@ -8,12 +8,12 @@ from ndcg_ab.report.page.charts.style import (
     Colours,
     Picture,
     Words,
-    candidates_of,
+    candidate_names,
+    count_wins_and_losses,
     outcome_scale,
     query_tips,
-    wins_and_losses,
 )
-from ndcg_ab.report.page.data import PageData, bars, paired_rows
+from ndcg_ab.report.page.data import PageData, bar_rows, paired_rows
 
 if TYPE_CHECKING:
     from ndcg_ab.report.page.charts.style import Figure
@@ -45,14 +45,14 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
 def pictures(data: PageData) -> Iterator[Picture]:
     """One for each candidate, on the first metric."""
     metric = data.outcome.metrics[0].name
-    for candidate in candidates_of(data):
+    for candidate in candidate_names(data):
         if pairs := paired_rows(data, metric, candidate):
-            yield Picture(f"differences {candidate}", Words(metric, candidate, data.outcome.baseline), bars(pairs))
+            yield Picture(f"differences {candidate}", Words(metric, candidate, data.outcome.baseline), bar_rows(pairs))
 
 
 CHART = Chart(
     title="What changes, query by query: {candidate} against {baseline}, {metric}",
     draw=draw,
     pictures=pictures,
-    describe=wins_and_losses,
+    describe=count_wins_and_losses,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, candidates_of, number_tip
+from ndcg_ab.report.page.charts.style import Chart, Colours, Picture, Words, candidate_names, number_tip
 from ndcg_ab.report.page.data import PageData, Rows, slice_rows
 from ndcg_ab.results.wording import signed
 
@@ -50,7 +50,7 @@ def pictures(data: PageData) -> Iterator[Picture]:
     """One for each candidate and attribute, on the first metric."""
     outcome = data.outcome
     metric = outcome.metrics[0].name
-    for candidate in candidates_of(data):
+    for candidate in candidate_names(data):
         for attribute in dict.fromkeys(row.attribute for row in outcome.slices if row.attribute):
             rows = slice_rows(outcome, attribute, metric, candidate)
             words = Words(metric, candidate, outcome.baseline, attribute)

@@ -97,18 +97,18 @@ def query_tips(words: Words) -> "list[altair.Tooltip]":
     return tips
 
 
-def wins_and_losses(rows: Rows) -> str:
+def count_wins_and_losses(rows: Rows) -> str:
     """How many queries of the rows are won, tied and lost."""
     counts = {outcome: sum(row["count"] for row in rows if row["outcome"] == outcome) for outcome in OUTCOMES}
     wins, ties, losses = counts.values()
     return f"{wins} wins, {ties} ties, {losses} losses."
 
 
-def candidates_of(data: PageData) -> list[str]:
+def candidate_names(data: PageData) -> list[str]:
     return list(dict.fromkeys(row.candidate for row in data.outcome.main))
 
 
-def config(colours: Colours) -> dict[str, Any]:
+def chart_config(colours: Colours) -> dict[str, Any]:
     """The look that every figure shares."""
     text = {"labelColor": colours.ink, "titleColor": colours.ink, "labelFontSize": 12, "titleFontSize": 12}
     return {

@@ -8,12 +8,12 @@ from ndcg_ab.report.page.charts.style import (
     Colours,
     Picture,
     Words,
-    candidates_of,
+    candidate_names,
+    count_wins_and_losses,
     outcome_scale,
     query_tips,
-    wins_and_losses,
 )
-from ndcg_ab.report.page.data import OUTCOMES, PageData, paired_rows, points
+from ndcg_ab.report.page.data import OUTCOMES, PageData, paired_rows, point_rows
 
 if TYPE_CHECKING:
     from ndcg_ab.report.page.charts.style import Figure
@@ -51,14 +51,14 @@ def draw(rows: Any, words: Words, colours: Colours) -> "Figure":
 def pictures(data: PageData) -> Iterator[Picture]:
     """One for each candidate, on the first metric."""
     metric = data.outcome.metrics[0].name
-    for candidate in candidates_of(data):
+    for candidate in candidate_names(data):
         if pairs := paired_rows(data, metric, candidate):
-            yield Picture(f"values {candidate}", Words(metric, candidate, data.outcome.baseline), points(pairs))
+            yield Picture(f"values {candidate}", Words(metric, candidate, data.outcome.baseline), point_rows(pairs))
 
 
 CHART = Chart(
     title="Each query's {metric} under both systems: above the diagonal {candidate} wins",
     draw=draw,
     pictures=pictures,
-    describe=wins_and_losses,
+    describe=count_wins_and_losses,
 )

@@ -17,8 +17,8 @@ from ndcg_ab.comparing.since_last import MeanChange, SinceLast
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.sections.since_last import behind_parts, since_items, since_told
-from ndcg_ab.report.terminal.timeline import mixed_text
+from ndcg_ab.report.sections.since_last import parts_of_changes, since_items, since_lines
+from ndcg_ab.report.terminal.timeline import format_mixed_change
 from ndcg_ab.trackers.mlflow.values import system_values
 from tests.laboratory import core_scores, results
 from tests.repeated import mostly_soaked
@@ -113,8 +113,8 @@ def test_a_planted_change_is_named(planted: str, tmp_path: Path) -> None:
     assert len(behind.get("ranking", range(5))) == 5
     counts = (row.new_judgments, row.changed_judgments)
     if planted == "ranking":
-        assert counts == (None, None) and behind_parts(found) == []
-        assert [line.text for line in since_told(found) if "→" in line.text and "from" in line.text] == []
+        assert counts == (None, None) and parts_of_changes(found) == []
+        assert [line.text for line in since_lines(found) if "→" in line.text and "from" in line.text] == []
     elif "judgments" in planted:
         assert counts[0] == 1 and 1 <= counts[1] <= 3
         assert f" from 1 new and {counts[1]} changed judgments" in since_items(found)[0]
@@ -139,7 +139,10 @@ def test_it_is_kept_where_the_rest_is(tmp_path: Path) -> None:
     timeline = read_timeline(small(tmp_path), None, None)
     told = json.loads(timeline_json(timeline))["evaluations"][1]["moved"]
     assert {"system_id": "new", **{cause: getattr(row, cause) for cause in CAUSES}} in told
-    assert mixed_text(timeline.evaluations[1]).startswith("new: -0.") and mixed_text(timeline.evaluations[0]) == ""
+    assert (
+        format_mixed_change(timeline.evaluations[1]).startswith("new: -0.")
+        and format_mixed_change(timeline.evaluations[0]) == ""
+    )
 
 
 def test_where_it_cannot_be_told_it_is_said_and_no_number_given(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.history import database
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
-from ndcg_ab.report.sections.repeated_tests import print_over_nights
+from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
 from ndcg_ab.results.codec import table
 from ndcg_ab.results.outcome import Input
 from ndcg_core.statistics.over_time.monitor import spent
@@ -56,7 +56,7 @@ def found(past: DuckDBEngine, until: int | None = None) -> RepeatedTests:
 
 def said(nights: RepeatedTests | None) -> str:
     console = Console(file=io.StringIO(), width=200)
-    print_over_nights(console, nights)
+    print_repeated_tests(console, nights)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -20,7 +20,7 @@ from ndcg_ab.history.bundles.published import mark_published
 from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failure_text, read_timeline
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
-from ndcg_ab.report.terminal.timeline import changed_text, print_timeline, sparkline
+from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
 from ndcg_ab.results.codec import table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -190,7 +190,7 @@ def test_many_evaluations_fit_the_bars(evaluation: Evaluation) -> None:
     ],
 )
 def test_bars_of_all_systems_have_one_scale(values: list[float | None], scale: tuple[float, float], bars: str) -> None:
-    assert sparkline(values, scale) == bars
+    assert draw_sparkline(values, scale) == bars
 
 
 def night(ordinal: int, day: int, **changes: Any) -> Evaluated:
@@ -237,7 +237,7 @@ def test_many_systems_leave_what_happened_below_the_table() -> None:
     ],
 )
 def test_rankings_that_changed_are_one_word(changed: tuple[str, ...], text: str) -> None:
-    assert changed_text(night(1, 3, changed=changed)) == text
+    assert format_changed_inputs(night(1, 3, changed=changed)) == text
 
 
 def command(evaluation: Evaluation, *words: str) -> Any:

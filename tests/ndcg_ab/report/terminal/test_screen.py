@@ -10,9 +10,16 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from ndcg_ab.report.answer import banners, finding_lines, hardly_judged, holds, mark, notes
+from ndcg_ab.report.answer import (
+    banner_sentences,
+    comparison_mark,
+    comparison_notes,
+    find_hardly_judged,
+    finding_lines,
+    speaks_for_candidate,
+)
 from ndcg_ab.report.terminal.screen import print_outcome
-from ndcg_ab.report.terminal.sparklines import scale_of, strip
+from ndcg_ab.report.terminal.sparklines import common_scale, draw_strip
 from ndcg_ab.results.decisions import Choice
 from ndcg_ab.results.outcome import Finding, GateResult, Outcome
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -110,16 +117,16 @@ def test_a_strip_shows_the_interval_on_the_scale_of_its_table(outcome: Outcome) 
             (None, None, None, None),
         )
     ]
-    scale = scale_of(rows)
+    scale = common_scale(rows)
     assert scale == (-0.4, 0.6)
-    assert [strip(row, scale, 11) for row in rows] == [
+    assert [draw_strip(row, scale, 11) for row in rows] == [
         "    │ ━━●━━",
         "  ━━●━━    ",
         "━━●━│··    ",
         "           ",
     ]
-    assert scale_of(rows[3:]) is None
-    assert strip(rows[0], None, 5) == "     "
+    assert common_scale(rows[3:]) is None
+    assert draw_strip(rows[0], None, 5) == "     "
 
 
 def test_slices_to_look_at_name_the_metric_where_there_are_several(outcome: Outcome) -> None:
@@ -135,7 +142,7 @@ def test_slices_to_look_at_name_the_metric_where_there_are_several(outcome: Outc
         for metric in ("ndcg@10", "rr")
     ]
     shown = [dataclasses.replace(row, conclusion=Verdict.IMPROVED, size=None) for row in rows]
-    one, two = (notes(dataclasses.replace(outcome, comparisons=tuple(each))) for each in (shown[:1], shown))
+    one, two = (comparison_notes(dataclasses.replace(outcome, comparisons=tuple(each))) for each in (shown[:1], shown))
     name = rows[0].candidate
     assert f"slices, where to look: language de: {name} improved (+0.1000)" in one
     each = [f"language de: {name} on {metric} improved (+0.1000)" for metric in ("ndcg@10", "rr")]
@@ -218,13 +225,13 @@ def test_hardly_judged_stands_above_the_decision() -> None:
         "new": {query: in_order(*unknown, "a") for query in QUERIES},
     }
     found = outcome_of(judgments, rankings, ["ndcg@12", "rr@1"])
-    (banner,) = banners(found)
+    (banner,) = banner_sentences(found)
     assert banner.startswith("hardly any result is judged (judged@1: new 0 %; judged@12: old 8 %, new 8 %): ")
     lines = printed(found, 200)
     assert lines[0] == f"! {banner}"
     assert lines[1].startswith("✗ do not ship")
     enough = dataclasses.replace(found, systems=tuple(dataclasses.replace(row, judged=0.1) for row in found.systems))
-    assert list(hardly_judged(enough)) == []
+    assert list(find_hardly_judged(enough)) == []
 
 
 def test_notes_of_comparisons_are_grouped(outcome: Outcome) -> None:
@@ -286,9 +293,9 @@ def test_the_gate_is_told_in_a_line(outcome: Outcome) -> None:
 
 def test_a_guardrail_that_is_identical_speaks_neither_for_nor_against(outcome: Outcome) -> None:
     row = dataclasses.replace(outcome.main[0], family="guardrails", conclusion=Verdict.IDENTICAL, smallest_effect=0.02)
-    assert (mark(row), holds(row)) == ("●", None)
+    assert (comparison_mark(row), speaks_for_candidate(row)) == ("●", None)
     open_row = dataclasses.replace(row, conclusion=Verdict.NOT_TESTABLE, obstacle="few_queries")
-    assert (mark(open_row), holds(open_row)) == ("●", None)
+    assert (comparison_mark(open_row), speaks_for_candidate(open_row)) == ("●", None)
 
 
 def test_nothing_to_score_stands_above_everything() -> None:

@@ -24,7 +24,7 @@ from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report.terminal import tables
-from ndcg_ab.report.terminal.grid import Grid, Row, lines_of, shortened
+from ndcg_ab.report.terminal.grid import Grid, Row, shorten_middle, wrap_items
 from ndcg_ab.report.terminal.tables import print_tables, verdict_cell
 from ndcg_ab.report.words import text as wording
 from ndcg_ab.results import wording as phrases
@@ -81,14 +81,26 @@ def numbers_of(outcome: Outcome) -> Iterator[str]:
         yield from tables.test_cells(row)
         found = row.descriptive
         assert found is not None
-        yield from (wording.change(found), wording.together(row), phrases.signed(row.unweighted_difference))
-        yield from map(wording.percent, (found.changed, found.above, found.within, found.below, found.top_share))
-        yield from map(wording.probability, (found.p_t, found.p_wilcoxon, found.p_sign))
+        yield from (
+            wording.format_relative_change(found),
+            wording.format_simultaneous_interval(row),
+            phrases.signed(row.unweighted_difference),
+        )
+        yield from map(wording.format_percent, (found.changed, found.above, found.within, found.below, found.top_share))
+        yield from map(wording.format_probability, (found.p_t, found.p_wilcoxon, found.p_sign))
     for row in outcome.slices:
-        yield from (str(row.queries), wording.plain(row.baseline_mean), phrases.signed(row.difference))
-        yield from (wording.interval(row), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
+        yield from (str(row.queries), wording.format_plain(row.baseline_mean), phrases.signed(row.difference))
+        yield from (
+            wording.format_interval(row),
+            wording.format_probability(row.p_adjusted),
+            wording.format_wins_ties_losses(row),
+        )
     for row in outcome.pairs:
-        yield from (phrases.signed(row.difference), wording.probability(row.p_adjusted), wording.wins_ties_losses(row))
+        yield from (
+            phrases.signed(row.difference),
+            wording.format_probability(row.p_adjusted),
+            wording.format_wins_ties_losses(row),
+        )
 
 
 def words(text: str) -> str:
@@ -104,7 +116,7 @@ def test_every_number_and_every_verdict_is_whole(outcome: Outcome, width: int) -
     for number, count in Counter(numbers_of(outcome)).items():
         shown = re.findall(rf"(?<!\S){re.escape(number)}(?=[\s,)]|$)", text, flags=re.MULTILINE)
         assert len(shown) >= count, number
-    verdicts = [wording.verdict_text(row) for row in (*outcome.main, *outcome.slices, *outcome.pairs)]
+    verdicts = [wording.format_verdict(row) for row in (*outcome.main, *outcome.slices, *outcome.pairs)]
     for verdict, count in Counter(verdicts).items():
         assert words(text).count(words(verdict)) >= count, verdict
 
@@ -117,7 +129,7 @@ def test_long_names_hide_nothing_and_stay_different(outcome: Outcome, width: int
     renamed = replace(outcome, comparisons=tuple(replace(row, slice=parts[row.slice]) for row in rows), metrics=())
     text = printed(renamed, width)
     for row in rows:
-        assert wording.interval(row) in words(text)
+        assert wording.format_interval(row) in words(text)
     for twin in twins:
         assert words(twin)[:6] in words(text)
 
@@ -162,7 +174,7 @@ def test_a_terminal_of_its_own(columns: int, tmp_path: Path) -> None:
     for number in numbers_of(outcome):
         assert re.search(rf"(?<!\S){re.escape(number)}(?=[\s,])", text), number
     for row in (*outcome.main, *outcome.slices, *outcome.pairs):
-        assert words(wording.verdict_text(row)) in words(text)
+        assert words(wording.format_verdict(row)) in words(text)
 
 
 def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
@@ -178,8 +190,8 @@ def test_a_backslash_at_the_end_of_a_name_stands_once(outcome: Outcome) -> None:
 def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
     row = next(row for row in outcome.main if (row.candidate, row.metric) == ("tail\\", METRIC))
     other = next(row for row in outcome.main if (row.candidate, row.metric) == ("new", METRIC))
-    assert wording.shared_text(outcome, row) == "over 30 shared queries"
-    assert wording.shared_text(outcome, other) == ""
+    assert wording.format_shared_queries(outcome, row) == "over 30 shared queries"
+    assert wording.format_shared_queries(outcome, other) == ""
     text = words(printed(outcome, 80))
     assert words(verdict_cell(row, "over 30 shared queries").plain) in text
     # of the primary comparison, and of the pairs with `tail` on the metric that leaves out
@@ -189,7 +201,7 @@ def test_a_comparison_over_other_queries_says_so(outcome: Outcome) -> None:
 def test_weights_are_told_of_one_comparison(outcome: Outcome) -> None:
     row = min((row for row in outcome.main if row.effective_queries), key=lambda row: row.effective_queries or 0)
     assert row.queries == 30
-    told = wording.weighted_text(outcome)
+    told = wording.format_weights(outcome)
     assert told is not None
     assert told.endswith(f": 30 queries settle as much as {row.effective_queries:.0f} of equal weight")
 
@@ -201,7 +213,7 @@ def test_one_query_is_one_query(outcome: Outcome) -> None:
 
 
 def test_huge_values_are_written_short() -> None:
-    assert (phrases.signed(1e80), wording.plain(-1.5e20), wording.plain(0.25)) == (
+    assert (phrases.signed(1e80), wording.format_plain(-1.5e20), wording.format_plain(0.25)) == (
         "+1.0000e+80",
         "-1.5000e+20",
         "0.2500",
@@ -209,9 +221,9 @@ def test_huge_values_are_written_short() -> None:
 
 
 def test_names_are_shortened_in_their_middle() -> None:
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghijk", 6) == "abc…jk"
-    assert Text(shortened("日本語の長い名前です", 8)).cell_len <= 8
+    assert shorten_middle("abcdefghij", 10) == "abcdefghij"
+    assert shorten_middle("abcdefghijk", 6) == "abc…jk"
+    assert Text(shorten_middle("日本語の長い名前です", 8)).cell_len <= 8
 
 
 def test_names_that_would_look_alike_are_written_out() -> None:
@@ -226,8 +238,8 @@ def test_names_that_would_look_alike_are_written_out() -> None:
 
 
 def test_lines_break_between_items() -> None:
-    assert list(lines_of(["a 1", "b 2", "c … 3"], 9)) == ["a 1, b 2,", "c … 3"]
-    assert list(lines_of([], 9)) == []
+    assert list(wrap_items(["a 1", "b 2", "c … 3"], 9)) == ["a 1, b 2,", "c … 3"]
+    assert list(wrap_items([], 9)) == []
 
 
 def test_nothing_to_report_stands_below_no_warning(outcome: Outcome) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from ndcg_ab.report.answer import ordered_decisions
-from ndcg_ab.report.comment.comment import comment, decision_rows
-from ndcg_ab.report.comment.markdown import answer_note, comparison_table, note
+from ndcg_ab.report.comment.comment import decision_rows, format_comment
+from ndcg_ab.report.comment.markdown import answer_note, comparison_note, comparison_table
 from ndcg_ab.report.page.summary_banner import candidate_cards, summary_lines
-from ndcg_ab.report.words.decision_summary import decisions_line, reasons_line, run_name
-from ndcg_ab.report.words.text import rows_of
+from ndcg_ab.report.words.decision_summary import format_decisions, format_reasons, format_run_name
+from ndcg_ab.report.words.text import system_rows
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import GateResult, Outcome
 from tests.laboratory import in_order, outcome_of
@@ -43,7 +43,7 @@ def outcome(baseline: str, gates: tuple[GateResult, ...] = (), **candidates: str
     ],
 )
 def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> None:
-    assert decisions_line(decisions) == text
+    assert format_decisions(decisions) == text
 
 
 @pytest.mark.slow
@@ -60,7 +60,7 @@ def test_the_gravest_comes_first(decisions: dict[str, Choice], text: str) -> Non
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_run_s_name_says_what_to_do(made: Callable[[], Outcome], name: str) -> None:
-    assert run_name(made(), 12) == name
+    assert format_run_name(made(), 12) == name
 
 
 def test_one_order_wherever_decisions_stand() -> None:
@@ -80,18 +80,18 @@ def test_one_order_wherever_decisions_stand() -> None:
         assert [card.decision.candidate for card in candidate_cards(found)] == order
         assert [line.candidates for line in summary_lines(found)] == [[name] for name in order]
         assert [row[1] for row in comparison_table(found)["data"]] == order
-        assert re.findall(r"^\*\*. .*?(\w)\*\*:", note(found), re.M) == order
-        assert run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
-        written = comment(found)
+        assert re.findall(r"^\*\*. .*?(\w)\*\*:", comparison_note(found), re.M) == order
+        assert format_run_name(found, 3) == "✗ 3 do not ship b, a; ship d; nothing changed: c"
+        written = format_comment(found)
         assert written.startswith("### ✗ do not ship: b, a · ✓ ship: d · = nothing changed: c")
         assert [row[1] for row in decision_rows(found)] == order
         metric = found.metrics[0]
-        assert [system.system_id for system, _ in rows_of(found, metric)] == ["old", "d", "c", "b", "a"]
+        assert [system.system_id for system, _ in system_rows(found, metric)] == ["old", "d", "c", "b", "a"]
 
 
 def test_reasons_are_told_with_the_decisions() -> None:
-    assert reasons_line(outcome("good", new="bad")) == "✗ do not ship new (ndcg@2 regressed (-0.3691))"
-    assert reasons_line(outcome("good")) == "nothing is compared"
+    assert format_reasons(outcome("good", new="bad")) == "✗ do not ship new (ndcg@2 regressed (-0.3691))"
+    assert format_reasons(outcome("good")) == "nothing is compared"
 
 
 def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
@@ -103,10 +103,10 @@ def test_the_table_begins_with_the_decision_and_is_rounded() -> None:
 
 def test_notes_begin_with_the_decision_and_failed_gates_stand_before_tables() -> None:
     found = outcome("bad", FAILED, new="good")
-    for text in (note(found), answer_note(found)):
+    for text in (comparison_note(found), answer_note(found)):
         first, *rest = text.splitlines()
         assert first == "**✗ do not ship new**: gate unanswered failed: old: 20 queries"
         assert "- gate unanswered **failed**: old: 20 queries" in rest
-    assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in note(found)
-    assert note(found).index("gate unanswered") < note(found).index("| system | verdict |")
+    assert "| new | ▲ improved; zero variance; small sample | 1.0000 | +0.3691 |" in comparison_note(found)
+    assert comparison_note(found).index("gate unanswered") < comparison_note(found).index("| system | verdict |")
     assert answer_note(outcome("good")).startswith("Nothing is compared.")

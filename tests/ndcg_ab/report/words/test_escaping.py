@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ndcg_ab.report.words.escaping import JOINER, escaped
+from ndcg_ab.report.words.escaping import JOINER, escape_text
 from ndcg_ab.visible import visible
 
 HOSTILE = (
@@ -67,7 +67,7 @@ def rendered(text: str) -> str:
 
 def held(text: str) -> None:
     """As a paragraph, an item, a cell, bold and quoted it is the text alone."""
-    told = escaped(text)
+    told = escape_text(text)
     shown = " ".join(visible(" ".join(text.split())).split())
     places = {
         "paragraph": (f"{told}\n\nend", r"<p>(.*?)</p>\n<p>end</p>\n"),
@@ -97,4 +97,4 @@ def test_every_text_stays_itself(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["ndcg@10", "new on ndcg@5: improved (+0.0800)", "+0.0400 … -0.0100", "a:b/c.d"])
 def test_plain_texts_are_not_touched(text: str) -> None:
-    assert escaped(text) == text
+    assert escape_text(text) == text

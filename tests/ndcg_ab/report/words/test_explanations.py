@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 import ndcg_ab
-from ndcg_ab.report.words.explanations import TITLES, more_queries, plain_words, times, words_of
+from ndcg_ab.report.words.explanations import (
+    TITLES,
+    advise_more_queries,
+    explain_candidate,
+    explain_outcome,
+    format_chance,
+)
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_core.measures.meanings import MEASURE_MEANINGS, PLAIN_MEANINGS
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison
@@ -31,7 +37,7 @@ def changed(outcome: Outcome, **changes: Any) -> Outcome:
 
 
 def told(outcome: Outcome, title: str) -> str:
-    return " ".join(dict(words_of(outcome, "new").parts)[title])
+    return " ".join(dict(explain_candidate(outcome, "new").parts)[title])
 
 
 def row_of(outcome: Outcome, **changes: Any) -> Comparison:
@@ -39,7 +45,7 @@ def row_of(outcome: Outcome, **changes: Any) -> Comparison:
 
 
 def test_a_clear_improvement_is_told_from_what_was_compared_to_what_is_next(improved: Outcome) -> None:
-    (words,) = plain_words(improved)
+    (words,) = explain_outcome(improved)
     assert [title for title, _ in words.parts] == [*TITLES]
     assert told(improved, COMPARED).startswith(
         "new, in the place of old, on 30 queries. What decides: ndcg@2: how close"
@@ -133,7 +139,7 @@ def test_how_many_more_queries_follows_from_what_these_notice(
     improved: Outcome, changes: dict[str, Any], expected: str
 ) -> None:
     row = row_of(improved, conclusion=Verdict.UNDECIDED, **changes)
-    assert expected in more_queries(row) and bool(expected) == bool(more_queries(row))
+    assert expected in advise_more_queries(row) and bool(expected) == bool(advise_more_queries(row))
 
 
 def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome) -> None:
@@ -143,10 +149,12 @@ def test_a_guardrail_counts_clusters_where_clusters_are_tested(improved: Outcome
         "smallest_effect": 0.02,
         "queries_needed": 1490,
     }
-    assert more_queries(row_of(improved, **guarded)).startswith("about 1,490 queries like these")
+    assert advise_more_queries(row_of(improved, **guarded)).startswith("about 1,490 queries like these")
     clusters = Clusters(15, 12, 1, 4, 14.0)
-    assert more_queries(row_of(improved, **guarded, clusters=clusters)).startswith("about 1,490 clusters like these")
-    assert more_queries(row_of(improved, **{**guarded, "queries_needed": None})) == "", "no number would do"
+    assert advise_more_queries(row_of(improved, **guarded, clusters=clusters)).startswith(
+        "about 1,490 clusters like these"
+    )
+    assert advise_more_queries(row_of(improved, **{**guarded, "queries_needed": None})) == "", "no number would do"
 
 
 def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:
@@ -168,7 +176,7 @@ def test_warnings_of_other_systems_are_not_told(improved: Outcome) -> None:
     ],
 )
 def test_chance_is_counted_in_whole_evaluations(p: float, expected: str) -> None:
-    assert times(p) == expected
+    assert format_chance(p) == expected
 
 
 def test_every_measure_has_plain_words() -> None:

@@ -36,30 +36,30 @@ def system(name: str, queries: int = 12, **changes: Any) -> SystemSummary:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (text.plain(None), "–"),
-        (text.plain(0.12345), "0.1235"),
-        (text.plain(-1e12), "-1.0000e+12"),
-        (text.percent(None), "–"),
-        (text.percent(0.5), "50 %"),
-        (text.probability(None), "–"),
-        (text.probability(0), "–"),
-        (text.probability(0.0001), "0.0001"),
-        (text.probability(0.000012), "1e-05"),
-        (text.level(0.05), "95 %"),
-        (text.level(0.001), "99.9 %"),
-        (text.between(None, 1.0), "–"),
-        (text.between(1.0, None), "–"),
-        (text.between(-0.5, 0.25), "-0.5000 … +0.2500"),
-        (text.interval(row(low=0.1, high=0.2)), "+0.1000 … +0.2000"),
-        (text.together(row(simultaneous_low=0.1, simultaneous_high=0.3)), "+0.1000 … +0.3000"),
-        (text.wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
+        (text.format_plain(None), "–"),
+        (text.format_plain(0.12345), "0.1235"),
+        (text.format_plain(-1e12), "-1.0000e+12"),
+        (text.format_percent(None), "–"),
+        (text.format_percent(0.5), "50 %"),
+        (text.format_probability(None), "–"),
+        (text.format_probability(0), "–"),
+        (text.format_probability(0.0001), "0.0001"),
+        (text.format_probability(0.000012), "1e-05"),
+        (text.format_confidence_level(0.05), "95 %"),
+        (text.format_confidence_level(0.001), "99.9 %"),
+        (text.format_range(None, 1.0), "–"),
+        (text.format_range(1.0, None), "–"),
+        (text.format_range(-0.5, 0.25), "-0.5000 … +0.2500"),
+        (text.format_interval(row(low=0.1, high=0.2)), "+0.1000 … +0.2000"),
+        (text.format_simultaneous_interval(row(simultaneous_low=0.1, simultaneous_high=0.3)), "+0.1000 … +0.3000"),
+        (text.format_wins_ties_losses(row(wins=5, ties=4, losses=3)), "5/4/3"),
         (text.judged_label(parse("ndcg@7")), "judged@7"),
         (text.judged_label(parse("ndcg")), "judged"),
-        (text.origin_of(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
-        (text.origin_of(GivenMetric("", given="ctr")), "computed by another tool"),
-        (text.origin_of(GivenMetric("", given="P@5", tool="a tool 1.0")), "computed once, by a tool 1.0"),
-        (text.recomputed(outcome(), "{} recomputed"), "12 queries recomputed"),
-        (text.recomputed(outcome(parity_queries=None), "{} recomputed"), "scores computed by another tool"),
+        (text.metric_origin(parse("ndcg@7")), f"definition {parse('ndcg@7').hash}"),
+        (text.metric_origin(GivenMetric("", given="ctr")), "computed by another tool"),
+        (text.metric_origin(GivenMetric("", given="P@5", tool="a tool 1.0")), "computed once, by a tool 1.0"),
+        (text.add_recomputed_count(outcome(), "{} recomputed"), "12 queries recomputed"),
+        (text.add_recomputed_count(outcome(parity_queries=None), "{} recomputed"), "scores computed by another tool"),
     ],
 )
 def test_numbers(said: str, expected: str) -> None:
@@ -67,41 +67,41 @@ def test_numbers(said: str, expected: str) -> None:
 
 
 def test_a_verdict_has_its_notes_and_a_guardrail_its_bound() -> None:
-    assert text.verdict_text(row(notes=())) == PLAIN.verdict == "improved"
-    assert text.verdict_text(row(notes=("one", "two"), lower_bound=-0.01)) == "improved; one; two"
+    assert text.format_verdict(row(notes=())) == PLAIN.verdict == "improved"
+    assert text.format_verdict(row(notes=("one", "two"), lower_bound=-0.01)) == "improved; one; two"
     guardrail = row(conclusion=Verdict.NOT_WORSE, smallest_effect=0.02, lower_bound=-0.0123, notes=("one",))
-    assert text.verdict_text(guardrail) == "not worse than 0.02 (lower 95 % bound -0.0123); one"
+    assert text.format_verdict(guardrail) == "not worse than 0.02 (lower 95 % bound -0.0123); one"
 
 
 def test_a_family_is_counted_once_for_each_way_to_adjust_it() -> None:
     two = outcome(row(family_size=2, procedure="a"), row(family_size=2, procedure="b"))
-    assert text.family_text(two, PRIMARY) == f"{PRIMARY}: 2 comparisons, a / b"
+    assert text.format_family(two, PRIMARY) == f"{PRIMARY}: 2 comparisons, a / b"
     none = outcome(row(family=SECONDARY, family_size=1, p_value=None, exploratory=True))
     end = "(exploratory: shows where to look, decides nothing)"
-    assert text.family_text(none, SECONDARY) == f"{SECONDARY}: 1 comparison, none tested {end}"
+    assert text.format_family(none, SECONDARY) == f"{SECONDARY}: 1 comparison, none tested {end}"
     with pytest.raises(StopIteration):
-        text.family_text(none, GUARDRAILS)
+        text.format_family(none, GUARDRAILS)
 
 
 def test_shared_queries_are_said_where_they_are_fewer() -> None:
     both = (system("old"), system("new"), system("third", 3))
-    assert text.shared_text(outcome(PLAIN, systems=both), PLAIN) == ""
-    assert text.shared_text(outcome(PLAIN, systems=(system("old"), system("new", 11))), PLAIN) == (
+    assert text.format_shared_queries(outcome(PLAIN, systems=both), PLAIN) == ""
+    assert text.format_shared_queries(outcome(PLAIN, systems=(system("old"), system("new", 11))), PLAIN) == (
         "over 12 shared queries"
     )
 
 
 def test_weights() -> None:
-    assert text.weighted_text(outcome(PLAIN, systems=(system("old"),))) is None
+    assert text.format_weights(outcome(PLAIN, systems=(system("old"),))) is None
     weighted = (system("old", unweighted_mean=0.4),)
     begin = "means and differences are weighted by the queries' weights"
-    assert text.weighted_text(outcome(PLAIN, systems=weighted)) == begin
+    assert text.format_weights(outcome(PLAIN, systems=weighted)) == begin
     fewest = (row(effective_queries=7.6, queries=12), row(candidate="other", effective_queries=9.0, queries=10))
-    assert text.weighted_text(outcome(*fewest, systems=weighted)) == (
+    assert text.format_weights(outcome(*fewest, systems=weighted)) == (
         f"{begin}: 12 queries settle as much as 8 of equal weight"
     )
     alone = row(effective_queries=1.0, queries=1)
-    assert text.weighted_text(outcome(alone, systems=weighted)) == (
+    assert text.format_weights(outcome(alone, systems=weighted)) == (
         f"{begin}: 1 query settles as much as 1 of equal weight"
     )
 
@@ -117,7 +117,7 @@ def test_weights() -> None:
 )
 def test_clusters(clusters: Clusters | None, said: str | None) -> None:
     many = row(clusters=Clusters(9, 9, 2, 2, 9.0) if clusters and clusters.largest > 1 else None)
-    assert text.clustered_text(outcome(many, row(clusters=clusters, candidate="other"))) == said
+    assert text.format_clusters(outcome(many, row(clusters=clusters, candidate="other"))) == said
 
 
 BOUNDED = {
@@ -132,12 +132,12 @@ BOUNDED = {
 
 
 def test_bounds_are_said_where_they_turn_the_verdict() -> None:
-    said = text.bounds_text(row(**BOUNDED))
+    said = text.format_bounds(row(**BOUNDED))
     assert said == f"by other grades {Verdict.UNDECIDED.words} (-0.0200) to {Verdict.IMPROVED.words} (+0.3400)"
-    same = text.bounds_text(row(**BOUNDED | {"bound_high_conclusion": Verdict.UNDECIDED}))
+    same = text.format_bounds(row(**BOUNDED | {"bound_high_conclusion": Verdict.UNDECIDED}))
     assert same == f"by other grades {Verdict.UNDECIDED.words} (-0.0200 … +0.3400)"
     for settled in (True, None):
-        assert text.bounds_text(row(**BOUNDED | {"label_settled": settled})) is None
+        assert text.format_bounds(row(**BOUNDED | {"label_settled": settled})) is None
 
 
 def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
@@ -153,27 +153,30 @@ def test_the_note_on_bounds_counts_the_queries_that_could_come_in() -> None:
 
 
 def test_likely_grades() -> None:
-    assert text.likely_text(row(likely=None)) is None
+    assert text.format_likely_difference(row(likely=None)) is None
     why = Likely(0, why_none="nothing like them is judged")
-    assert text.likely_text(row(likely=why)) == "no likely grades of what is unjudged: nothing like them is judged"
+    assert (
+        text.format_likely_difference(row(likely=why))
+        == "no likely grades of what is unjudged: nothing like them is judged"
+    )
     found = Likely(20, 0.1698, 0.1308, 0.2088, 0.07)
-    assert text.likely_text(row(likely=found)) == (
+    assert text.format_likely_difference(row(likely=found)) == (
         "by likely grades of what is unjudged: +0.1698 (+0.1308 … +0.2088; 7 % of the variance is from the labels)"
     )
 
 
 def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
     for labels in (None, Labels(0.86, 0.85, 12, 0.1, 0.0, 0.2), Labels(None, 0.2, 0, None, None, None)):
-        assert text.labels_clause(row(labels=labels)) is None
-        assert text.labels_text(row(labels=labels)) is None
+        assert text.format_labels_clause(row(labels=labels)) is None
+        assert text.format_labels(row(labels=labels)) is None
     apart = row(labels=Labels(0.86, 0.7, 12, -0.0049, -0.1398, 0.1301))
-    assert text.labels_clause(apart) == "70 % judged, of the baseline 86 %"
-    assert text.labels_text(apart) == (
+    assert text.format_labels_clause(apart) == "70 % judged, of the baseline 86 %"
+    assert text.format_labels(apart) == (
         "judged: 70 % of its results, 86 % of the baseline's;"
         " on the 12 queries judged fully for both -0.0049 (-0.1398 … +0.1301)"
     )
     nothing = row(labels=Labels(0.86, 0.7, 0, None, None, None))
-    assert text.labels_text(nothing) == (
+    assert text.format_labels(nothing) == (
         "judged: 70 % of its results, 86 % of the baseline's; no query is judged fully for both"
     )
 
@@ -188,11 +191,11 @@ def test_shares_of_judged_results_are_said_where_they_lie_apart() -> None:
 )
 def test_cheap_judgments(saved: float, worth: str) -> None:
     corrected = row(cheap=CheapCorrected(0.0123, 0.004, 0.0206, 0.0042, 100, 2000, 0.7, 0.5, saved))
-    assert text.cheap_text(corrected) == (
+    assert text.format_proxy_correction(corrected) == (
         "corrected by 2000 queries judged cheaply: +0.0123 (+0.0040 … +0.0206, p 0.0042), worth " + worth
     )
-    assert (text.cheap_text(PLAIN), text.cheap_note(outcome(PLAIN))) == (None, None)
-    assert (text.cheap_note(outcome(PLAIN, dataclasses.replace(corrected, candidate="other"))) or "").startswith(
+    assert (text.format_proxy_correction(PLAIN), text.proxy_note(outcome(PLAIN))) == (None, None)
+    assert (text.proxy_note(outcome(PLAIN, dataclasses.replace(corrected, candidate="other"))) or "").startswith(
         "cheap judgments correct the difference alone"
     )
 
@@ -230,24 +233,27 @@ def test_relative_change() -> None:
         assert PLAIN.descriptive is not None
         return dataclasses.replace(PLAIN.descriptive, **changes)
 
-    assert text.change(None) == "–"
-    assert text.change(described(relative=None)) == "–"
-    assert text.change(described(relative=0.031, relative_low=None, relative_high=0.1)) == "+3.1 %"
-    assert text.change(described(relative=0.031, relative_low=0.1, relative_high=None)) == "+3.1 %"
-    assert text.change(described(relative=0.031, relative_low=0.004, relative_high=0.058)) == "+3.1 % (+0.4 … +5.8)"
+    assert text.format_relative_change(None) == "–"
+    assert text.format_relative_change(described(relative=None)) == "–"
+    assert text.format_relative_change(described(relative=0.031, relative_low=None, relative_high=0.1)) == "+3.1 %"
+    assert text.format_relative_change(described(relative=0.031, relative_low=0.1, relative_high=None)) == "+3.1 %"
+    assert (
+        text.format_relative_change(described(relative=0.031, relative_low=0.004, relative_high=0.058))
+        == "+3.1 % (+0.4 … +5.8)"
+    )
 
 
 def test_a_comparison_says_as_much_as_it_has() -> None:
     head = "new against old, ndcg@10: "
     full = row(difference=0.1, low=0.05, high=0.15, p_adjusted=0.002)
     numbers = "difference +0.1000, 90 % interval +0.0500 … +0.1500, adjusted p 0.0020"
-    assert text.comparison_text(full, 0.1) == f"{head}improved ({numbers})"
-    assert text.comparison_text(row(difference=0.1, low=None, p_adjusted=None), 0.1) == (
+    assert text.format_comparison(full, 0.1) == f"{head}improved ({numbers})"
+    assert text.format_comparison(row(difference=0.1, low=None, p_adjusted=None), 0.1) == (
         f"{head}improved (difference +0.1000)"
     )
-    assert text.comparison_text(row(difference=None), 0.1) == f"{head}improved"
+    assert text.format_comparison(row(difference=None), 0.1) == f"{head}improved"
     identical = row(conclusion=Verdict.IDENTICAL, difference=0.0)
-    assert text.comparison_text(identical, 0.1) == head + identical.verdict
+    assert text.format_comparison(identical, 0.1) == head + identical.verdict
 
 
 def test_rows_stand_in_the_order_of_their_differences_after_the_baseline() -> None:
@@ -256,6 +262,6 @@ def test_rows_stand_in_the_order_of_their_differences_after_the_baseline() -> No
     other = row(candidate="c", metric="rr", difference=9.0)
     both = (parse("ndcg@10"), parse("rr"))
     found = outcome(other, *rows, metrics=both, systems=tuple(map(system, ["a", "b", "old", "c", "d"])))
-    assert [each.candidate for each in text.ordered(found, parse("ndcg@10"))] == ["c", "d", "a", "b"]
-    pairs = [(each.system_id, pair and pair.difference) for each, pair in text.rows_of(found, parse("ndcg@10"))]
+    assert [each.candidate for each in text.order_comparisons(found, parse("ndcg@10"))] == ["c", "d", "a", "b"]
+    pairs = [(each.system_id, pair and pair.difference) for each, pair in text.system_rows(found, parse("ndcg@10"))]
     assert pairs == [("old", None), ("c", 0.3), ("d", 0.0), ("a", -0.1), ("b", None)]
