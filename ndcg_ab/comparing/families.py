@@ -15,6 +15,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import GATE, GUARDRAILS, INTENDED, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
+from ndcg_core.statistics.estimates.mean_difference import Differences
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 from ndcg_core.statistics.hypothesis_tests.procedures import Procedure, Resampling
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, check_guardrails, compare_families
@@ -55,7 +56,7 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
     """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
-    guarded = guarded_columns([each for each in columns if each.metric in evaluation.guardrails], evaluation)
+    guarded = [each for each in columns if each.metric in evaluation.guardrails]
     found = compare_columns(primary, evaluation, PRIMARY)
     found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
     return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation)
@@ -64,6 +65,7 @@ def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Co
 def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
     """Guardrails and the gate's margins: harm is looked for in all of them together."""
     settings = evaluation.statistics
+    refuse_beyond_range([*guarded, *gated], evaluation)
     rows = check_guardrails(
         [*guarded, *gated],
         alpha=settings.alpha,
@@ -83,27 +85,18 @@ def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
 def gate_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
     """The columns that the gate holds to a margin of its own."""
     margins = evaluation.gate.not_worse if evaluation.gate else {}
-    found = [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
-    return guarded_columns(found, evaluation)
+    return [replace(column, smallest_effect=margins[column.metric]) for column in columns if column.metric in margins]
 
 
-def guarded_columns(columns: Sequence[Column], evaluation: Evaluation) -> list[Column]:
-    """The columns with what one query can lose, from the declared range of a metric or from that of its measure.
-
-    InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's.
-    """
-    found = []
+def refuse_beyond_range(columns: Sequence[Column], evaluation: Evaluation) -> None:
+    """InputError for a difference beyond a declared range; one beyond the measure's shows that it is another's."""
     for column in columns:
-        seen = float(np.abs(column.differences).max(initial=0.0)) - TIE_TOLERANCE
-        declared = evaluation.statistics.ranges.get(column.metric)
+        declared, seen = evaluation.statistics.ranges.get(column.metric), largest_difference(column.differences)
         if declared is not None and seen > declared[1] - declared[0]:
             raise InputError(
                 f"statistics.ranges: {column.metric}: two values of one query are {seen:g} apart, the range"
                 f" {list(declared)} allows {declared[1] - declared[0]:g}: give the range that its values lie in"
             )
-        known = evaluation.range_of(column.metric, seen=seen)
-        found.append(replace(column, largest_loss=math.inf if known is None else known.width))
-    return found
 
 
 def slices_by(attribute: str) -> str:
@@ -227,6 +220,7 @@ def make_column(
     part: tuple[str, str] | tuple[None, None] = (None, None),
     baseline: str | None = None,
 ) -> Column:
+    known = evaluation.range_of(metric, seen=largest_difference(group.differences))
     return Column(
         baseline or evaluation.baseline_name,
         candidate,
@@ -239,7 +233,13 @@ def make_column(
         attribute=part[0],
         slice=part[1],
         smallest_effect=evaluation.smallest_effect(metric),
+        largest_loss=math.inf if known is None else known.width,
     )
+
+
+def largest_difference(differences: Differences) -> float:
+    """The largest magnitude, less what is a tie."""
+    return float(np.abs(differences).max(initial=0.0)) - TIE_TOLERANCE
 
 
 def pair_columns(engine: Engine, evaluation: Evaluation, sampling: Sampling) -> list[Column]:

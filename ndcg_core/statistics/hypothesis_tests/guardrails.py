@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ndcg_core.statistics.estimates import mean_difference as estimates
-from ndcg_core.statistics.estimates.mean_difference import Moments
+from ndcg_core.statistics.estimates.mean_difference import Interval, Moments
 from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
 from ndcg_core.statistics.hypothesis_tests import bounded_mean as bounded
@@ -137,6 +137,34 @@ def queries_to_settle(pairs: Paired, of: Moments, margin: float, alpha: float) -
     if of.deviation == 0 or effect <= 0:
         return None
     return queries_needed(effect, of.deviation, sides * alpha, POWER)
+
+
+def rules_out_rare(pairs: Paired, narrow: Interval, level: float) -> bool:
+    """Whether Gaffke's bounds at `level` lie within the smallest effect on both sides, as an equivalent pair's must.
+
+    True where the interval alone does not lie within it, or where a query's largest loss is not known.
+    """
+    margin, worst = pairs.column.smallest_effect, pairs.column.largest_loss
+    values, shares = pairs.units.values, pairs.units.shares
+    if margin is None or not -margin < narrow.low <= narrow.high < margin:
+        return True
+    if np.isinf(worst) or margin >= worst or float(np.abs(values).max(initial=0.0)) > worst + TIE_TOLERANCE:
+        return True
+    sides = (np.clip(values, -worst, worst), -np.clip(values, -worst, worst))
+    return all(bounded.not_worse_p_value(side, margin, worst, shares) < level for side in sides)
+
+
+def unseen_losses(pairs: Paired, alpha: float) -> int | None:
+    """M, where a loss of all that a query can lose on one query in M makes the smallest effect and goes unseen.
+
+    A sample of n holds none of them with a chance of alpha where they are n / -log(alpha) apart: one in n / 3 at .05.
+    None where n is large enough for that to be less than the smallest effect, or the largest loss is not known.
+    """
+    effect, worst, count = pairs.column.smallest_effect, pairs.column.largest_loss, len(pairs.units.names)
+    if effect is None or np.isinf(worst) or count < 2:
+        return None
+    apart = count / -math.log(alpha)
+    return max(1, round(apart)) if worst / apart > effect else None
 
 
 def _units(facts: Facts) -> int:

@@ -37,6 +37,8 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     guardrail_notes,
     guardrail_verdict,
     queries_to_settle,
+    rules_out_rare,
+    unseen_losses,
 )
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, Procedure, Resampling, adjust_families
 from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
@@ -271,12 +273,13 @@ def _comparison(
 
 def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, settings: _Settings) -> Facts:
     alpha = settings.alpha
+    narrow = _reaching(of, test.reaches.narrow if test else None)
     return Facts(
         queries=len(pairs.query_ids),
         differing=flippable_count(pairs) or int(pairs.differences.any()),
         of=of,
         together=_reaching(of, test.reaches.wide if test else None),
-        narrow=_reaching(of, test.reaches.narrow if test else None),
+        narrow=narrow,
         test=test,
         mde=_detectable(of, test, size, alpha) if of and of.deviation > 0 else None,
         smallest_effect=pairs.column.smallest_effect,
@@ -284,6 +287,9 @@ def _facts(pairs: Paired, of: Moments | None, test: Tested | None, size: int, se
         resamples=settings.resamples,
         least_queries=settings.least_queries,
         clusters=len(pairs.units.names) if pairs.is_clustered else None,
+        unseen=unseen_losses(pairs, alpha),
+        largest_loss=pairs.column.largest_loss,
+        rules_out_rare=narrow is None or rules_out_rare(pairs, narrow, alpha / max(1, size)),
     )
 
 
@@ -307,6 +313,8 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
     """What is detected falls as 1 / sqrt(n): an effect takes n (mde / effect)^2."""
     if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
         return None
+    if not facts.rules_out_rare:
+        return None  # no loss of this size is detected; what is open is whether rare ones hide
     return max(2, math.ceil(facts.of.n * (facts.mde / facts.smallest_effect) ** 2))
 
 

@@ -20,6 +20,14 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
             found.append("resamples are too few for so many comparisons; raise resamples")
         elif _near_alpha(facts.test, facts):
             found.append("within Monte-Carlo error of alpha; raise resamples")
+    if not facts.rules_out_rare:
+        found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
+    if is_improved(facts) and facts.unseen is not None and not guardrail:
+        units, (one, many) = facts.queries, ("query", "queries")
+        if facts.clusters is not None:
+            units, (one, many) = facts.clusters, ("cluster", "clusters")
+        lost = f"a loss of {facts.largest_loss:g} on one {one} in {facts.unseen}"
+        found.append(f"{lost} would go unseen with {units} {many}")
     if skewed and facts.differing >= least:
         found.append("skewed differences: the interval may be off")
     if facts.differing >= least and facts.test.second is not None:
@@ -28,6 +36,13 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
         if is_found != (facts.test.p_adjusted <= facts.alpha):
             found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
     return tuple(found)
+
+
+def is_improved(facts: Facts) -> bool:
+    """Whether the verdict is a gain."""
+    if facts.of is None or facts.test is None or facts.differing < least_differing(facts.alpha):
+        return False
+    return facts.of.mean > 0 and facts.test.p_adjusted <= facts.alpha
 
 
 def _at_floor(test: Tested, facts: Facts) -> bool:

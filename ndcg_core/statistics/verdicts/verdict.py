@@ -227,6 +227,11 @@ class Facts:
     mde: minimal detectable effect in this family, None where nothing varies. smallest_effect: delta, or a guardrail's
     margin.
     least_queries: fewer are not tested; >= 2.
+    unseen: how many queries there are for each one whose loss would go unseen with a chance of 5 %, where such losses
+        alone would reach the smallest effect: a loss of `largest_loss` on one query in so many; None where not.
+    largest_loss: how much a query can lose; math.inf where that is not known.
+    rules_out_rare: whether the bound for bounded differences lies within the smallest effect on both sides, too, so
+        that rare harm cannot hide; True where it is not known how much a query can lose.
     """
 
     queries: int
@@ -241,6 +246,9 @@ class Facts:
     resamples: int
     least_queries: int = 2
     clusters: int | None = None
+    rules_out_rare: bool = True
+    unseen: int | None = None
+    largest_loss: float = math.inf
 
 
 def least_differing(alpha: float) -> int:
@@ -257,8 +265,8 @@ def verdict(facts: Facts) -> Conclusion:
     if facts.test.p_adjusted <= facts.alpha:
         direction = Verdict.IMPROVED if facts.of.mean > 0 else Verdict.REGRESSED
         return Conclusion(direction, size=_size(facts.together, margin))
-    # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987).
-    if margin is not None and _is_within(facts.narrow, margin):
+    # The 1 - 2 alpha interval: two one-sided tests at alpha (Schuirmann 1987); and, as for guardrails, rare harm.
+    if margin is not None and _is_within(facts.narrow, margin) and facts.rules_out_rare:
         return Conclusion(Verdict.EQUIVALENT)
     if facts.mde is None:
         return Conclusion(Verdict.UNDECIDED, obstacle=Obstacle.ZERO_VARIANCE)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.comparing.families import guarded_columns
+from ndcg_ab.comparing.families import Group, column_of, refuse_beyond_range
+from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import evaluation_from_options
 from ndcg_ab.engines.duckdb import DuckDBEngine
@@ -548,13 +549,13 @@ def asked() -> Evaluation:
     [("recall@2", -1.0, 1.0), ("recall@2", -1.5, math.inf), ("dcg@2", -0.5, math.inf), ("cg@2", -2.5, 3.0)],
 )
 def test_what_a_query_can_lose(asked: Evaluation, metric: str, difference: float, loss: float) -> None:
-    (found,) = guarded_columns([Column("old", "new", metric, ("q",), [difference])], asked)
-    assert found.largest_loss == loss
+    group = Group(("q",), np.array([difference]), np.array([0.0]))
+    assert column_of(asked, "new", metric, group, PLAIN).largest_loss == loss
 
 
 def test_a_declared_range_that_the_values_leave_is_refused(asked: Evaluation) -> None:
     with pytest.raises(InputError, match=r"ranges: cg@2: two values of one query are 4 apart, the range \[0.0, 3.0\]"):
-        guarded_columns([Column("old", "new", "cg@2", ("q",), [4.0])], asked)
+        refuse_beyond_range([Column("old", "new", "cg@2", ("q",), [4.0])], asked)
 
 
 def test_the_range_of_a_guardrail_is_in_its_row(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Columns of differences for the tests, and what the families make of them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,9 @@ def column(differences: Numbers, effect: float | None = None, candidate: str = "
 
 
 def compare(differences: Numbers, effect: float | None = None, **given: Any) -> Comparison:
-    """given: what belongs to the column, and the family's settings."""
-    own = {name: given.pop(name) for name in ("weights", "baseline_values", "query_ids") if name in given}
+    """given: what belongs to the column, and the family's settings; by default a query can lose any amount."""
+    names = ("weights", "baseline_values", "query_ids", "largest_loss")
+    own = {"largest_loss": math.inf} | {name: given.pop(name) for name in names if name in given}
     (found,) = compare_family([column(differences, effect, **own)], **given)
     return found
 

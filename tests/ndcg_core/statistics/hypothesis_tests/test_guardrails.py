@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ndcg_core.statistics.estimates.queries_to_hold import queries_to_hold
+from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import check_guardrails
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.ndcg_core.statistics.columns import around, column, guard
@@ -142,3 +144,58 @@ def test_shown_to_be_worse(loss: float) -> None:
     values = rng.normal(-0.2, 0.1, 60)
     assert "shown to be worse than 0.01" in guard(values, 0.01, largest_loss=loss).notes
     assert "shown to be worse than 0.01" not in guard(values + 0.185, 0.01, largest_loss=loss).notes
+
+
+# ---- harm that is shown, and how many queries settle what is open
+
+
+def test_harm_is_adjusted_over_all_guardrails() -> None:
+    rng = np.random.default_rng(8)
+    lost = rng.normal(-0.04, 0.1, 60)
+    alone = guard(lost, 0.02)
+    assert alone.conclusion is Verdict.WORSE and alone.conclusion.is_harm
+    assert alone.harm_p_adjusted is not None and alone.harm_p_adjusted < 0.02
+    others = [column(rng.normal(0, 0.1, 60), 0.02, f"c{place}") for place in range(40)]
+    among = check_guardrails([column(lost, 0.02), *others])
+    assert among[0].harm_p_adjusted is not None and among[0].harm_p_adjusted > alone.harm_p_adjusted
+    assert (among[0].p_value, among[0].lower_bound) == (alone.p_value, alone.lower_bound)
+    gained = guard(-lost, 0.02)
+    assert gained.harm_p_adjusted == alone.harm_p_adjusted and not gained.conclusion.is_harm
+    assert guard([-0.3] * 5 + [0.0] * 20, 0.01).conclusion is Verdict.MAY_BE_WORSE  # five differing show nothing
+
+
+def test_what_holds_its_margin_is_no_harm_though_it_is_worse() -> None:
+    found = guard([-0.01, -0.03] * 100, 0.05)
+    assert found.conclusion is Verdict.NOT_WORSE
+    assert found.harm_p_adjusted is not None and found.harm_p_adjusted < 0.001
+
+
+@pytest.mark.parametrize(
+    ("values", "margin"),
+    [
+        (np.random.default_rng(1).normal(0, 0.1, 50), 0.02),
+        (np.random.default_rng(2).normal(0.01, 0.2, 50), 0.05),
+        (np.random.default_rng(3).choice([-0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5], 70), 0.04),
+        (np.where(np.arange(80) % 20, 0.6 / 19, -0.6), 0.03),
+    ],
+)
+def test_the_number_of_queries_holds_four_times_out_of_five(values: np.ndarray, margin: float) -> None:
+    """By the rule that decides, on samples of that many; 15 % fewer or more make about .08 of a difference."""
+    values = np.clip(values, -1, 1)
+    count = guard(values, margin).queries_needed
+    assert count == queries_to_hold(values, margin, 1.0)
+    assert count is not None
+    rng = np.random.default_rng(5)
+    held = np.mean([not_worse_p_value(rng.choice(values, count), margin, 1.0) < 0.05 for _ in range(300)])
+    assert 0.72 <= held <= 0.89
+
+
+def test_no_number_of_queries_shows_what_is_not_so() -> None:
+    lost = np.array([-0.05, 0.02, -0.08, 0.01, 0.0] * 3)
+    assert queries_to_hold(lost, 0.02, 1.0) is None
+    found = guard(lost, 0.01)  # measured beyond its margin: the number shows the harm
+    assert (found.conclusion, found.queries_needed) == (Verdict.MAY_BE_WORSE, 34)
+    assert guard([0.0] * 40, 0.05).queries_needed is None, "an identical pair says what it needs"
+    weighted = guard(np.tile(lost, 2), 0.05, weights=[1.0, 9.0] * 15)
+    assert weighted.queries_needed is not None
+    assert weighted.queries_needed > (guard(np.tile(lost, 2), 0.05).queries_needed or 0)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -237,3 +238,41 @@ def test_what_a_verdict_means() -> None:
     assert {each for each in Verdict if not each.fails_margin} == {Verdict.NOT_WORSE, Verdict.IDENTICAL}
     parts = [(each.is_detected, each.traits.is_equal, each.traits.is_open, each.is_guardrail) for each in Verdict]
     assert {sum(each) for each in parts} == {1}, "decisions take each verdict for exactly one of the four"
+
+
+# ---- harm on few queries
+
+
+@pytest.mark.parametrize(
+    ("differences", "largest_loss", "verdict"),
+    [
+        ([0.001, -0.001] * 100, 1.0, "equivalent within ±0.02"),
+        ([0.001, -0.001] * 25, 1.0, "no detectable difference (MDE = 0.00041 at 80 % power)"),  # 50 < 3 / .02
+        ([0.001, -0.001] * 25, 0.1, "equivalent within ±0.02"),
+        ([0.001, -0.001] * 25, math.inf, "equivalent within ±0.02"),  # by t, as far as is known
+        ([0.001, -0.001] * 100, 0.0005, "equivalent within ±0.02"),  # it loses more than it can: not a known range
+    ],
+)
+def test_equivalence_rules_rare_harm_out(differences: list[float], largest_loss: float, verdict: str) -> None:
+    found = compare(differences, 0.02, largest_loss=largest_loss)
+    assert found.verdict == verdict
+    hides = found.conclusion is Verdict.UNDECIDED
+    assert hides == ("within 0.02 by its interval, but rare losses are not ruled out" in found.notes)
+    assert found.queries_needed is None
+
+
+@pytest.mark.parametrize(
+    ("count", "effect", "note"),
+    [
+        (60, 0.02, "a loss of 1 on one query in 20 would go unseen with 60 queries"),
+        (140, 0.02, "a loss of 1 on one query in 47 would go unseen with 140 queries"),
+        (160, 0.02, None),
+        (60, None, None),
+    ],
+)
+def test_an_improvement_says_which_losses_go_unseen(count: int, effect: float | None, note: str | None) -> None:
+    found = compare([0.1, 0.3] * (count // 2), effect, largest_loss=1.0)
+    assert found.conclusion is Verdict.IMPROVED
+    assert [each for each in found.notes if "unseen" in each] == ([note] if note else [])
+    worse = compare([-0.1, -0.3] * (count // 2), effect, largest_loss=1.0)
+    assert not any("unseen" in each for each in worse.notes)
