@@ -29,7 +29,7 @@ def comparisons() -> list[Comparison]:
     """One of every kind."""
     found = compare_family([column(FALLING), column([-each for each in FALLING]), column(MIXED), column([0.0] * 12)])
     found += compare_family([column(FALLING[:3])], least_queries=6)
-    found += compare_family([column([0.01, -0.01] * 6)])
+    found += compare_family([column([0.01, -0.01] * 6, largest_loss=float("inf"))])
     of_0_1_0 = [column(each, largest_loss=float("inf")) for each in (FALLING, MIXED, [-each for each in FALLING])]
     return found + check_guardrails(of_0_1_0)
 
