@@ -14,7 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
+from ndcg_core.statistics.distributions import stdtr, stdtrit
+from ndcg_core.statistics.estimates.mean_difference import Moments, minimal_detectable_effect
 
 FEWEST = 2
 MOST = 10**12
@@ -63,6 +64,23 @@ def queries_needed(
         middle = (short + long) // 2
         short, long = (short, middle) if enough(middle) else (middle, long)
     return long
+
+
+def queries_to_detect(of: Moments, mde: float, effect: float, power: float = 0.8) -> int | None:
+    """`queries_needed` for an effect in a family whose test detects `mde` with these queries; None beyond 10^12.
+
+    of: moments of the differences observed, deviation > 0. mde: of the family, > 0. The family counts as the two-sided
+    level at which one comparison alone detects as much: with one comparison it is the test's own alpha.
+    """
+    reach = mde / of.error - float(stdtrit(of.freedom, power))
+    level = 2 * (1 - float(stdtr(of.freedom, reach)))
+    if not 0 < level < power:
+        return None
+    share = of.freedom / (of.n - 1)
+    try:
+        return queries_needed(effect, of.deviation, level, power, lambda n: share * (n - 1))
+    except ValueError:
+        return None
 
 
 def power_curve(

@@ -7,7 +7,6 @@ need to hold together (`hypothesis_tests.simultaneous`); the verdict's rules and
 `verdicts.verdict`.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -29,6 +28,7 @@ from ndcg_core.statistics.estimates.mean_difference import (
     minimal_detectable_effect,
     reach_alone,
 )
+from ndcg_core.statistics.estimates.power import queries_to_detect
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED
 from ndcg_core.statistics.hypothesis_tests.guardrails import (
     GAFFKE,
@@ -310,12 +310,12 @@ def _detectable_alone(of: Moments, alpha: float) -> float:
 
 
 def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
-    """What is detected falls as 1 / sqrt(n): an effect takes n (mde / effect)^2."""
+    """With which the family's test finds the smallest effect, of an undecided comparison."""
     if conclusion is not Verdict.UNDECIDED or facts.mde is None or facts.smallest_effect is None or facts.of is None:
         return None
     if not facts.rules_out_rare:
         return None  # no loss of this size is detected; what is open is whether rare ones hide
-    return max(2, math.ceil(facts.of.n * (facts.mde / facts.smallest_effect) ** 2))
+    return queries_to_detect(facts.of, facts.mde, facts.smallest_effect, POWER)
 
 
 def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ndcg_core.statistics.estimates.descriptive import Carrier, Descriptive
+from ndcg_core.statistics.estimates.power import queries_needed
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Conclusion, Obstacle, Size, Verdict, sentence
 from tests.examples import examples
@@ -276,3 +277,15 @@ def test_an_improvement_says_which_losses_go_unseen(count: int, effect: float | 
     assert [each for each in found.notes if "unseen" in each] == ([note] if note else [])
     worse = compare([-0.1, -0.3] * (count // 2), effect, largest_loss=1.0)
     assert not any("unseen" in each for each in worse.notes)
+
+
+@pytest.mark.parametrize("effect", [0.01, 0.02, 0.03])
+def test_the_queries_for_an_effect_are_those_that_power_says(effect: float) -> None:
+    values = np.random.default_rng(4).normal(0.002, 0.15, 60)
+    found = compare(values, effect)
+    assert found.conclusion is Verdict.UNDECIDED
+    assert found.queries_needed == queries_needed(effect, float(np.std(values, ddof=1)))
+    noise = [np.random.default_rng(at).normal(0, 0.15, 60) for at in range(9)]
+    names = [column(each, effect, f"c{at}", largest_loss=math.inf) for at, each in enumerate([values, *noise])]
+    among = compare_family(names)[0]
+    assert among.queries_needed > 1.3 * found.queries_needed, "in a family it takes more"
