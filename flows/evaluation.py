@@ -58,7 +58,7 @@ from ndcg_ab.runs.run import Performed, finish_run, perform_run
 
 from .events import events_of
 from .temporary_server import TemporaryServer
-from .watch import WATCH, Watch, without_late_cancellations
+from .watch import WATCH, Watch, hide_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
 LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
@@ -98,7 +98,7 @@ def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> An
         )
         def work() -> str | None:
             with watch.ours(prefect.timeout_seconds if is_pull else None, prefect.retry_seconds):
-                with discreetly():
+                with hide_secrets_in_errors():
                     found = stage.run(context, part)
                 if stage is KEEP:  # whether Prefect lives to hear of it or not
                     watch.kept(context)
@@ -111,7 +111,7 @@ def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> An
 
 
 @contextlib.contextmanager
-def discreetly() -> Iterator[None]:
+def hide_secrets_in_errors() -> Iterator[None]:
     """Errors inside tell no secret: Prefect keeps their words, and logs them with their causes."""
     try:
         yield
@@ -122,7 +122,7 @@ def discreetly() -> Iterator[None]:
         raise told_of_it from None
 
 
-def by_task(evaluation: Evaluation, watch: Watch) -> Call:
+def task_caller(evaluation: Evaluation, watch: Watch) -> Call:
     """Calls every part of a stage as a task."""
 
     def call(stage: Stage, context: Context, part: str) -> str | None:
@@ -133,7 +133,7 @@ def by_task(evaluation: Evaluation, watch: Watch) -> Call:
     return call
 
 
-def run_name() -> str:
+def flow_run_name() -> str:
     """What and when: ``demo 2026-11-20 02:00``."""
     context = FlowRunContext.get()
     parameters = (context.parameters or {}) if context else {}
@@ -143,7 +143,7 @@ def run_name() -> str:
     return f"{name} {moment:%Y-%m-%d %H:%M}"
 
 
-@flow(name="ndcg-ab", flow_run_name=run_name, validate_parameters=True, persist_result=False)
+@flow(name="ndcg-ab", flow_run_name=flow_run_name, validate_parameters=True, persist_result=False)
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
     """Compares the systems of one evaluation and keeps what was found.
 
@@ -155,16 +155,16 @@ def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | 
     context = FlowRunContext.get()
     watch.flow_run = context.flow_run.id if context and context.flow_run else None
     with watch.ours():
-        return followed(evaluation, force, at or datetime.now(UTC), watch)
+        return follow_flow(evaluation, force, at or datetime.now(UTC), watch)
 
 
-def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch) -> Any:
+def follow_flow(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch) -> Any:
     """The flow's work; its final state."""
     try:
-        with discreetly():
+        with hide_secrets_in_errors():
             evaluation = resolve_at(watch.evaluation or evaluation, moment)
-            with progress(f"{slug(evaluation.name)}-progress", watch) as bar:
-                call = announce(bar.begins, by_task(evaluation, watch), bar.ended)
+            with report_progress(f"{artifact_key(evaluation.name)}-progress", watch) as bar:
+                call = announce(bar.begins, task_caller(evaluation, watch), bar.ended)
                 performed = perform_run(
                     evaluation,
                     call,
@@ -181,7 +181,7 @@ def followed(evaluation: Evaluation, force: bool, moment: datetime, watch: Watch
     bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
     outcome = bundle.outcome
     with watch.prefects():
-        show(evaluation, performed, bundle)
+        publish_results(evaluation, performed, bundle)
     if outcome.gate == "failed":
         failures = "; ".join(f"{gate.name}: {gate.message}" for gate in outcome.failures)
         return Failed(name="GateFailed", message=f"gate failed: {failures}")
@@ -220,20 +220,20 @@ class Bar:
 
 
 @contextlib.contextmanager
-def progress(key: str, watch: Watch) -> Iterator[Bar]:
+def report_progress(key: str, watch: Watch) -> Iterator[Bar]:
     bar = Bar(key, watch)
     yield bar
     bar.show(f"done in {bar.done} steps", 100.0)
 
 
-def slug(text: str) -> str:
+def artifact_key(text: str) -> str:
     """Lower-case letters, digits and dashes, as keys of artifacts must be."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
+def publish_results(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
     """Artifacts on the flow run's page, its log, and events that automations can act on."""
-    logger, name, outcome = get_run_logger(), slug(evaluation.name), bundle.outcome
+    logger, name, outcome = get_run_logger(), artifact_key(evaluation.name), bundle.outcome
     decision = escape_text(f"what to do: {format_decisions(candidates_by_choice(outcome))}")
     told_of = "\n\n".join([answer_note(outcome), *since_items(bundle.since_last)])
     create_markdown_artifact(told_of, key=f"{name}-decisions", description=decision)
@@ -248,7 +248,7 @@ def show(evaluation: Evaluation, performed: Performed, bundle: Bundle) -> None:
         create_link_artifact(
             performed.published["url"],
             link_text=f"{label} run",
-            key=f"{name}-{slug(evaluation.tracker.name)}",
+            key=f"{name}-{artifact_key(evaluation.tracker.name)}",
             description=f"the run in {label}",
         )
     if performed.reused:
@@ -274,7 +274,7 @@ def run_evaluation(
     """
     watch = Watch(say, evaluation)
     try:
-        trouble = observed(evaluation, watch, force, at)
+        trouble = run_observed(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (context := watch.context) is not None:
             performed = BackgroundTask(lambda: finish_run(context)).wait()
@@ -286,12 +286,12 @@ def run_evaluation(
         if not isinstance(error, Exception):
             watch.is_over = True
             abandon_working_folders()
-            tell_stopped(watch, evaluation)
+            report_stopped(watch, evaluation)
         raise
-    return finished(performed, trouble)
+    return finish_flow(performed, trouble)
 
 
-def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | None) -> str | None:
+def run_observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | None) -> str | None:
     """Runs the flow; why Prefect has no record of it, None where it has.  Raises what is no fault of Prefect's."""
     url, trouble = server_for_run()
     if trouble:
@@ -301,14 +301,14 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
     def work() -> None:
         WATCH.set(watch)
         with temporary_settings({PREFECT_API_URL: url}), watch.prefects():
-            state: Any = evaluation_flow(told_to_prefect(evaluation), force, at, return_state=True)
+            state: Any = evaluation_flow(evaluation_for_prefect(evaluation), force, at, return_state=True)
             if watch.performed is None:
                 state.result()
 
     limit = evaluation.prefect.timeout_seconds
     too_slow = f"prefect.timeout_seconds = {limit or 0:g}: a pull took longer and was given up"
     try:
-        with without_late_cancellations():
+        with hide_late_cancellations():
             BackgroundTask(work).wait(watch.is_overdue)
     except OverdueError:
         watch.is_over = True
@@ -320,13 +320,13 @@ def observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | N
             raise watch.error from None
         if watch.context is None and isinstance(watch.error, TaskRunTimeoutError):
             raise InputError(too_slow) from None
-        if watch.context is None and watch.error is not None and not is_prefects(watch.error):
+        if watch.context is None and watch.error is not None and not is_prefect_error(watch.error):
             raise
         return on_one_line(f"{type(error).__name__}: {error}", 300)
     return None
 
 
-def told_to_prefect(evaluation: Evaluation) -> Evaluation:
+def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
     """The evaluation as a parameter that Prefect keeps and shows: itself where no secret stands in it."""
     content = evaluation.model_dump(mode="json")
     kept = without_plain_secrets(content)
@@ -336,7 +336,7 @@ def told_to_prefect(evaluation: Evaluation) -> Evaluation:
 def server_for_run() -> tuple[str, str | None]:
     """The address of the server that is named, or of a temporary one; why it cannot be used."""
     if url := PREFECT_API_URL.value():
-        return url, silence(url)
+        return url, explain_no_answer(url)
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
     server = TemporaryServer(get_current_settings().to_environment_variables(exclude_unset=True))
@@ -346,7 +346,7 @@ def server_for_run() -> tuple[str, str | None]:
     return server.url, trouble
 
 
-def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:
+def report_stopped(watch: Watch, evaluation: Evaluation) -> None:
     """Tells Prefect that a run was stopped, where it takes that at once; else it would show as running for ever."""
 
     def tell() -> None:
@@ -359,7 +359,7 @@ def tell_stopped(watch: Watch, evaluation: Evaluation) -> None:
             run_with_timeout(LAST_WORD, tell)
 
 
-def silence(api_url: str) -> str | None:
+def explain_no_answer(api_url: str) -> str | None:
     """Why the Prefect server does not answer; None where it does."""
 
     shown = without_password(remember_address(api_url))
@@ -379,13 +379,13 @@ def silence(api_url: str) -> str | None:
     return None
 
 
-def is_prefects(error: BaseException) -> bool:
+def is_prefect_error(error: BaseException) -> bool:
     """Whether an error comes from talking to Prefect, not from the evaluation."""
     module = type(error).__module__.partition(".")[0]
     return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
 
 
-def finished(performed: Performed, trouble: str | None) -> Finished:
+def finish_flow(performed: Performed, trouble: str | None) -> Finished:
     bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
     return Finished(
         bundle=bundle.folder,

@@ -28,11 +28,13 @@ def events_of(
     """
     if outcome.gate == "failed":
         failures = {gate.name: gate.message for gate in outcome.failures}
-        yield Event("ndcg-ab.gate.failed", resource(evaluation.name), {**common, "gates": failures})
+        yield Event("ndcg-ab.gate.failed", event_resource(evaluation.name), {**common, "gates": failures})
     for row in outcome.main:
         if not row.exploratory and row.conclusion is Verdict.REGRESSED:
             yield Event(
-                "ndcg-ab.verdict.regressed", resource(evaluation.name, row.candidate), common | comparison_payload(row)
+                "ndcg-ab.verdict.regressed",
+                event_resource(evaluation.name, row.candidate),
+                common | comparison_payload(row),
             )
     changed = {system.system_id: list(system.changed) for system in since.systems} if since else {}
     for row in since.dropped if since else ():
@@ -41,10 +43,10 @@ def events_of(
             | comparison_payload(row)
             | {"since": since.ordinal if since else None, "changed": changed[row.candidate]}
         )
-        yield Event("ndcg-ab.dropped", resource(evaluation.name, row.candidate), payload)
+        yield Event("ndcg-ab.dropped", event_resource(evaluation.name, row.candidate), payload)
 
 
-def resource(evaluation: str, system: str | None = None) -> dict[str, str]:
+def event_resource(evaluation: str, system: str | None = None) -> dict[str, str]:
     name = f"ndcg-ab.evaluation.{evaluation}" if system is None else f"ndcg-ab.system.{evaluation}.{system}"
     return {"prefect.resource.id": name, "prefect.resource.name": system or evaluation}
 

@@ -25,7 +25,7 @@ from ndcg_ab.config.secrets.plain_secrets import find_plain_secrets
 from ndcg_ab.errors import LONGEST, InputError, on_one_line
 from ndcg_ab.visible import visible
 
-from .evaluation import evaluation_flow, is_prefects, silence
+from .evaluation import evaluation_flow, explain_no_answer, is_prefect_error
 
 GRACE = 30.0  # seconds that an orderly end may take
 OUTDATED = ("flows.evaluation.evaluate", "flows/evaluation.py:evaluate")  # where deployments of 0.1.0 begin
@@ -34,7 +34,7 @@ SLUG = "nightly"  # names the schedule, so that deploying again changes it
 ONE_AT_A_TIME = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
 
 
-def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
+def make_deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeployment:
     """The evaluation as a Prefect deployment of its name, with its schedule where it has one.
 
     pool: the work pool whose workers run it; None where this process does.
@@ -52,7 +52,7 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
     made = evaluation_flow.to_deployment(
         name=evaluation.name,
         parameters={"evaluation": content},
-        description=described(evaluation),
+        description=describe_evaluation(evaluation),
         tags=["ndcg-ab", f"baseline:{evaluation.baseline_name}"],
         concurrency_limit=ONE_AT_A_TIME,
         work_pool_name=pool,
@@ -63,7 +63,7 @@ def deployment(evaluation: Evaluation, pool: str | None = None) -> RunnerDeploym
     return made
 
 
-def described(evaluation: Evaluation) -> str:
+def describe_evaluation(evaluation: Evaluation) -> str:
     """What is compared, for the deployment's page."""
     candidates = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     lines = [f"{', '.join(candidates) or 'no candidate'} against {evaluation.baseline_name}", ""]
@@ -76,7 +76,7 @@ def described(evaluation: Evaluation) -> str:
     return "\n".join(lines)
 
 
-def next_time(evaluation: Evaluation) -> datetime | None:
+def next_scheduled_time(evaluation: Evaluation) -> datetime | None:
     """When it is due next, on its schedule's clock; None without a schedule, InputError for one that no moment fits."""
     schedule = evaluation.schedule
     if schedule is None:
@@ -93,7 +93,7 @@ def next_time(evaluation: Evaluation) -> datetime | None:
     return times[0]
 
 
-def keep_pause(made: RunnerDeployment) -> bool:
+def preserve_pause(made: RunnerDeployment) -> bool:
     """Leaves what is to be deployed again as it was, where it or its schedule was paused; whether that is so.
 
     Prefect would make both active, and the evaluation that somebody stopped would run tonight.
@@ -119,7 +119,7 @@ def drop_schedules(evaluation: Evaluation, deployment_id: Any) -> None:
 
 
 @contextlib.contextmanager
-def server() -> Iterator[str]:
+def find_server() -> Iterator[str]:
     """The address of the Prefect server, which must be there; what it refuses ends in one sentence."""
     url = PREFECT_API_URL.value()
     if not url:
@@ -127,28 +127,28 @@ def server() -> Iterator[str]:
             "this needs a Prefect server: start one with `prefect server start`, and name it with"
             " PREFECT_API_URL=http://127.0.0.1:4200/api or in the configuration (prefect: api_url)"
         )
-    if trouble := silence(url):
+    if trouble := explain_no_answer(url):
         raise InputError(f"Prefect server: {trouble}; is it started (`prefect server start`), and is this its address?")
     try:
         yield url
     except Exception as error:
-        if not is_prefects(error):
+        if not is_prefect_error(error):
             raise
         said = on_one_line(str(error), 300)
         raise InputError(f"Prefect server {without_password(url)}: {said}") from None
 
 
-def say_at_once(text: str) -> None:
+def print_now(text: str) -> None:
     print(visible(text), flush=True)
 
 
-def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at_once) -> None:
+def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = print_now) -> None:
     """Runs the evaluations in processes of this one when they are due or asked for, until it is stopped."""
-    times = [next_time(evaluation) for evaluation in evaluations]
-    with server() as url:
+    times = [next_scheduled_time(evaluation) for evaluation in evaluations]
+    with find_server() as url:
         runner = Runner(pause_on_shutdown=True)
         for evaluation, time in zip(evaluations, times, strict=True):
-            made = deployment(evaluation)
+            made = make_deployment(evaluation)
             drop_schedules(evaluation, runner.add_deployment(made))
             name = f"{made.flow_name}/{made.name}"
             if evaluation.schedule is None or time is None:
@@ -156,13 +156,13 @@ def serve(evaluations: Sequence[Evaluation], say: Callable[[str], None] = say_at
             else:
                 cron, zone = evaluation.schedule.cron, evaluation.schedule.timezone
                 say(f"serving {name}: {cron} ({zone}), next on {time:%A %Y-%m-%d at %H:%M}")
-        for line in outdated():
+        for line in outdated_deployments():
             say(line)
         say(f"for the Prefect server {without_password(url)}; Ctrl-C ends it")
-        asyncio.run(until_stopped(runner, say))
+        asyncio.run(serve_until_stopped(runner, say))
 
 
-async def until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
+async def serve_until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
     """Serves until SIGINT or SIGTERM, then cancels what is running and pauses the schedules.
 
     Prefect's own handler of SIGTERM never awaits its end, which leaves flow runs in the state Running for ever.
@@ -180,16 +180,16 @@ async def until_stopped(runner: Runner, say: Callable[[str], None]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a second Ctrl-C ends it at once
     if not work.done():
         say("stopping: what runs is cancelled, the schedules are paused until the next serve")
-        ending = asyncio.create_task(end(runner, work))
+        ending = asyncio.create_task(end_runner(runner, work))
         if not (await asyncio.wait((ending,), timeout=GRACE))[0]:
             say("the Prefect server does not answer: ended without it, the schedules are not paused")
             os._exit(1)  # Prefect would go on asking
         await ending
     elif not work.cancelled() and work.exception():
-        raise InputError(f"the Prefect server has been away too long, serve ended: {cause(work.exception())}")
+        raise InputError(f"the Prefect server has been away too long, serve ended: {first_cause(work.exception())}")
 
 
-async def end(runner: Runner, work: "asyncio.Task[None]") -> None:
+async def end_runner(runner: Runner, work: "asyncio.Task[None]") -> None:
     if runner.started:
         await runner.astop()
     else:
@@ -198,14 +198,14 @@ async def end(runner: Runner, work: "asyncio.Task[None]") -> None:
         await work
 
 
-def cause(error: BaseException | None) -> str:
+def first_cause(error: BaseException | None) -> str:
     """The first error of a group of groups, in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return on_one_line(f"{type(error).__name__}: {error}", LONGEST)
 
 
-def outdated() -> list[str]:
+def outdated_deployments() -> list[str]:
     """A sentence for each deployment that an earlier version made: what it starts is no longer there."""
     ours = FlowFilter(name=FlowFilterName(any_=[evaluation_flow.name]))
     with get_client(sync_client=True) as client:
@@ -220,9 +220,9 @@ def outdated() -> list[str]:
 
 def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
     """Registers the evaluations at the Prefect server for the workers of a pool; a line for each."""
-    times = [next_time(evaluation) for evaluation in evaluations]
+    times = [next_scheduled_time(evaluation) for evaluation in evaluations]
     lines = []
-    with server():
+    with find_server():
         with get_client(sync_client=True) as client:
             try:
                 client.read_work_pool(pool)
@@ -232,12 +232,12 @@ def deploy(evaluations: Sequence[Evaluation], pool: str) -> list[str]:
                     f" prefect work-pool create {pool} --type process"
                 ) from None
         for evaluation, time in zip(evaluations, times, strict=True):
-            made = deployment(evaluation, pool)
-            is_paused = keep_pause(made)
+            made = make_deployment(evaluation, pool)
+            is_paused = preserve_pause(made)
             drop_schedules(evaluation, made.apply())
             due = f"next on {time:%A %Y-%m-%d at %H:%M} ({time.tzinfo})" if time else "without a schedule"
             if is_paused:
                 due = "paused as it was: resume it on its page in Prefect"
             lines.append(f"deployed: {made.flow_name}/{made.name}, for the workers of {pool}, {due}")
-        lines += outdated()
+        lines += outdated_deployments()
     return lines

@@ -82,7 +82,7 @@ WATCH: ContextVar[Watch] = ContextVar("watch")
 
 
 @contextlib.contextmanager
-def without_late_cancellations() -> Iterator[None]:
+def hide_late_cancellations() -> Iterator[None]:
     """Prefect ends what takes too long by an exception in its thread; one that meets a finaliser is not printed."""
     before = sys.unraisablehook
 

@@ -174,7 +174,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="how long two writers and a reader go on")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     options = parser.parse_args()
-    ndcg_ab.trackers.tracker = Shelf
+    ndcg_ab.trackers.make_tracker = Shelf
     bundle_files.write_report = plain_page
     stores_of_run()
     is_wrong = False

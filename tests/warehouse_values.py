@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import Result
 from tests import warehouses
@@ -84,7 +84,7 @@ class Warehouse(NamedTuple):
     run: Run
 
     def rows(self, metric: Metric, tables: Tables = Tables(), **more: Any) -> list[tuple[Any, ...]]:  # noqa: B008
-        return self.run(query_for(metric, self.name, tables, **more))
+        return self.run(write_query(metric, self.name, tables, **more))
 
     def values(self, metric: Metric, tables: Tables = Tables()) -> dict[tuple[str, str], float | None]:  # noqa: B008
         rows = self.rows(metric, tables)

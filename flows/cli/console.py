@@ -14,9 +14,9 @@ from ndcg_ab.errors import format_value
 from ndcg_ab.files import command_to_paste, write_text
 from ndcg_ab.visible import formulas, visible, visible_json, visible_record
 
-from .exit_codes import GATE_FAILED, PASSING, complain, exit_code_for
+from .exit_codes import GATE_FAILED, PASSING, exit_code_for, write_error
 from .memory_check import refuse_little_room
-from .streams import unguarded
+from .streams import unwrap_stream
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def user_errors() -> Iterator[None]:
 def end_where_a_gate_failed(outcome: "Outcome") -> None:
     """Each failure in a sentence, and exit code 1."""
     for gate in outcome.failures:
-        complain(f"gate failed: {gate.name}: {gate.message}")
+        write_error(f"gate failed: {gate.name}: {gate.message}")
     if outcome.failures:
         raise typer.Exit(GATE_FAILED)
 
@@ -56,7 +56,7 @@ class Progress:
         self.start = time.monotonic()
         self.status = None
         if not quiet and sys.stderr.isatty():
-            self.status = Console(file=unguarded(sys.stderr)).status("starting")
+            self.status = Console(file=unwrap_stream(sys.stderr)).status("starting")
 
     def __enter__(self) -> "Progress":
         if self.status:
@@ -77,7 +77,7 @@ class Progress:
             print(f"{seconds:5.1f} s  {visible(step)}", file=sys.stderr)
 
 
-def program() -> str:
+def program_name() -> str:
     """``ndcg-ab`` as a command that is printed names it."""
     return command_to_paste("ndcg-ab")
 
@@ -92,17 +92,17 @@ def output_console() -> "Console":
     return Console(width=width, highlight=False, emoji=False)
 
 
-def show(printer: Callable[..., None], *things: object, **options: object) -> None:
+def print_safely(printer: Callable[..., None], *things: object, **options: object) -> None:
     """Calls a function of `ndcg_ab.report` that prints, with things in which every text can be shown."""
     printer(output_console(), *map(visible_record, things), **options)
 
 
-def tell(text: object) -> None:
+def print_line(text: object) -> None:
     """A line on standard output, every character of which can be seen."""
     print(visible(str(text)))
 
 
-def whisper(text: object) -> None:
+def print_to_stderr(text: object) -> None:
     """The same on standard error, beside a result that stands on standard output."""
     print(visible(str(text)), file=sys.stderr)
 
@@ -111,14 +111,14 @@ def warn_of_formulas(where: str, texts: Iterable[object]) -> None:
     """Says of a CSV file that is opened as a spreadsheet which cells are not shown as they are, but computed."""
     if found := formulas(dict.fromkeys(texts)):
         what = "text begins" if len(found) == 1 else "texts begin"
-        whisper(
+        print_to_stderr(
             f"ndcg-ab: {where}: {len(found)} {what} with =, +, - or @, as {format_value(found[0])} does: a"
             " spreadsheet takes"
             " that for a formula; import the columns as text"
         )
 
 
-def show_lines(lines: Iterable[str]) -> None:
+def print_wrapped(lines: Iterable[str]) -> None:
     """Sentences on standard output, in lines as long as it is wide."""
     console = output_console()
     for line in lines:

@@ -71,17 +71,17 @@ def leave_program(code: int) -> NoReturn:
     sys.exit(code)
 
 
-def complain(text: str) -> None:
+def write_error(text: str) -> None:
     """Says it on standard error, line by line and in short; where that takes nothing, the exit code alone says it.
 
     Here alone a message is cut, when no secret is in it any more.
     """
     with contextlib.suppress(OSError):
-        for line in fitting_lines(visible(redact(text)).splitlines()):
+        for line in fit_lines(visible(redact(text)).splitlines()):
             print(f"ndcg-ab: {line}", file=sys.stderr, flush=True)
 
 
-def fitting_lines(lines: Sequence[str]) -> list[str]:
+def fit_lines(lines: Sequence[str]) -> list[str]:
     """As many of the lines as fit into LONGEST characters, and how many there are beside them."""
     found: list[str] = []
     room = LONGEST
@@ -99,21 +99,21 @@ def exit_code_for(error: BaseException) -> int:
     if Stopped.number is not None:  # that is said already
         return 128 + Stopped.number
     if isinstance(error, KeyboardInterrupt):
-        complain("stopped by SIGINT")
+        write_error("stopped by SIGINT")
         return 128 + signal.SIGINT
     if is_memory_error(error):
-        complain(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
+        write_error(f"memory ran out: {first_line(error)}; give it more, or compare fewer systems at once")
         return UNUSABLE
     if is_full(error) and not isinstance(error, InputError):
-        complain(str(no_room(error)))
+        write_error(str(no_room(error)))
         return UNUSABLE
     if isinstance(error, InputError | OSError) or is_metric_error(error):
-        complain(words_of(error) or type(error).__name__)
+        write_error(words_of(error) or type(error).__name__)
         return UNUSABLE
     if isinstance(error, ParityError | SqlError):
-        complain(words_of(error))
+        write_error(words_of(error))
         return BROKEN
-    complain(
+    write_error(
         f"an error of ndcg-ab {__version__} itself, please report it: {type(error).__name__}: {first_line(error)}"
         f" ({keep_traceback(error)})"
     )

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from ndcg_ab.errors import format_value, shortened
 from ndcg_ab.files import unusable
 
-from .exit_codes import complain
+from .exit_codes import write_error
 
 MOST_OF_PATH = 60  # characters of a path that cannot be used: its end, where its name is
 LONGEST_COMPLAINT = 600  # characters of a parser's own words, which repeat a value
@@ -23,25 +23,25 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options = {option for each in self.params for option in each.opts}
-        args = with_gate_word(args)
+        args = insert_gate_word(args)
         for given in args:
             if problem := unusable(given):
-                complain(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
+                write_error(f"{format_value(given[-MOST_OF_PATH:])}: {problem}")
                 raise typer.Exit(2)
-        if said := slip(str(self.name), options, args):
-            complain(said)
+        if said := find_mistake(str(self.name), options, args):
+            write_error(said)
             raise typer.Exit(2)
         try:
             return super().parse_args(ctx, list(args))
         except UsageError as error:
-            if said := explained(error, options, args):
-                complain(said)
+            if said := explain_parser_error(error, options, args):
+                write_error(said)
                 raise typer.Exit(2) from None
             error.message = shortened(str(error.message), LONGEST_COMPLAINT)
             raise
 
 
-def with_gate_word(args: Sequence[str]) -> list[str]:
+def insert_gate_word(args: Sequence[str]) -> list[str]:
     """``--gate proof`` as ``--gate --require proof``: an option with a value or without one is none that typer has."""
     found: list[str] = []
     for given in args:
@@ -49,7 +49,7 @@ def with_gate_word(args: Sequence[str]) -> list[str]:
     return found
 
 
-def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:
+def find_mistake(command: str, options: set[str], args: Sequence[str]) -> str | None:
     """What is wrong with arguments that no parser has to see."""
     if "--system" not in options:
         return None
@@ -66,7 +66,7 @@ def slip(command: str, options: set[str], args: Sequence[str]) -> str | None:
     return None
 
 
-def explained(error: Any, options: set[str], args: Sequence[str]) -> str | None:
+def explain_parser_error(error: Any, options: set[str], args: Sequence[str]) -> str | None:
     """What a parser's complaint means; None where its own words say enough."""
     text = str(error.message)
     if found := re.match(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", text):
@@ -77,15 +77,15 @@ def explained(error: Any, options: set[str], args: Sequence[str]) -> str | None:
         return f"{found[1]}: is no option; say {' '.join(f'--system {system}' for system in systems)}"
     if found := re.search(r" valid (float|number|int)", text):
         is_whole = found[1] == "int"
-        for option, given in given_to(error.param.opts, args):
-            if not is_read(given, is_whole=is_whole):
-                said = number_meant(option, given, is_whole=is_whole, can_repeat=error.param.multiple)
+        for option, given in option_values(error.param.opts, args):
+            if not is_number_readable(given, is_whole=is_whole):
+                said = suggest_number(option, given, is_whole=is_whole, can_repeat=error.param.multiple)
                 rule = "a whole number" if is_whole else "a number"
                 return f"{option} {given!r}: must be {rule}" + (f"; say {said}" if said else "")
     return None
 
 
-def given_to(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, str]]:
+def option_values(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(option, value) of ``--effect 1%`` and ``--effect=1%``."""
     for option, after in zip(args, [*args[1:], ""], strict=True):
         name, equals, value = option.partition("=")
@@ -93,7 +93,7 @@ def given_to(names: Sequence[str], args: Sequence[str]) -> Iterator[tuple[str, s
             yield name, value if equals else after
 
 
-def is_read(text: str, *, is_whole: bool) -> bool:
+def is_number_readable(text: str, *, is_whole: bool) -> bool:
     try:
         int(text) if is_whole else float(text)
     except ValueError:
@@ -101,7 +101,7 @@ def is_read(text: str, *, is_whole: bool) -> bool:
     return True
 
 
-def number_meant(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
+def suggest_number(option: str, text: str, *, is_whole: bool, can_repeat: bool) -> str | None:
     """The option with the number that was meant: for ``1%``, ``10k``, ``10,000``, and for ``5,10`` the option twice."""
     from ndcg_ab.config.loading.hints import is_number, plain_number
 

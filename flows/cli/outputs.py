@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
 
 
-def inputs_of(evaluation: "Evaluation") -> list[Path]:
+def local_inputs(evaluation: "Evaluation") -> list[Path]:
     """The local files that it reads."""
     named = (evaluation.judgments, evaluation.cheap_judgments, evaluation.queries, evaluation.documents)
     places = (*named, evaluation.intended, *evaluation.more_judgments, *evaluation.systems, *evaluation.scores)
@@ -28,12 +28,12 @@ def refuse_one_file_twice(option: str, first: Path | None, other: Path | None, o
 def page_path(path: Path, inputs: Sequence[Path]) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--report {path}: must end in .html")
-    return writable("--report", path, inputs)
+    return check_writable("--report", path, inputs)
 
 
 def scores_file(path: Path, inputs: Sequence[Path]) -> Path:
     """The path of `--per-query`; a device or a pipe may have any name."""
-    found = writable("--per-query", path, inputs)
+    found = check_writable("--per-query", path, inputs)
     is_device = path.exists() and not path.is_file()
     if path.suffix.lower() not in (".csv", ".parquet", ".pq") and not is_device:
         raise InputError(f"--per-query {path}: must end in .csv, .parquet or .pq")
@@ -43,7 +43,7 @@ def scores_file(path: Path, inputs: Sequence[Path]) -> Path:
 def picture_path(path: Path, inputs: Sequence[Path]) -> Path:
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise InputError(f"--picture {path}: must end in .png, .svg or .pdf")
-    return writable("--picture", path, inputs)
+    return check_writable("--picture", path, inputs)
 
 
 def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
@@ -53,10 +53,10 @@ def json_file(name: str | None, inputs: Sequence[Path]) -> Path | None:
 
 def text_file(option: str, name: str | None, inputs: Sequence[Path]) -> Path | None:
     """The path of an output; None where there is none or where it is standard output."""
-    return writable(option, name, inputs) if name and name != "-" else None
+    return check_writable(option, name, inputs) if name and name != "-" else None
 
 
-def writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
+def check_writable(option: str, name: str | Path, inputs: Sequence[Path]) -> Path:
     """The path of an output, refused before any work where it cannot be written or would overwrite an input."""
     path = Path(name)
     if not path.parent.is_dir():

@@ -28,25 +28,25 @@ PLAIN = {  # one character for one, so that columns stay where they are
 HANDLER = "ndcg-ab-plain"
 
 
-def plain(error: UnicodeError) -> tuple[str, int]:
+def replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     """What stands for characters that an encoding does not have: their likes in ASCII, else question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(likeness, error.object[error.start : error.end])), error.end
+    return "".join(map(ascii_likeness, error.object[error.start : error.end])), error.end
 
 
-def likeness(character: str) -> str:
+def ascii_likeness(character: str) -> str:
     """As many characters as the one takes columns: two for a wide one, none for one that is drawn over another."""
     if character in PLAIN:
         return PLAIN[character]
     if "\u2800" <= character <= "\u28ff":  # of the spinner
         return "."
     bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    width = columns_of(character)
+    width = character_width(character)
     return bare.ljust(width) if 0 < len(bare) <= width else "?" * width
 
 
-def columns_of(character: str) -> int:
+def character_width(character: str) -> int:
     """The columns that a terminal gives a character."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -114,7 +114,7 @@ def prepare_streams() -> None:
         sys.stdout = cast(TextIO, Closed())
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    codecs.register_error(HANDLER, plain)
+    codecs.register_error(HANDLER, replace_unencodable)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
         if hasattr(stream, "reconfigure") and not encoding.startswith("utf"):
@@ -125,6 +125,6 @@ def prepare_streams() -> None:
         sys.stderr = Guarded(sys.stderr)
 
 
-def unguarded(stream: TextIO) -> TextIO:
+def unwrap_stream(stream: TextIO) -> TextIO:
     """The stream itself, for a spinner, which moves the cursor."""
     return stream._stream if isinstance(stream, Guarded) else stream

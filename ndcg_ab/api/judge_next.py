@@ -1,4 +1,4 @@
-"""`judge_next`: what is to be judged next."""
+"""`find_documents_to_judge`: what is to be judged next."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ def judge_next(
     else:
         evaluation = resolve_at(read_config(Path(os.fspath(given_config)).expanduser()), datetime.now(UTC))
     with name_arguments_in_errors():
-        alone = study.on_one_metric(evaluation, name)
+        alone = study.with_one_metric(evaluation, name)
         with open_engine_for(alone) as engine:
-            found = study.judge_next(alone, engine, named, most)
+            found = study.find_documents_to_judge(alone, engine, named, most)
     return JudgeNextResult(found.rows, found.unjudged, found.grades, found)

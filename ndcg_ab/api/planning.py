@@ -13,8 +13,8 @@ from ndcg_ab.api.results import CompareResult
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.sources.external_scores import SCORE
 from ndcg_ab.sources.tables.in_memory import python_number, read_given
-from ndcg_ab.studies.power import Asked, Plan, asked_of, plans_of, power_json
-from ndcg_ab.studies.query_scores import Scores, scores_of
+from ndcg_ab.studies.power import Asked, Plan, make_plans, parse_questions, plans_to_json
+from ndcg_ab.studies.query_scores import Scores, parse_scores
 from ndcg_core.measures.metric import Metric
 
 
@@ -31,7 +31,7 @@ class PowerResult:
 
     def to_json(self) -> str:
         """What `ndcg-ab power --json` writes."""
-        return power_json(self.plans, self.asked)
+        return plans_to_json(self.plans, self.asked)
 
     def __repr__(self) -> str:
         more = f" and {len(self.plans) - 1} more" if len(self.plans) > 1 else ""
@@ -76,7 +76,7 @@ def power(
     Raises InputError (argument, row, value, rule).
     """
     with name_arguments_in_errors():
-        asked = asked_of(
+        asked = parse_questions(
             list_numbers("effects", effects),
             list_numbers("queries", queries, whole=True),
             check_number("alpha", alpha),
@@ -92,7 +92,7 @@ def power(
             raise InputError("clusters: is missing: the comparison had clusters; give the queries that it was given")
         grouping = None if clusters is None else make_source("clusters", clusters)
         names = metric_names(metrics)
-        plans = plans_of(
+        plans = make_plans(
             spread, scores_place(scores), baseline, chosen, names, asked, weighing, grouping, cluster_prefix
         )
     return PowerResult(tuple(plans), asked)
@@ -127,4 +127,4 @@ def scores_place(given: Data | CompareResult | None) -> Path | Scores | None:
     _, held = read_argument("scores", given.query_scores if isinstance(given, CompareResult) else given)
     if held is None or isinstance(held.data, Mapping):
         raise InputError("scores: must be what compare() returned, or a table of system_id, query_id, metric and value")
-    return scores_of(read_given(held, SCORE, {}), Path(held.name))
+    return parse_scores(read_given(held, SCORE, {}), Path(held.name))

@@ -132,7 +132,7 @@ class CompareResult:
 
     def to_arrow(self) -> pa.Table:
         """One row per comparison, with the columns of docs/json.md; what describes the differences among them."""
-        return codec.table(self.comparisons, Comparison)
+        return codec.records_table(self.comparisons, Comparison)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The same for pandas; ImportError where it is not installed."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ndcg_ab.api.arguments import name_arguments_in_errors
 from ndcg_ab.errors import InputError, Setting, format_value
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 
@@ -36,7 +36,7 @@ def sql_query(
     if not isinstance(chosen, Metric):
         raise InputError(f"metric = {format_value(metric)}: must be text like ndcg@10, or a Metric")
     with name_arguments_in_errors():
-        return query_for(
+        return write_query(
             chosen, dialect, make_tables(judgments, rankings, systems, judgments_columns, columns), mean=mean
         )
 

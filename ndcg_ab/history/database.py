@@ -24,7 +24,7 @@ from ndcg_ab.engines.duckdb import DuckDBEngine, is_duckdbs, is_out_of_memory, o
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.storage_errors import storage_error_text
 from ndcg_ab.results.change_records import Changes
-from ndcg_ab.results.codec import conclusion_of, decode, table
+from ndcg_ab.results.codec import decode, records_table, verdict_from_sentence
 from ndcg_ab.results.decisions import Decision
 from ndcg_ab.results.outcome import Finding, GateResult, Input, Outcome, SystemSummary
 from ndcg_ab.temporary import temporary_folder
@@ -129,7 +129,7 @@ def open_history_for(path: Path, patience: float = PATIENCE) -> Iterator[DuckDBE
             create_history(path)
             with open_history(path, patience) as history:
                 for name, kind in RECORDS.items():
-                    history.append(name, table([], kind, ordinal=0))
+                    history.append(name, records_table([], kind, ordinal=0))
                 yield history
         except InputError as error:
             if str(error).startswith(f"{path}: ") and ("lock" in str(error) or "cannot be opened" in str(error)):
@@ -272,7 +272,7 @@ def enter_evaluation(
         "changes": outcome.changes,
     }
     for name, rows in records.items():
-        history.append(name, table(rows, RECORDS[name], ordinal=ordinal))
+        history.append(name, records_table(rows, RECORDS[name], ordinal=ordinal))
 
 
 def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
@@ -283,14 +283,16 @@ def enter_scores(history: DuckDBEngine, scores: pa.Table, ordinal: int) -> None:
 def enter_reruns(history: DuckDBEngine, moments: Sequence[str], ordinal: int) -> None:
     """Adds the nights that an evaluation stands for besides its own, but those that are there."""
     known = {began for (began,) in history.rows("reuse", ("began",), where={"ordinal": ordinal})}
-    history.append("reuse", table([Reuse(began) for began in moments if began not in known], Reuse, ordinal=ordinal))
+    history.append(
+        "reuse", records_table([Reuse(began) for began in moments if began not in known], Reuse, ordinal=ordinal)
+    )
 
 
 def read_timeline_rows(history: DuckDBEngine) -> pa.Table:
     """Every system on every metric, evaluation by evaluation, with its comparison where it has one."""
     rows = history.read("timeline", order="ordinal, metric, system_id")
     conclusions = [
-        known or conclusion_of(verdict)  # version 0.1.0 kept the sentence alone
+        known or verdict_from_sentence(verdict)  # version 0.1.0 kept the sentence alone
         for known, verdict in zip(rows["conclusion"].to_pylist(), rows["verdict"].to_pylist(), strict=True)
     ]
     return rows.set_column(rows.schema.get_field_index("conclusion"), "conclusion", pa.array(conclusions, pa.string()))

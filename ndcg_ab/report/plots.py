@@ -10,7 +10,7 @@ from ndcg_ab.files import replacing
 from ndcg_ab.history.timeline.timeline import QueryValue, Timeline
 from ndcg_ab.report.terminal.sensitivity_tables import COLOURS, MARKS, SHORT
 from ndcg_ab.studies.power import Asked, Plan
-from ndcg_ab.studies.sensitivity import Sensitivity, axes, kind, matrix
+from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, matrix_axes, verdict_kind
 from ndcg_core.statistics.verdicts.verdict import Tone, Verdict
 
 SHAPES = {Tone.GOOD: ("^", "#1b7837"), Tone.BAD: ("v", "#b2182b")}
@@ -123,14 +123,14 @@ def value_or_gap(value: float | None) -> float:
 
 def draw_sensitivity(sensitivity: Sensitivity, path: Path) -> None:
     """The matrices as a picture: colour is the difference, a sign the verdict."""
-    rows, columns = axes(sensitivity)
+    rows, columns = matrix_axes(sensitivity)
     count = len(sensitivity.candidates)
     size = (2.2 + 0.95 * len(columns), count * (1.3 + 0.36 * len(rows)))
     figure, axis_list = make_canvas(count, 1, figsize=size, squeeze=False)
     differences = [row.difference or 0.0 for row in sensitivity.comparisons.values()]
     limit = max(map(abs, differences), default=1.0) or 1.0
     for axis, candidate in zip(axis_list[:, 0], sensitivity.candidates, strict=True):
-        cells = matrix(sensitivity, candidate)
+        cells = comparison_matrix(sensitivity, candidate)
         values = [[row.difference or 0.0 for row in line] for line in cells]
         image = axis.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
         for y, line in enumerate(cells):
@@ -139,12 +139,12 @@ def draw_sensitivity(sensitivity: Sensitivity, path: Path) -> None:
                 axis.text(
                     x,
                     y,
-                    f"{row.difference or 0.0:+.3f} {MARKS[kind(row)]}",
+                    f"{row.difference or 0.0:+.3f} {MARKS[verdict_kind(row)]}",
                     ha="center",
                     va="center",
                     fontsize=8,
                     color="white" if strong else "black",
-                    fontweight="bold" if kind(row) in COLOURS else "normal",
+                    fontweight="bold" if verdict_kind(row) in COLOURS else "normal",
                 )
         axis.set_xticks(range(len(columns)), [f"{ideal}\n@{cutoff}" for ideal, cutoff in columns], fontsize=8)
         axis.set_yticks(range(len(rows)), [f"{gain}, {SHORT.get(name, name)}" for gain, name in rows], fontsize=8)

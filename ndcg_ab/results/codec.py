@@ -2,7 +2,7 @@
 
 A field that a record gains later has a default, so that older files are read without it; a key that nobody knows is
 left alone.  `SCHEMA` is written beside the records (docs/json.md); files of version 0.1.0, which had verdicts as
-sentences alone, are read through `upgraded`.
+sentences alone, are read through `upgrade_comparison`.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ PLAIN = frozenset([str, int, float, bool])  # of which JSON has its own: most of
 
 
 @cache
-def hints(record: type) -> dict[str, Any]:
+def field_types(record: type) -> dict[str, Any]:
     return typing.get_type_hints(record)
 
 
@@ -87,9 +87,9 @@ def decode(kind: Any, value: Any) -> Any:
     if hasattr(kind, "from_dict"):
         return kind.from_dict(value)
     if dataclasses.is_dataclass(kind):
-        given = upgraded(value) if issubclass(kind, Comparison) else value
+        given = upgrade_comparison(value) if issubclass(kind, Comparison) else value
         fields = [field for field in dataclasses.fields(kind) if field.name in given or is_required(field)]
-        return kind(**{field.name: decode(hints(kind)[field.name], given[field.name]) for field in fields})
+        return kind(**{field.name: decode(field_types(kind)[field.name], given[field.name]) for field in fields})
     if issubclass(kind, enum.Enum):
         return kind(value)
     return datetime.fromisoformat(value) if kind is datetime else value
@@ -103,21 +103,21 @@ def is_required(field: "dataclasses.Field[Any]") -> bool:
 
 
 @cache
-def columns(record: type) -> dict[str, pa.DataType]:
+def column_types(record: type) -> dict[str, pa.DataType]:
     """Column -> type: the fields, and those of a record inside; texts are joined, lists of records are left out.
 
     A column of a record inside begins with its field's name: ``clusters_count``.
     """
     found: dict[str, pa.DataType] = {}
     for field in dataclasses.fields(record):
-        kind = hints(record)[field.name]
+        kind = field_types(record)[field.name]
         if typing.get_origin(kind) in (typing.Union, types.UnionType):
             kind = next(each for each in typing.get_args(kind) if each is not type(None))
         if typing.get_origin(kind) is tuple:
             if typing.get_args(kind)[0] is str:
                 found[field.name] = pa.string()
         elif dataclasses.is_dataclass(kind):
-            found |= {inner_name(field.name, name): of for name, of in columns(typing.cast(type, kind)).items()}
+            found |= {inner_name(field.name, name): of for name, of in column_types(typing.cast(type, kind)).items()}
         elif isinstance(kind, type):
             found[field.name] = pa.string() if issubclass(kind, enum.Enum) else COLUMN_TYPES.get(kind, pa.string())
         for name, before in COMPUTED.get(record, {}).items():
@@ -131,26 +131,26 @@ def inner_name(field: str, name: str) -> str:
     return name if field in FLAT else f"{field}_{name}"
 
 
-def row(record: Any) -> dict[str, Any]:
-    """One record as a row of `columns`."""
+def record_row(record: Any) -> dict[str, Any]:
+    """One record as a row of `column_types`."""
     found: dict[str, Any] = {}
     kind: type = type(record)
-    own = columns(kind)
+    own = column_types(kind)
     for name, value in encode(record).items():
         if isinstance(value, dict):
             inside: type = type(getattr(record, name))
-            known = columns(inside)
+            known = column_types(inside)
             found |= {inner_name(name, inner): each for inner, each in value.items() if inner in known}
         elif name in own:
             found[name] = "; ".join(value) if isinstance(value, list) else value
     return found
 
 
-def table(records: Iterable[Any], kind: type, **constants: Any) -> pa.Table:
+def records_table(records: Iterable[Any], kind: type, **constants: Any) -> pa.Table:
     """Records of one type as a table; constants: columns before theirs, with one value each."""
     first = {name: pa.int64() if isinstance(value, int) else pa.string() for name, value in constants.items()}
-    schema = pa.schema(first | columns(kind))
-    return pa.Table.from_pylist([constants | row(record) for record in records], schema=schema)
+    schema = pa.schema(first | column_types(kind))
+    return pa.Table.from_pylist([constants | record_row(record) for record in records], schema=schema)
 
 
 # ---- files of version 0.1.0
@@ -167,17 +167,17 @@ OLD_VERDICTS: dict[str, Verdict] = {
 }
 
 
-def conclusion_of(sentence: str | None) -> Verdict | None:
+def verdict_from_sentence(sentence: str | None) -> Verdict | None:
     """Which verdict a sentence of version 0.1.0 tells; newer records say it themselves."""
     return next((found for start, found in OLD_VERDICTS.items() if sentence and sentence.startswith(start)), None)
 
 
-def upgraded(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+def upgrade_comparison(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
     """A comparison of version 0.1.0 with the fields that its sentence tells; a newer one as it is."""
     if "conclusion" in comparison:
         return comparison
     sentence = str(comparison["verdict"])
-    found: dict[str, Any] = {"conclusion": conclusion_of(sentence), "underpowered": "underpowered" in sentence}
+    found: dict[str, Any] = {"conclusion": verdict_from_sentence(sentence), "underpowered": "underpowered" in sentence}
     if "by more than" in sentence:
         found["size"] = Size.BY_MORE_THAN
     elif "smaller than" in sentence:

@@ -245,17 +245,17 @@ class RunFolder(Store):
 
     def publish(self, evaluation: Evaluation, bundle: Path, budget: Budget) -> dict[str, Any]:
         """The bundle, and before it those that are still pending, in their order."""
-        from ndcg_ab.trackers import tracker
+        from ndcg_ab.trackers import make_tracker
 
-        chosen = tracker(evaluation)
+        chosen = make_tracker(evaluation)
         found, new = chosen.publish_pending(evaluation, bundle, budget)
         return {"url": found.url, "trend_url": found.trend_url, "dashboard": found.dashboard, "delivered": new}
 
     @property
     def tracker_label(self) -> str:
-        from ndcg_ab.trackers import label_of
+        from ndcg_ab.trackers import tracker_label
 
-        return label_of(self.evaluation)
+        return tracker_label(self.evaluation)
 
 
 def results_text(rows: int, kind: str) -> str:

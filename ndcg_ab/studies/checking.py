@@ -14,7 +14,7 @@ from ndcg_ab.files import named
 from ndcg_ab.pipeline import Say, check_only
 from ndcg_ab.results.outcome import Finding
 from ndcg_ab.sources.files.guessing import Guess, guess_content
-from ndcg_ab.studies.first_configuration import beginning_of
+from ndcg_ab.studies.first_configuration import guess_inputs
 
 CONFIGURATIONS = (".yaml", ".yml")
 
@@ -26,11 +26,11 @@ def is_configuration(files: Sequence[Path]) -> bool:
     try:
         guess_content(files[0])
     except InputError:
-        return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", start_of(files[0])))
+        return not files[0].is_file() or bool(re.match(r"\s*(#|---|[\w-]+:\s)", read_start(files[0])))
     return False
 
 
-def start_of(path: Path) -> str:
+def read_start(path: Path) -> str:
     with named(path), path.open("rb") as file:
         return file.read(200).decode("utf-8", errors="replace")
 
@@ -47,18 +47,18 @@ def check_files(
 
     keys: of the evaluation beside its sources: metrics, findings, strict.
     """
-    found = beginning_of(files, judgments, systems, None, needs_judgments=False)
-    content: dict[str, Any] = {"name": "check", "judgments": source(found.judgments), **keys}
-    content["systems"] = [{"name": name, **source(each)} for name, each in found.systems.items()]
+    found = guess_inputs(files, judgments, systems, None, needs_judgments=False)
+    content: dict[str, Any] = {"name": "check", "judgments": source_entry(found.judgments), **keys}
+    content["systems"] = [{"name": name, **source_entry(each)} for name, each in found.systems.items()]
     if found.queries:
-        content["queries"] = source(found.queries)
+        content["queries"] = source_entry(found.queries)
     evaluation: Evaluation = validate_evaluation(content)
     check = check_only if found.judgments else check_rankings_alone
     findings, counts = check(evaluation, engine, say)
     return findings, "\n".join([*found.words(), counts])
 
 
-def source(found: Guess | None) -> dict[str, Any]:
+def source_entry(found: Guess | None) -> dict[str, Any]:
     """What a configuration says of a file; of none at all a path that is not read."""
     if found is None:
         return {"file": "no judgments"}

@@ -37,7 +37,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     judgments = pull_judgments(evaluation)
     known = judgments.table.filter(pc.equal(judgments.table["query_id"], query_id))
     if known.num_rows == 0:
-        hint = nearest(query_id, judgments.table)
+        hint = nearest_ids(query_id, judgments.table)
         raise InputError(Setting("--query"), f" {query_id!r}: has no judgments in {judgments.origin}{hint}")
     queries = pull_queries(evaluation)
     rankings = {}
@@ -63,7 +63,7 @@ def explain_query(evaluation: Evaluation, query_id: str, engine: Engine) -> list
     return found
 
 
-def nearest(query_id: str, table: object) -> str:
+def nearest_ids(query_id: str, table: object) -> str:
     ids = pc.unique(table["query_id"]).to_pylist()  # type: ignore[index]
     near = get_close_matches(query_id, ids, n=1)
     return f"; did you mean {near[0]!r}?" if near else f" (they judge {len(ids)} queries, such as {ids[0]!r})"

@@ -52,19 +52,19 @@ class Beginning:
 
     def words(self) -> list[str]:
         """What each file was taken for."""
-        lines = [in_words(self.judgments, "judgments")] if self.judgments else []
+        lines = [describe_found(self.judgments, "judgments")] if self.judgments else []
         baseline, *_ = self.systems
         for name, system in self.systems.items():
-            lines.append(in_words(system, f"ranking of {name}" + (", the baseline" if name == baseline else "")))
-        return lines + ([in_words(self.queries, "queries")] if self.queries else [])
+            lines.append(describe_found(system, f"ranking of {name}" + (", the baseline" if name == baseline else "")))
+        return lines + ([describe_found(self.queries, "queries")] if self.queries else [])
 
 
-def in_words(found: Guess, what: str) -> str:
+def describe_found(found: Guess, what: str) -> str:
     columns = ", ".join(f"{field} is {column!r}" for field, column in found.columns.items())
     return f"{found.path}: {what}" + (f" ({columns})" if columns else "")
 
 
-def beginning_of(
+def guess_inputs(
     files: Sequence[Path],
     judgments: Path | None,
     systems: Mapping[str, Path],
@@ -101,34 +101,37 @@ def name_for(folder: Path) -> str:
     return found if re.fullmatch(NAME, found) else "evaluation"
 
 
-def configuration(
+def configuration_text(
     found: Beginning, folder: Path, name: str, metrics: Sequence[str], *, is_weighted: bool = False
 ) -> str:
     """The text of a configuration that stands in a folder; is_weighted: whether the queries turned out to weigh."""
     assert found.judgments is not None
-    systems = [f"  - name: {scalar(system)}\n" + source(each, folder, "    ") for system, each in found.systems.items()]
+    systems = [
+        f"  - name: {yaml_scalar(system)}\n" + source_yaml(each, folder, "    ")
+        for system, each in found.systems.items()
+    ]
     queries = "# queries: queries.tsv     # texts, weights, attributes for slices (query_id, text, weight, …)\n"
     if found.queries:
-        queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source(found.queries, folder, "  ")
+        queries = (f"# {WEIGHTED}\n" if is_weighted else "") + "queries:\n" + source_yaml(found.queries, folder, "  ")
     first = metrics[0]
     return f"""\
 # yaml-language-server: $schema={SCHEMA_FILE}
 # Every key: configs/example.yaml of ndcg-ab. Paths are relative to this file.
 
-name: {scalar(name)}
+name: {yaml_scalar(name)}
 
 judgments:
-{source(found.judgments, folder, "  ")}{queries}
+{source_yaml(found.judgments, folder, "  ")}{queries}
 systems:                   # the first is the baseline
 {"".join(systems)}
-metrics: [{", ".join(scalar(metric) for metric in metrics)}]
+metrics: [{", ".join(yaml_scalar(metric) for metric in metrics)}]
 # secondary_metrics: [rr]  # shown, and never decisive
 # guardrails:              # no candidate may be worse by more than this
 #   recall@100: 0.02
 
 # statistics:
 #   smallest_effect:       # the smallest difference that is worth shipping
-#     {scalar(first)}: 0.005
+#     {yaml_scalar(first)}: 0.005
 
 # gate:                    # what must hold for the exit code 0
 #   no_regression: true
@@ -142,24 +145,24 @@ output: ndcg-ab-results
 """
 
 
-def source(found: Guess, folder: Path, indent: str) -> str:
-    lines = [f"file: {scalar(os.path.relpath(resolved(found.path), resolved(folder)))}"]
+def source_yaml(found: Guess, folder: Path, indent: str) -> str:
+    lines = [f"file: {yaml_scalar(os.path.relpath(resolved(found.path), resolved(folder)))}"]
     if found.format:
         lines.append(f"format: {found.format}")
     if found.columns:
-        inside = ", ".join(f"{field}: {scalar(column)}" for field, column in found.columns.items())
+        inside = ", ".join(f"{field}: {yaml_scalar(column)}" for field, column in found.columns.items())
         lines.append(f"columns: {{{inside}}}")
     return "".join(f"{indent}{line}\n" for line in lines)
 
 
-def scalar(text: str) -> str:
+def yaml_scalar(text: str) -> str:
     """A text as YAML has it, in quotes where it needs some."""
     plain = text.replace("${", "$${")
     found: str = yaml.safe_dump([plain], default_flow_style=True, width=10**6, allow_unicode=True).strip()
     return found[1:-1]
 
 
-def read(text: str, folder: Path) -> Evaluation:
+def read_evaluation(text: str, folder: Path) -> Evaluation:
     """The evaluation of such a text, as it is now; InputError where it is none."""
     content: dict[str, Any] = fill_in_content(yaml.load(text, Loader), "init")
     try:

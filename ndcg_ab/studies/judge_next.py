@@ -82,7 +82,7 @@ class Effects:
     highest: FloatArray
 
 
-def on_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
+def with_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     """The evaluation with one metric and its bounds alone; metric: by its name, by default the first primary one.
 
     Raises InputError where the metric has no bounds, or the systems' rankings are not known.
@@ -106,7 +106,7 @@ def on_one_metric(evaluation: Evaluation, metric: str | None) -> Evaluation:
     return evaluation.model_copy(update={**left_out, **kept})
 
 
-def judge_next(
+def find_documents_to_judge(
     evaluation: Evaluation,
     engine: Engine,
     candidates: Sequence[str] = (),
@@ -115,10 +115,10 @@ def judge_next(
 ) -> ToJudgeNext:
     """The documents that settle the comparisons soonest, at most so many.
 
-    evaluation: as `on_one_metric` gives it. candidates: by default all those whose verdict grades could turn; if there
-    is none, all. Raises InputError, ParityError.
+    evaluation: as `with_one_metric` gives it. candidates: by default all those whose verdict grades could turn; if
+    there is none, all. Raises InputError, ParityError.
     """
-    refuse_unknown(evaluation, candidates)
+    refuse_unknown_candidates(evaluation, candidates)
     documents = make_documents(evaluation)
     score_systems(evaluation, engine, say)
     sampling = read_sampling(engine, evaluation)
@@ -128,9 +128,9 @@ def judge_next(
     wanted = list(candidates) or open_ones or list(by_candidate)
     (metric,) = evaluation.metric_list
     say("weighing what is unjudged")
-    unjudged = unjudged_of(engine, evaluation)
+    unjudged = read_unjudged(engine, evaluation)
     columns = [column for column in paired_columns(engine, evaluation, sampling) if column.candidate in wanted]
-    effects = [effects_of(metric, column, unjudged, sampling) for column in columns]
+    effects = [label_effects(metric, column, unjudged, sampling) for column in columns]
     shape = (len(columns), len(unjudged.rows))
     expected = np.array([each.expected for each in effects]).reshape(shape)
     largest = expected.max(axis=0)
@@ -139,7 +139,7 @@ def judge_next(
     chosen = order[:most]
     best = expected.argmax(axis=0)
     rows = [
-        row_of(place, number, unjudged, effects[best[number]], by_candidate[columns[best[number]].candidate])
+        make_row(place, number, unjudged, effects[best[number]], by_candidate[columns[best[number]].candidate])
         for place, number in enumerate(chosen.tolist(), 1)
     ]
     if rows:
@@ -148,15 +148,15 @@ def judge_next(
         if documents:
             found = documents.of(pa.chunked_array([pa.array([row.doc_id for row in rows], pa.string())]))
             titles = {each["doc_id"]: (each["title"], each["url"]) for each in found.to_pylist()}
-        rows = [with_words(row, texts.get(row.query_id), *titles.get(row.doc_id, (None, None))) for row in rows]
+        rows = [add_texts(row, texts.get(row.query_id), *titles.get(row.doc_id, (None, None))) for row in rows]
     narrowed = [
-        narrowed_by(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
+        narrowed_bounds(metric, column, by_candidate[column.candidate], unjudged, np.sort(chosen), sampling)
         for column in columns
     ]
     return ToJudgeNext(tuple(rows), len(order), unjudged.pool.grades, tuple(narrowed), unjudged.why_even)
 
 
-def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
+def refuse_unknown_candidates(evaluation: Evaluation, candidates: Iterable[str]) -> None:
     known = [system.name for system in evaluation.systems if system.name != evaluation.baseline_name]
     for name in candidates:
         if name not in known:
@@ -164,7 +164,7 @@ def refuse_unknown(evaluation: Evaluation, candidates: Iterable[str]) -> None:
             raise InputError(Setting("--candidate"), said)
 
 
-def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
+def read_unjudged(engine: Engine, evaluation: Evaluation) -> Unjudged:
     pool = load_pool(engine, evaluation, evaluation.metric_list)
     rows = np.flatnonzero(~pool.is_judged)
     generator = np.random.default_rng([evaluation.statistics.seed, STREAM])
@@ -181,7 +181,7 @@ def unjudged_of(engine: Engine, evaluation: Evaluation) -> Unjudged:
     return Unjudged(pool, rows, chances, drawn, replace(known, places=places), why_even)
 
 
-def effects_of(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sampling) -> Effects:
+def label_effects(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sampling) -> Effects:
     """On the mean difference; a query that a first relevant document would bring in counts from then on."""
     known = unjudged.known
     ids = known.query_ids.to_pylist()
@@ -206,7 +206,7 @@ def effects_of(metric: Metric, column: Column, unjudged: Unjudged, sampling: Sam
     return Effects(*found)
 
 
-def row_of(place: int, number: int, unjudged: Unjudged, effects: Effects, comparison: Comparison) -> ToJudge:
+def make_row(place: int, number: int, unjudged: Unjudged, effects: Effects, comparison: Comparison) -> ToJudge:
     pool, at = unjudged.pool, int(unjudged.rows[number])
     return ToJudge(
         place=place,
@@ -225,16 +225,16 @@ def row_of(place: int, number: int, unjudged: Unjudged, effects: Effects, compar
     )
 
 
-def with_words(row: ToJudge, text: str | None, title: str | None, url: str | None) -> ToJudge:
+def add_texts(row: ToJudge, text: str | None, title: str | None, url: str | None) -> ToJudge:
     return replace(row, text=text or None, title=title, url=url)
 
 
-def narrowed_by(
+def narrowed_bounds(
     metric: Metric, column: Column, comparison: Comparison, unjudged: Unjudged, chosen: IntArray, sampling: Sampling
 ) -> Narrowed:
     """The bounds once `chosen`, rising numbers of unjudged documents, are judged: the mean over drawn grades."""
     known = unjudged.known
-    taken = {key: only(places, chosen) for key, places in known.places.items()}
+    taken = {key: select_places(places, chosen) for key, places in known.places.items()}
     query = unjudged.pool.query[unjudged.rows[chosen]]
     grades = unjudged.drawn[:, chosen]
     numbers = code_numbers(pa.array(column.query_ids, pa.string()), known.query_ids)
@@ -245,25 +245,25 @@ def narrowed_by(
     weights = sampling.weights_in_order(column.query_ids)
     ends = []
     for line, drawn in zip(lines, grades, strict=True):
-        places = {key: judged_there(each, chosen, drawn) for key, each in known.places.items()}
-        judged = replace(known, places=places, judged=graded(known.judged, query, drawn))
+        places = {key: grade_chosen(each, chosen, drawn) for key, each in known.places.items()}
+        judged = replace(known, places=places, judged=add_grade(known.judged, query, drawn))
         bounds = find_bounds(metric, column.query_ids, line, column.candidate, column.baseline, judged)
-        ends.append([averaged(values, weights) for values in (bounds.low, bounds.high)])
+        ends.append([weighted_average(values, weights) for values in (bounds.low, bounds.high)])
     low, high = np.mean(ends, axis=0).tolist()
     return Narrowed(comparison, low, high)
 
 
-def averaged(values: FloatArray, weights: FloatArray | None) -> float:
+def weighted_average(values: FloatArray, weights: FloatArray | None) -> float:
     return float(np.average(values, weights=weights)) if len(values) else 0.0
 
 
-def only(places: Places, chosen: IntArray) -> Places:
+def select_places(places: Places, chosen: IntArray) -> Places:
     """The places of what is judged, and of these documents, numbered anew in their order."""
     part = places.take(places.is_judged | np.isin(places.doc, chosen))
     return part._replace(doc=np.searchsorted(chosen, part.doc))
 
 
-def judged_there(places: Places, chosen: IntArray, grades: FloatArray) -> Places:
+def grade_chosen(places: Places, chosen: IntArray, grades: FloatArray) -> Places:
     """The places with these grades of the chosen documents, which are rising."""
     if not len(chosen):
         return places
@@ -272,7 +272,7 @@ def judged_there(places: Places, chosen: IntArray, grades: FloatArray) -> Places
     return places._replace(grade=np.where(is_chosen, grades[at], places.grade))
 
 
-def graded(judged: Judged, query: IntArray, grades: FloatArray) -> Judged:
+def add_grade(judged: Judged, query: IntArray, grades: FloatArray) -> Judged:
     """With one more document of each query with each grade; a grade that the judgments do not hold gains nothing."""
     counts = judged.counts.copy()
     for column, grade in enumerate(judged.grades):

@@ -122,20 +122,20 @@ def compare_judgments(
     """
     say("pull judgments")
     sets = [pull_source(each.judgments_source, JUDGMENT, each.directory) for each in (first, second)]
-    found = ComparedJudgments(sets[0].origin, sets[1].origin, agreement_of(*sets))
+    found = ComparedJudgments(sets[0].origin, sets[1].origin, measure_agreement(*sets))
     if not with_systems:
         return found
-    outcomes = [evaluated(each, origin.origin, say) for each, origin in zip((first, second), sets, strict=True)]
+    outcomes = [evaluate_systems(each, origin.origin, say) for each, origin in zip((first, second), sets, strict=True)]
     return dataclasses.replace(
         found,
-        orders=tuple(orders_of(*outcomes)),
-        verdicts=tuple(verdicts_of(*outcomes)),
+        orders=tuple(compare_orders(*outcomes)),
+        verdicts=tuple(compare_verdicts(*outcomes)),
         first_findings=outcomes[0].findings,
         second_findings=outcomes[1].findings,
     )
 
 
-def evaluated(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
+def evaluate_systems(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
     def say_under(step: str) -> None:
         say(f"{step}, judged by {origin}")
 
@@ -144,14 +144,15 @@ def evaluated(evaluation: Evaluation, origin: str, say: Say) -> Outcome:
         return outcome
 
 
-def agreement_of(first: Pulled, second: Pulled) -> Agreement:
+def measure_agreement(first: Pulled, second: Pulled) -> Agreement:
     """InputError where no pair is judged in both, or one set contradicts itself."""
     ours, theirs = single_grades(first), single_grades(second)
     both = ours.join(theirs, PAIR, join_type="inner", right_suffix="_of_second")
     if not both.num_rows:
         raise InputError(
             f"{first.origin} and {second.origin}: no document of a query is judged in both, of {ours.num_rows} and"
-            f" {theirs.num_rows} judgments (such as {example(ours)}, and {example(theirs)}): their ids must meet"
+            f" {theirs.num_rows} judgments (such as {example_pair(ours)}, and {example_pair(theirs)}): their ids must"
+            " meet"
         )
     counted = both.group_by(["grade", "grade_of_second"]).aggregate([([], "count_all")]).to_pylist()
     cells = sorted(
@@ -169,7 +170,7 @@ def agreement_of(first: Pulled, second: Pulled) -> Agreement:
         (pairs - higher - lower) / pairs,
         higher / pairs,
         lower / pairs,
-        *coefficients(cells),
+        *agreement_coefficients(cells),
         tuple(cells),
     )
 
@@ -191,12 +192,12 @@ def single_grades(judgments: Pulled) -> pa.Table:
     return found.select([*PAIR, "grade_min"]).rename_columns([*PAIR, "grade"])
 
 
-def example(table: pa.Table) -> str:
+def example_pair(table: pa.Table) -> str:
     row = table.slice(0, 1).to_pylist()[0]
     return f"document {row['doc_id']!r} of query {row['query_id']!r}"
 
 
-def coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
+def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, float | None, float | None]:
     """Cohen's kappa, plain and with linear and quadratic weights, and Krippendorff's ordinal alpha."""
     levels = sorted({grade for cell in cells for grade in (cell.first, cell.second)})
     counts = np.zeros((len(levels), len(levels)))
@@ -206,7 +207,7 @@ def coefficients(cells: Sequence[Cell]) -> tuple[float | None, float | None, flo
     return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 
-def orders_of(first: Outcome, second: Outcome) -> list[Order]:
+def compare_orders(first: Outcome, second: Outcome) -> list[Order]:
     means = [{(row.metric, row.system_id): row.mean for row in outcome.systems} for outcome in (first, second)]
     found = []
     for metric in first.metrics:
@@ -233,7 +234,7 @@ def order_agreement(first: Sequence[float], second: Sequence[float]) -> tuple[fl
     return tau, weighted
 
 
-def verdicts_of(first: Outcome, second: Outcome) -> list[Verdicts]:
+def compare_verdicts(first: Outcome, second: Outcome) -> list[Verdicts]:
     others = {(row.metric, row.candidate): row for row in second.main}
     found = []
     for row in first.main:

@@ -137,7 +137,7 @@ class Plan:
 # ---- what the options say
 
 
-def asked_of(
+def parse_questions(
     effects: Sequence[float] | None, queries: Sequence[int] | None, alpha: float, power: float, comparisons: int = 1
 ) -> Asked:
     """The options in order, each value once; InputError names the option."""
@@ -161,7 +161,7 @@ def asked_of(
     return Asked(tuple(dict.fromkeys(effects or EFFECTS)), numbers, alpha, power, comparisons)
 
 
-def plans_of(
+def make_plans(
     deviation: float | None,
     scores: Path | Scores | None,
     baseline: str | None,
@@ -193,7 +193,7 @@ def plans_of(
         if cluster_prefix:
             grouped = clusters_by_prefix({query for values in read.values.values() for query in values}, cluster_prefix)
         known = Sampling(pull_weights(named_file(weights)) if weights else None, grouped)
-        return plans_of_scores(read, baseline, candidates, metrics, asked, known)
+        return plans_from_scores(read, baseline, candidates, metrics, asked, known)
     chooses, is_about = "chooses from the file", "is about the queries of the file"
     left_out: dict[str, tuple[object, str]] = {
         "--baseline": (baseline, chooses),
@@ -215,7 +215,7 @@ def plans_of(
         )
     if deviation == 0:
         return [Plan(deviation=0.0, obstacle="without any spread two queries detect every effect")]
-    return [with_answers(Plan(deviation=deviation), asked)]
+    return [answer_questions(Plan(deviation=deviation), asked)]
 
 
 def named_file(place: Path | FileSource) -> FileSource:
@@ -225,7 +225,7 @@ def named_file(place: Path | FileSource) -> FileSource:
 # ---- per-query values
 
 
-def plans_of_scores(
+def plans_from_scores(
     scores: Scores,
     baseline: str | None,
     candidates: Sequence[str] | None,
@@ -236,20 +236,20 @@ def plans_of_scores(
     """Candidates and metrics in the order given; InputError for a name that is not in the file."""
     if len(scores.systems) < 2:
         raise InputError(f"{scores.path}: holds the values of {scores.systems[0]!r} alone; two systems are needed")
-    base = scores.systems[0] if baseline is None else among(scores, "--baseline", baseline, scores.systems)
-    chosen = [among(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
+    base = scores.systems[0] if baseline is None else check_known_name(scores, "--baseline", baseline, scores.systems)
+    chosen = [check_known_name(scores, "--candidate", name, scores.systems) for name in dict.fromkeys(candidates or ())]
     if base in chosen:
         first = "" if baseline is not None else ", as the first system of the file"
         raise InputError(Setting("--candidate"), f" {format_value(base)}: is the baseline{first}; name another one")
-    names = [among(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
+    names = [check_known_name(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
     return [
-        plan_of_differences(scores, base, candidate, metric, asked, sampling)
+        plan_from_differences(scores, base, candidate, metric, asked, sampling)
         for candidate in chosen or [name for name in scores.systems if name != base]
         for metric in dict.fromkeys(names or scores.metrics)
     ]
 
 
-def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
+def check_known_name(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
     if name in known:
         return name
     near = get_close_matches(name, known, n=1)
@@ -262,14 +262,14 @@ def among(scores: Scores, option: str, name: str, known: Sequence[str]) -> str:
 # ---- answers
 
 
-def plan_of_differences(
+def plan_from_differences(
     scores: Scores, baseline: str, candidate: str, metric: str, asked: Asked, sampling: Sampling = PLAIN
 ) -> Plan:
     ours, theirs = (scores.values.get((system, metric), {}) for system in (candidate, baseline))
     queries = sorted(query for query in ours if query in theirs)
     values = np.array([ours[query] - theirs[query] for query in queries])
-    weighing = in_order("--weights", "weight", queries, sampling.weights)
-    grouping = in_order("--clusters", "cluster", queries, sampling.clusters)
+    weighing = align_to_queries("--weights", "weight", queries, sampling.weights)
+    grouping = align_to_queries("--clusters", "cluster", queries, sampling.clusters)
     unpaired = len(ours) + len(theirs) - 2 * len(values)
     n, differing = len(values), int((np.abs(values) > TIE_TOLERANCE).sum())
     effective = effective_number(weighing) if weighing else None
@@ -296,7 +296,7 @@ def plan_of_differences(
     if found.deviation == 0:
         told = f"all {n:,} queries differ by {signed(found.mean)}"
         return dataclasses.replace(plan, obstacle=f"{told}; there is no spread to plan with")
-    return with_answers(plan, asked)
+    return answer_questions(plan, asked)
 
 
 def questions_about(effects: Sequence[float], metric: str, values: Sequence[float]) -> tuple[str, ...]:
@@ -316,7 +316,9 @@ def questions_about(effects: Sequence[float], metric: str, values: Sequence[floa
     return tuple(question for each in named if (question := each.question(known)))
 
 
-def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None) -> list[Known] | None:
+def align_to_queries(
+    option: str, what: str, queries: Sequence[str], known: Mapping[str, Known] | None
+) -> list[Known] | None:
     """What is known of each of the queries; None where it is of none. InputError where one has none."""
     if known is None:
         return None
@@ -330,7 +332,7 @@ def in_order(option: str, what: str, queries: Sequence[str], known: Mapping[str,
     return [known[query] for query in queries]
 
 
-def with_answers(plan: Plan, asked: Asked) -> Plan:
+def answer_questions(plan: Plan, asked: Asked) -> Plan:
     queries = sorted({*asked.queries, *([plan.queries] if plan.queries else [])})
     return dataclasses.replace(
         plan,
@@ -343,32 +345,32 @@ def with_answers(plan: Plan, asked: Asked) -> Plan:
 # ---- in words
 
 
-def figure(value: float | None) -> str:
+def format_figure(value: float | None) -> str:
     """Four decimals, or two digits that count."""
     if value is None:
         return "–"
     return f"{value:.4f}" if value >= 0.001 or value == 0 else f"{value:.2g}"
 
 
-def count(queries: int | None) -> str:
+def format_query_count(queries: int | None) -> str:
     return f"more than {MOST:,}" if queries is None else f"{queries:,}"
 
 
-def answer(plan: Plan, asked: Asked) -> str:
+def format_answer(plan: Plan, asked: Asked) -> str:
     """The answer to the first effect asked for, and what the present queries detect, in words."""
     if plan.obstacle:
         return f"{plan.name}: {plan.obstacle}."
     effect, queries = plan.needed[0]
     goal = f"to detect {effect:g} with {100 * asked.power:g} % power"
     if plan.queries is None or plan.mde is None:
-        return f"{plan.name}: {goal} you need {count(queries)} queries."
-    here = f"the {plan.queries:,} here detect {figure(plan.mde)}"
+        return f"{plan.name}: {goal} you need {format_query_count(queries)} queries."
+    here = f"the {plan.queries:,} here detect {format_figure(plan.mde)}"
     if queries is not None and queries <= plan.queries:
-        return f"{plan.name}: {goal} {count(queries)} queries like these are enough; {here}."
-    return f"{plan.name}: {goal} you need {count(queries)} queries like these; {here}."
+        return f"{plan.name}: {goal} {format_query_count(queries)} queries like these are enough; {here}."
+    return f"{plan.name}: {goal} you need {format_query_count(queries)} queries like these; {here}."
 
 
-def power_json(plans: Sequence[Plan], asked: Asked) -> str:
+def plans_to_json(plans: Sequence[Plan], asked: Asked) -> str:
     content = {
         "schema": 1,
         "alpha": asked.alpha,
@@ -384,4 +386,4 @@ def plan_to_dict(plan: Plan, asked: Asked) -> dict[str, Any]:
     fields = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     needed = [need._asdict() for need in plan.needed]
     curve = [{"queries": row.n, "effect": row.effect} for row in plan.curve]
-    return {**fields, "needed": needed, "curve": curve, "sentence": answer(plan, asked)}
+    return {**fields, "needed": needed, "curve": curve, "sentence": format_answer(plan, asked)}

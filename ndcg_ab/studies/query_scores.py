@@ -36,10 +36,10 @@ def read_scores(path: Path) -> Scores:
     refuse_no_file(path)
     with named(path):
         table = read_file(path, SCORE, "parquet" if format_by_name(path) == "parquet" else "csv", {})
-    return scores_of(table, path)
+    return parse_scores(table, path)
 
 
-def scores_of(table: pa.Table, path: Path) -> Scores:
+def parse_scores(table: pa.Table, path: Path) -> Scores:
     """The values in a table of SCORE; InputError as for `read_scores`."""
     columns = [table[field.name].to_pylist() for field in SCORE.fields]
     spelt = {text: canonical(text) for text in set(columns[2])}

@@ -43,7 +43,7 @@ class Sensitivity:
         return [self.comparisons[candidate, metric.name] for metric in self.metrics]
 
 
-def grid(
+def metric_grid(
     gains: Sequence[str] = GAINS,
     discounts: Sequence[str] = DISCOUNTS,
     ideals: Sequence[str] = IDEALS,
@@ -75,16 +75,16 @@ def measure_sensitivity(evaluation: Evaluation, engine: Engine, say: Say) -> Sen
     return Sensitivity(evaluation.baseline_name, candidates, tuple(evaluation.metric_list), found, told)
 
 
-def kind(comparison: Comparison) -> str:
+def verdict_kind(comparison: Comparison) -> str:
     """Which of KINDS a verdict is."""
     word = comparison.conclusion.words
     return word if word in KINDS else "undecided"
 
 
-def summary(sensitivity: Sensitivity, candidate: str) -> str:
+def format_summary(sensitivity: Sensitivity, candidate: str) -> str:
     """Whether the verdict depends on the definition, in a sentence."""
     rows = sensitivity.of(candidate)
-    counts = {word: sum(kind(row) == word for row in rows) for word in KINDS}
+    counts = {word: sum(verdict_kind(row) == word for row in rows) for word in KINDS}
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     low, high = (pick(row.difference or 0.0 for row in rows) for pick in (min, max))
     head = f"{candidate} against {sensitivity.baseline} under {len(rows)} definitions: {told};"
@@ -100,15 +100,15 @@ def summary(sensitivity: Sensitivity, candidate: str) -> str:
     return f"{head}{spread} No definition detects a difference."
 
 
-def axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
+def matrix_axes(sensitivity: Sensitivity) -> tuple[list[tuple[str, str]], list[tuple[str, int | None]]]:
     """The rows (gain, discount) and columns (ideal, cutoff) of the matrix."""
     rows = dict.fromkeys((str(metric.gain), metric.discount) for metric in sensitivity.metrics)
     columns = dict.fromkeys((metric.ideal, metric.cutoff) for metric in sensitivity.metrics)
     return list(rows), list(columns)
 
 
-def matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
-    rows, columns = axes(sensitivity)
+def comparison_matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
+    rows, columns = matrix_axes(sensitivity)
     found = {
         ((str(metric.gain), metric.discount), (metric.ideal, metric.cutoff)): metric.name
         for metric in sensitivity.metrics
@@ -116,7 +116,7 @@ def matrix(sensitivity: Sensitivity, candidate: str) -> list[list[Comparison]]:
     return [[sensitivity.comparisons[candidate, found[row, column]] for column in columns] for row in rows]
 
 
-def sensitivity_json(sensitivity: Sensitivity) -> str:
+def sensitivity_to_json(sensitivity: Sensitivity) -> str:
     content: dict[str, Any] = {
         "schema": 1,
         "baseline": sensitivity.baseline,
@@ -126,6 +126,6 @@ def sensitivity_json(sensitivity: Sensitivity) -> str:
         ],
         "findings": encode(sensitivity.findings),
         "comparisons": [encode(row) for name in sensitivity.candidates for row in sensitivity.of(name)],
-        "summary": {name: summary(sensitivity, name) for name in sensitivity.candidates},
+        "summary": {name: format_summary(sensitivity, name) for name in sensitivity.candidates},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -45,12 +45,12 @@ def assert_not_worse(
     Raises AssertionError with the answer and the queries that lost most; InputError and ParityError as `compare`.
     """
     __tracebackhide__ = True
-    refuse_unknown(options)
+    refuse_unknown_arguments(options)
     systems = {BASELINE: baseline, CANDIDATE: candidate}
-    return held(judgments, systems, {"metrics": metrics, "margin": margin, "gate": gate, **options})
+    return compare_with_gate(judgments, systems, {"metrics": metrics, "margin": margin, "gate": gate, **options})
 
 
-def refuse_unknown(options: Mapping[str, Any]) -> None:
+def refuse_unknown_arguments(options: Mapping[str, Any]) -> None:
     """TypeError, as Python has it, for an argument that `compare` does not take; InputError for scores."""
     __tracebackhide__ = True
     if options.get("scores") is not None:
@@ -66,31 +66,31 @@ def refuse_unknown(options: Mapping[str, Any]) -> None:
             )
 
 
-def held(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
+def compare_with_gate(judgments: Data, systems: Mapping[str, Data], options: Mapping[str, Any]) -> CompareResult:
     """The comparison of a baseline and a candidate; AssertionError where a gate failed.
 
     options: those of `assert_not_worse`.  Errors lead to the test, not into this package.
     """
     __tracebackhide__ = True
     try:
-        result = compare(judgments, systems, **as_arguments(options))
+        result = compare(judgments, systems, **compare_arguments(options))
     except InputError as error:
         raise error.with_traceback(None) from error.__cause__
     for finding in result.findings:
         if finding.code == LARGE:
             warnings.warn(finding.message, stacklevel=3)
     if failed := [f"{gate.name}: {gate.message}" for gate in result.gates if not gate.passed]:
-        raise AssertionError(visible("\n".join(["; ".join(failed), *failure_text(result)])))
+        raise AssertionError(visible("\n".join(["; ".join(failed), *format_failure(result)])))
     return result
 
 
-def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compare`: a margin and what else must hold become its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
     metrics = [
         canonical(name) if isinstance(name, str) else name for name in as_configured("metrics", options["metrics"])
     ]
-    margins = margins_of(options["margin"], metrics)
+    margins = parse_margins(options["margin"], metrics)
     gate = options["gate"]
     if gate is not None and not isinstance(gate, Mapping):
         raise InputError(f"gate = {format_value(gate)}: must be a mapping, such as {{'judged': 0.8}}")
@@ -102,7 +102,7 @@ def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     return arguments | {"gate": asked | dict(gate or {})}
 
 
-def margins_of(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
+def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float]:
     """Metric -> how much worse the candidate may be; InputError for what is no number above 0."""
     if margin is None:
         return {}
@@ -116,11 +116,11 @@ def margins_of(margin: Margin | None, metrics: Sequence[str]) -> dict[str, float
     return {canonical(name) if isinstance(name, str) else name: number for name, number in given.items()}
 
 
-def failure_text(result: CompareResult) -> Iterator[str]:
+def format_failure(result: CompareResult) -> Iterator[str]:
     """The answer as in the terminal without its gates, and the queries that lost most on what failed first."""
     lines = str(result).splitlines()
     yield from ("", *(line for line in lines if not line.startswith("gate ")))
-    worst = next((row for row in result.comparisons if fails(row)), result.comparison())
+    worst = next((row for row in result.comparisons if fails_gate(row)), result.comparison())
     lost = result.losses(worst.candidate, worst.metric, most=LOST)
     if lost:
         yield f"\nthe {queries_text(len(lost))} that lost most, {worst.metric}"
@@ -128,7 +128,7 @@ def failure_text(result: CompareResult) -> Iterator[str]:
         yield f"  {signed(row.difference)}  {row.query_id}  {row.text or ''}".rstrip()
 
 
-def fails(row: Comparison) -> bool:
+def fails_gate(row: Comparison) -> bool:
     """Whether a comparison is what a gate asks for and does not get."""
     if row.family in (GUARDRAILS, GATE):
         return row.conclusion.fails_margin

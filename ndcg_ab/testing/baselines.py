@@ -24,7 +24,7 @@ from ndcg_ab.config.model.sources import System
 from ndcg_ab.errors import InputError
 from ndcg_ab.sources import RANKING, pull_source
 from ndcg_ab.sources.files.file import read_file
-from ndcg_ab.testing.asserting import CANDIDATE, Margin, held, refuse_unknown
+from ndcg_ab.testing.asserting import CANDIDATE, Margin, compare_with_gate, refuse_unknown_arguments
 from ndcg_core.measures.metric import Metric
 
 COLUMNS = ("query_id", "doc_id", "rank")
@@ -72,27 +72,27 @@ class RankingBaseline:
         With ``pytest --update-rankings`` the candidate becomes the baseline: what is returned is about it alone.
         """
         __tracebackhide__ = True
-        refuse_unknown(options)
+        refuse_unknown_arguments(options)
         given = {"metrics": metrics, "margin": margin, "gate": gate, **options}
         alone = {name: value for name, value in given.items() if name not in COMPARED_ONLY}
         try:
             evaluation = make_evaluation({"judgments": judgments, "systems": {CANDIDATE: candidate}, **alone})
-            depth, ties = depth_of(evaluation.metric_list), ties_of(evaluation.metric_list)
+            depth, ties = deepest_cutoff(evaluation.metric_list), common_ties(evaluation.metric_list)
             path = self.path(depth)
             if self.place.is_updated:
                 result = compare(judgments, {CANDIDATE: candidate}, **alone)
                 (system,) = evaluation.systems
-                self.write(path, ordered(system, depth, ties))
+                self.write(path, order_results(system, depth, ties))
                 return result
             if not path.is_file():
                 raise AssertionError(
                     f"there is no baseline {self.shown(path)}: make it from this ranking with:"
                     f" python -m pytest --update-rankings {self.place.test}"
                 )
-            stored = stored_ranking(path)
+            stored = load_ranking(path)
         except InputError as error:
             raise error.with_traceback(None) from error.__cause__
-        return held(judgments, {self.name: stored, CANDIDATE: candidate}, given)
+        return compare_with_gate(judgments, {self.name: stored, CANDIDATE: candidate}, given)
 
     def path(self, depth: int | None) -> Path:
         """The file that holds so many results of every query; None: all of them."""
@@ -119,7 +119,7 @@ class RankingBaseline:
         self.written.append(self.shown(path))
 
 
-def depth_of(metrics: Sequence[Metric]) -> int | None:
+def deepest_cutoff(metrics: Sequence[Metric]) -> int | None:
     """How deep the metrics look into a ranking; None where one of them looks at all of it."""
     depths = []
     for metric in metrics:
@@ -130,7 +130,7 @@ def depth_of(metrics: Sequence[Metric]) -> int | None:
     return max(depths)
 
 
-def ties_of(metrics: Sequence[Metric]) -> tuple[str, str]:
+def common_ties(metrics: Sequence[Metric]) -> tuple[str, str]:
     """The one rule by which the metrics order equal scores; InputError where a kept order cannot stand for it."""
     rules = {(metric.ties, metric.score_precision) for metric in metrics}
     if len(rules) > 1 or "average" in {ties for ties, _ in rules}:
@@ -142,7 +142,7 @@ def ties_of(metrics: Sequence[Metric]) -> tuple[str, str]:
     return rules.pop()
 
 
-def ordered(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
+def order_results(system: System, depth: int | None, ties: tuple[str, str]) -> list[Placed]:
     """The first results of every query, queries by their ids; equal scores by the rule of the metrics."""
     table = pull_source(system.source, RANKING, Path()).table
     rows = list(zip(*(table[name].to_pylist() for name in ("query_id", "doc_id", "score", "rank")), strict=True))
@@ -164,7 +164,7 @@ def ordered(system: System, depth: int | None, ties: tuple[str, str]) -> list[Pl
     return [(query_id, doc_id, rank) for query_id in sorted(found) for doc_id, rank in found[query_id].items()]
 
 
-def stored_ranking(path: Path) -> dict[str, dict[str, float]]:
+def load_ranking(path: Path) -> dict[str, dict[str, float]]:
     """A baseline as a ranking in memory, so that columns and formats of the candidate's file are not looked for in it.
 
     InputError names the line that is not as it was written.

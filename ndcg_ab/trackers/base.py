@@ -40,7 +40,7 @@ class Published:
     dashboard: str | None = None
 
 
-def place_of(bundle: Bundle) -> Tracking:
+def default_tracking(bundle: Bundle) -> Tracking:
     """Where a bundle goes that no configuration is given for: MLFLOW_TRACKING_URI, else a store in a file.
 
     A bundle may come from somebody else.  So the environment goes before what the bundle says, and a server that the
@@ -92,13 +92,13 @@ class Tracker(ABC):
     def publish(self, folder: Path, current: Evaluation | None = None, budget: Budget | None = None) -> Published:
         """Logs the bundle in `folder`, and notes there that it is logged.
 
-        current: the evaluation as it is configured now, which says where to; by default see `place_of`.
+        current: the evaluation as it is configured now, which says where to; by default see `default_tracking`.
         budget: the time for it; by default PATIENCE, and more for large files.
         Raises InputError where there is no bundle; else as `log`.
         """
         bundle = read_bundle(folder)
         output = resolved(folder).parent.parent if current is None else current.output_directory
-        mlflow = place_of(bundle) if current is None else current.mlflow
+        mlflow = default_tracking(bundle) if current is None else current.mlflow
         place = {"mlflow": mlflow, "output": output}
         bundle = dataclasses.replace(bundle, evaluation=bundle.evaluation.model_copy(update=place))
         with publishing_alone(folder):

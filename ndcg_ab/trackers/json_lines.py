@@ -35,7 +35,7 @@ class JsonLinesTracker(Tracker):
 
     def log(self, bundle: Bundle) -> Published:
         path = self.folder / bundle.evaluation.name / f"{bundle.folder.name}-{bundle.content_key[:12]}.jsonl"
-        content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines_of(bundle))
+        content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in bundle_records(bundle))
         try:
             is_new = not path.exists()
             if is_new or path.read_text(encoding="utf-8") != content:
@@ -50,7 +50,7 @@ class JsonLinesTracker(Tracker):
         return str(self.folder)
 
 
-def lines_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
+def bundle_records(bundle: Bundle) -> Iterator[dict[str, Any]]:
     """Every line as a record; `record` says of which kind."""
     common = {"evaluation": bundle.evaluation.name, "key": bundle.key, "began": bundle.began.isoformat()}
     outcome = bundle.outcome

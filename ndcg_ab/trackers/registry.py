@@ -13,14 +13,14 @@ from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.trackers.base import Tracker
 
 
-def mlflow() -> type[Tracker]:
+def load_mlflow() -> type[Tracker]:
     needs("ndcg-ab publish", "mlflow")
     from ndcg_ab.trackers.mlflow.tracker import MlflowTracker
 
     return MlflowTracker
 
 
-def json_lines() -> type[Tracker]:
+def load_json_lines() -> type[Tracker]:
     from ndcg_ab.trackers.json_lines import JsonLinesTracker
 
     return JsonLinesTracker
@@ -33,48 +33,49 @@ class Kind(NamedTuple):
     load: Callable[[], type[Tracker]]
 
 
-TRACKERS = {"mlflow": Kind("MLflow", mlflow), "json_lines": Kind("JSON Lines", json_lines)}
+TRACKERS = {"mlflow": Kind("MLflow", load_mlflow), "json_lines": Kind("JSON Lines", load_json_lines)}
 """Name in a configuration -> tracker."""
 
 
-def label_of(evaluation: Evaluation) -> str:
+def tracker_label(evaluation: Evaluation) -> str:
     """The tracker's name in messages, without importing it."""
     name = evaluation.tracker.name
     return TRACKERS[name].label if name in TRACKERS else name
 
 
-def tracker(evaluation: Evaluation) -> Tracker:
+def make_tracker(evaluation: Evaluation) -> Tracker:
     """The tracker that an evaluation's results go to; InputError for an unknown name or wrong options."""
     name = evaluation.tracker.name
-    found = (TRACKERS[name].load() if name in TRACKERS else added_tracker(name))(evaluation)
-    found.label = label_of(evaluation)
+    found = (TRACKERS[name].load() if name in TRACKERS else load_added_tracker(name))(evaluation)
+    found.label = tracker_label(evaluation)
     return found
 
 
-def tracker_of(evaluation: Evaluation | None, folder: Path) -> Tracker:
+def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
     """The tracker of an evaluation as it is configured, or else that of the bundle in a folder.
 
     A bundle may come from somebody else: what it says of a tracker other than MLflow is not followed, since that may
     write where it likes.  Raises InputError for such a bundle.
     """
     if evaluation is not None:
-        return tracker(evaluation)
+        return make_tracker(evaluation)
     found = read_bundle(folder).evaluation
     if found.tracker != TrackerChoice():
         raise InputError(
-            f"{folder}: goes to {label_of(found)}, which a bundle alone does not decide: publish by the configuration:"
+            f"{folder}: goes to {tracker_label(found)}, which a bundle alone does not decide: publish by the"
+            " configuration:"
             " ndcg-ab publish CONFIG"
         )
-    return tracker(found)
+    return make_tracker(found)
 
 
 def refuse_unknown_tracker(evaluation: Evaluation) -> None:
-    """Raises InputError where `tracker` would, before anything is read; imports what is not ours alone."""
+    """Raises InputError where `make_tracker` would, before anything is read; imports what is not ours alone."""
     if evaluation.tracker.name not in TRACKERS or evaluation.tracker.options:
-        tracker(evaluation)
+        make_tracker(evaluation)
 
 
-def added_tracker(name: str) -> type[Tracker]:
+def load_added_tracker(name: str) -> type[Tracker]:
     """A tracker of an installed package."""
     added = extensions(GROUP)
     if name not in added:

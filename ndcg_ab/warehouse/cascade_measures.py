@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ndcg_ab.warehouse.dialects import Dialect
-from ndcg_ab.warehouse.expressions import LEAST_LOGARITHM, literal
-from ndcg_ab.warehouse.step import Step, select
+from ndcg_ab.warehouse.expressions import LEAST_LOGARITHM, number_literal
+from ndcg_ab.warehouse.step import Step, select_columns
 from ndcg_core.measures.factors import INFERRED
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import gain
@@ -28,21 +28,21 @@ class CascadeMeasure:
     marks: tuple[str, ...] = ()
 
 
-def precision_there(_: Metric) -> str:
+def precision_sql(_: Metric) -> str:
     return "walked_doc.gain_seen / walked_doc.rank"
 
 
-def stopping(_: Metric) -> str:
+def stopping_sql(_: Metric) -> str:
     above = "walked_doc.unsatisfied_seen - walked_doc.unsatisfied"
-    looking = f"case when {above} > {literal(UNLIKELY)} then exp({above}) else 0e0 end"
+    looking = f"case when {above} > {number_literal(UNLIKELY)} then exp({above}) else 0e0 end"
     return f"({looking}) / walked_doc.rank"
 
 
-def within_relevant(_: Metric) -> str:
+def within_relevant_sql(_: Metric) -> str:
     return "case when walked_doc.rank <= judged_query.relevant then 1e0 else 0e0 end"
 
 
-def preferred(_: Metric) -> str:
+def preferred_sql(_: Metric) -> str:
     above, all_ = (
         f"(case when {count} < judged_query.relevant then {count} else judged_query.relevant end)"
         for count in ("walked_doc.nonrelevant_seen", "judged_query.nonrelevant")
@@ -50,24 +50,24 @@ def preferred(_: Metric) -> str:
     return f"case when walked_doc.nonrelevant_seen > 0e0 then 1e0 - {above} / {all_} else 1e0 end"
 
 
-def inferred_precision(_: Metric) -> str:
-    above, epsilon = "(walked_doc.gain_seen - 1e0", literal(INFERRED)
-    likely = f"{above} + {epsilon}) / {above} + walked_doc.nonrelevant_seen + {literal(2 * INFERRED)})"
+def inferred_precision_sql(_: Metric) -> str:
+    above, epsilon = "(walked_doc.gain_seen - 1e0", number_literal(INFERRED)
+    likely = f"{above} + {epsilon}) / {above} + walked_doc.nonrelevant_seen + {number_literal(2 * INFERRED)})"
     return f"(1e0 + (walked_doc.pooled_seen - 1e0) * {likely}) / walked_doc.rank"
 
 
 CASCADE_MEASURES: Mapping[str, CascadeMeasure] = {
-    "ap": CascadeMeasure(precision_there, ("gain",)),
-    "err": CascadeMeasure(stopping, ("unsatisfied",)),
-    "rprec": CascadeMeasure(within_relevant),
-    "bpref": CascadeMeasure(preferred, ("nonrelevant",), ("nonrelevant",)),
-    "infap": CascadeMeasure(inferred_precision, ("gain", "nonrelevant", "pooled"), ("nonrelevant", "pooled")),
+    "ap": CascadeMeasure(precision_sql, ("gain",)),
+    "err": CascadeMeasure(stopping_sql, ("unsatisfied",)),
+    "rprec": CascadeMeasure(within_relevant_sql),
+    "bpref": CascadeMeasure(preferred_sql, ("nonrelevant",), ("nonrelevant",)),
+    "infap": CascadeMeasure(inferred_precision_sql, ("gain", "nonrelevant", "pooled"), ("nonrelevant", "pooled")),
 }
 
 
 def judged_columns(metric: Metric, dialect: Dialect) -> list[str]:
     """The columns of judged_doc that a walk needs: 1 where a document is judged not relevant; 1."""
-    least = "<= 0e0" if metric.relevant_from is None else f"< {literal(metric.relevant_from)}"
+    least = "<= 0e0" if metric.relevant_from is None else f"< {number_literal(metric.relevant_from)}"
     values = {
         "nonrelevant": f"case when judgment.grade >= 0e0 and judgment.grade {least} then 1e0 else 0e0 end",
         "pooled": "1e0",
@@ -96,7 +96,7 @@ def cascade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
         f"    {column}" if " as " in column else f"    {column} as {column.partition('.')[2]}" for column in columns
     ]
     comment = "one row per (system_id, query_id, rank): what stands down to there"
-    yield Step("walked_doc", comment, select(lines, *rest))
+    yield Step("walked_doc", comment, select_columns(lines, *rest))
     yield Step(
         "query_dcg",
         "one row per (system_id, query_id): gains, each times a factor of what stands above it",
@@ -122,7 +122,7 @@ def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
         yield Step("highest_grade", "one row", HIGHEST)
         certain, source = "highest_grade.certain", "graded_doc\ncross join highest_grade"
     else:
-        certain = literal(gain(metric, metric.max_grade) + 1.0)
+        certain = number_literal(gain(metric, metric.max_grade) + 1.0)
     satisfied_by = f"case when graded_doc.gain < {certain} * 1e-100 then 0e0 else graded_doc.gain / {certain} end"
     chance = f"1e0 - ({satisfied_by})"
     yield Step(
@@ -136,7 +136,7 @@ def satisfaction_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     cast(
         case
             when graded_doc.gain < {certain} then ln({chance})
-            else {literal(LEAST_LOGARITHM)}
+            else {number_literal(LEAST_LOGARITHM)}
         end as {dialect.real}
     ) as unsatisfied
 from {source}""",

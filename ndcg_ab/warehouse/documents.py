@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.cascade_measures import CASCADE_MEASURES, judged_columns
 from ndcg_ab.warehouse.dialects import Dialect
-from ndcg_ab.warehouse.expressions import literal, worth
-from ndcg_ab.warehouse.step import Step, indented, select
+from ndcg_ab.warehouse.expressions import gain_lines, number_literal
+from ndcg_ab.warehouse.step import Step, indent_lines, select_columns
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS
 
@@ -17,17 +17,17 @@ NOTHING32 = 2.0**-150  # what is not above it is 0 as a 32-bit number
 # ---- judgments
 
 
-def sifted(metric: Metric) -> Iterator[Step]:
+def valid_judgments(metric: Metric) -> Iterator[Step]:
     """Judgments without what is refused: nothing is computed from that."""
-    named = expressions.is_named("given_judgment.query_id")
+    named = expressions.is_named_sql("given_judgment.query_id")
     yield Step(
         "unnamed_judgment",
         "one row; faults: judgments that name no query, so that nothing can be believed",
         f"select count(*) - count(case when {named} then 1 end) as faults\nfrom given_judgment",
     )
-    possible = [expressions.is_finite("given_judgment.grade")]
-    if (highest := expressions.highest_possible(metric)) < expressions.LARGEST:
-        possible.append(f"given_judgment.grade <= {literal(highest)}")
+    possible = [expressions.is_finite_sql("given_judgment.grade")]
+    if (highest := expressions.highest_addable_grade(metric)) < expressions.LARGEST:
+        possible.append(f"given_judgment.grade <= {number_literal(highest)}")
     rules = "\n            and ".join(possible)
     yield Step(
         "possible_judgment",
@@ -41,7 +41,7 @@ def sifted(metric: Metric) -> Iterator[Step]:
     end as grade,
     case
         when {rules}
-            and {expressions.is_named("given_judgment.doc_id")} then 0
+            and {expressions.is_named_sql("given_judgment.doc_id")} then 0
         else 1
     end as faults
 from given_judgment
@@ -63,7 +63,7 @@ group by
     )
 
 
-def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def judged_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Judgments with their gains, and the queries that count."""
     walk = CASCADE_MEASURES.get(metric.measure)
     marked = "".join(f",\n    {column}" for column in judged_columns(metric, dialect)) if walk else ""
@@ -74,9 +74,9 @@ def judged(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     judgment.query_id,
     judgment.doc_id,
     judgment.grade,
-    {indented(worth(metric, "judgment.grade", dialect.real))} as gain,
+    {indent_lines(gain_lines(metric, "judgment.grade", dialect.real))} as gain,
     case
-        when {sound(metric)} then 0
+        when {is_valid_sql(metric)} then 0
         else 1
     end as faults{marked}
 from judgment""",
@@ -101,34 +101,34 @@ group by judged_doc.query_id{only if metric.no_relevant == "exclude" else ""}"""
     )
 
 
-def sound(metric: Metric) -> str:
+def is_valid_sql(metric: Metric) -> str:
     """Whether a judgment is one that is not refused."""
     rules = ["judgment.faults = 0", "judgment.lowest_grade = judgment.grade"]
     if metric.negative == "error":
         rules.append("judgment.grade >= 0e0")
-    if table := expressions.pairs(metric):
-        most = expressions.most_gain(metric)
-        known = ", ".join(literal(grade) for grade, gain in table if grade > 0 and gain <= most)
+    if table := expressions.gain_pairs(metric):
+        most = expressions.largest_addable_gain(metric)
+        known = ", ".join(number_literal(grade) for grade, gain in table if grade > 0 and gain <= most)
         rules.append(f"(judgment.grade <= 0e0 or judgment.grade in ({known}))" if known else "judgment.grade <= 0e0")
     if metric.max_grade is not None:
-        rules.append(f"judgment.grade <= {literal(metric.max_grade)}")
+        rules.append(f"judgment.grade <= {number_literal(metric.max_grade)}")
     return "\n            and ".join(rules)
 
 
 # ---- rankings
 
 
-def ranked(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def ranked_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """Results in rank order with their gains."""
-    named = expressions.is_named("given_ranking.system_id", "given_ranking.query_id")
+    named = expressions.is_named_sql("given_ranking.system_id", "given_ranking.query_id")
     yield Step(
         "unnamed_result",
         "one row; faults: results that name no system or no query, so that nothing can be believed",
         f"select\n    count(*)\n    - count(case when {named} then 1 end) as faults\nfrom given_ranking",
     )
-    finite = expressions.is_finite("given_ranking.order_score")
+    finite = expressions.is_finite_sql("given_ranking.order_score")
     faults = f"count(*)\n        - count(case when {finite} then 1 end)"
-    faults += f"\n        + count(*) - count(case when {expressions.is_named('given_ranking.doc_id')} then 1 end)"
+    faults += f"\n        + count(*) - count(case when {expressions.is_named_sql('given_ranking.doc_id')} then 1 end)"
     if metric.duplicates == "error":
         faults += "\n        + count(*) - count(distinct given_ranking.doc_id)"
     yield Step(
@@ -149,7 +149,7 @@ group by
         "one row per system_id",
         "select distinct answer.system_id\nfrom answer",
     )
-    yield ranking(metric, dialect)
+    yield ranking_step(metric, dialect)
     direction = "asc" if metric.ties == "doc_id_asc" else "desc"
     averages = metric.ties == "average"
     kept = ["system_id", "query_id", "doc_id"] + ["order_score"] * averages
@@ -158,17 +158,19 @@ group by
         order by ranking.order_score desc, ranking.doc_id {direction}
     ) as rank"""
     comment = "one row per (system_id, query_id, rank)"
-    yield Step("ranked_doc", comment, select([f"    ranking.{name}" for name in kept] + [order], "from ranking"))
-    yield graded_doc(metric, dialect)
+    yield Step(
+        "ranked_doc", comment, select_columns([f"    ranking.{name}" for name in kept] + [order], "from ranking")
+    )
+    yield graded_doc_step(metric, dialect)
 
 
-def ranking(metric: Metric, dialect: Dialect) -> Step:
+def ranking_step(metric: Metric, dialect: Dialect) -> Step:
     """Results of queries that count, without what the metric takes out."""
     value = "given_ranking.order_score"
     if metric.score_precision == "float32":
-        largest = literal(LARGEST32)
+        largest = number_literal(LARGEST32)
         clipped = [f"when {value} > {largest} then {largest}", f"when {value} < -{largest} then -{largest}"]
-        clipped.append(f"when abs({value}) <= {literal(NOTHING32)} then 0e0")  # some refuse to cast these
+        clipped.append(f"when abs({value}) <= {number_literal(NOTHING32)} then 0e0")  # some refuse to cast these
         clipped = ["cast(cast(case", *(f"    {line}" for line in [*clipped, f"else {value}"])]
         value = "\n    ".join([*clipped, f"end as {dialect.real32}) as {dialect.real})"])
     once = metric.duplicates == "first"
@@ -183,10 +185,10 @@ def ranking(metric: Metric, dialect: Dialect) -> Step:
         rest += ["where judged_doc.grade >= 0e0"] * (metric.negative == "unjudged")
     if once:
         rest += ["group by", ",\n".join(f"    given_ranking.{name}" for name in ("system_id", "query_id", "doc_id"))]
-    return Step("ranking", comment, select(lines, *rest))
+    return Step("ranking", comment, select_columns(lines, *rest))
 
 
-def graded_doc(metric: Metric, dialect: Dialect) -> Step:
+def graded_doc_step(metric: Metric, dialect: Dialect) -> Step:
     """What stands at each rank, as deep as the metric looks; an unjudged document gains nothing."""
     gain = "coalesce(judged_doc.gain, 0e0)"
     columns = [f"ranked_doc.{name} as {name}" for name in ("system_id", "query_id", "rank")]
@@ -210,10 +212,10 @@ def graded_doc(metric: Metric, dialect: Dialect) -> Step:
     rest += ["        ranked_doc.query_id = judged_doc.query_id", "        and ranked_doc.doc_id = judged_doc.doc_id"]
     if metric.depth is not None and metric.ties != "average":
         rest.append(f"where ranked_doc.rank <= {metric.depth}")
-    return Step("graded_doc", comment, select([f"    {column}" for column in columns], *rest))
+    return Step("graded_doc", comment, select_columns([f"    {column}" for column in columns], *rest))
 
 
-def query_dcg(metric: Metric) -> Step:
+def query_dcg_step(metric: Metric) -> Step:
     """The sum over the places within the cutoff, and what else the measure counts there."""
     has_discount = metric.effective_discount != "none"
     lines = ["graded_doc.system_id", "graded_doc.query_id"]
@@ -230,4 +232,6 @@ def query_dcg(metric: Metric) -> Step:
     if metric.cutoff is not None and (metric.depth != metric.cutoff or metric.ties == "average"):
         rest.append(f"where graded_doc.rank <= {metric.cutoff}")
     rest += ["group by", "    graded_doc.system_id,", "    graded_doc.query_id"]
-    return Step("query_dcg", "one row per (system_id, query_id)", select([f"    {line}" for line in lines], *rest))
+    return Step(
+        "query_dcg", "one row per (system_id, query_id)", select_columns([f"    {line}" for line in lines], *rest)
+    )

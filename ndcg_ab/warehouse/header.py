@@ -11,7 +11,7 @@ from ndcg_core.measures.writing import written
 WIDTH = 117  # so that no line is longer than 120 characters
 
 
-def header(metric: Metric, dialect: str, *, mean: bool) -> str:
+def format_header(metric: Metric, dialect: str, *, mean: bool) -> str:
     """Every choice of the metric with its meaning, and its hash; ends with a new line."""
     chosen = DIALECTS[dialect]
     grain = "one row per system_id: the mean over its queries" if mean else "one row per (system_id, query_id)"
@@ -19,12 +19,12 @@ def header(metric: Metric, dialect: str, *, mean: bool) -> str:
     command = f"ndcg-ab sql --metric {shlex.quote(metric.name)} --dialect {dialect}{' --mean' if mean else ''}"
     lines = [f"{metric.name}, {grain}.", f"Made by: {command}", f"For {chosen.title}: {tried}."]
     lines.append(f"Definition {metric.hash} (docs/definitions.md):")
-    lines += [f"  {line}" for line in definition(metric)]
-    lines.append(f"A value is null where ndcg-ab refuses the data: {', '.join(refused(metric))}.")
+    lines += [f"  {line}" for line in definition_lines(metric)]
+    lines.append(f"A value is null where ndcg-ab refuses the data: {', '.join(refused_inputs(metric))}.")
     return "".join(f"-- {part}\n" for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="    "))
 
 
-def definition(metric: Metric) -> list[str]:
+def definition_lines(metric: Metric) -> list[str]:
     """``gain = linear: the grade`` for each choice, those that stand at nothing left out."""
     found = [f"measure = {metric.measure}: {MEASURE_MEANINGS[metric.measure]}"]
     found.append(f"cutoff = {metric.cutoff}" if metric.cutoff else "cutoff = none: everything returned")
@@ -38,7 +38,7 @@ def definition(metric: Metric) -> list[str]:
     return found
 
 
-def refused(metric: Metric) -> list[str]:
+def refused_inputs(metric: Metric) -> list[str]:
     """What stops ndcg-ab, and makes a value null in the query."""
     found = ["judgments that contradict each other", "grades and scores that are missing or no finite numbers"]
     if metric.duplicates == "error":

@@ -4,26 +4,26 @@ from collections.abc import Iterator
 
 from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import Dialect
-from ndcg_ab.warehouse.expressions import literal, worth
-from ndcg_ab.warehouse.step import Step, indented, select
+from ndcg_ab.warehouse.expressions import gain_lines, number_literal
+from ndcg_ab.warehouse.step import Step, indent_lines, select_columns
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import gain
 
 
-def highest(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def highest_grade_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The highest grade in every place."""
     if metric.max_grade is None:
         yield Step("highest_grade", "one row", "select max(judgment.grade) as grade\nfrom judgment")
-        gained = indented(worth(metric, "highest_grade.grade", dialect.real))
-        if expressions.pairs(metric):
+        gained = indent_lines(gain_lines(metric, "highest_grade.grade", dialect.real))
+        if expressions.gain_pairs(metric):
             gained = f"coalesce({gained}, -1e0)"
         source = "query_dcg\ncross join highest_grade"
     else:
-        gained, source = literal(gain(metric, metric.max_grade)), "query_dcg"
+        gained, source = number_literal(gain(metric, metric.max_grade)), "query_dcg"
     if metric.cutoff is None or metric.ideal_cut == "returned":
         places = "query_dcg.discounts"
     else:
-        places = literal(expressions.discounts_down_to(metric, metric.cutoff))
+        places = number_literal(expressions.sum_discounts(metric, metric.cutoff))
     yield Step(
         "query_ideal",
         "one row per (system_id, query_id): the highest grade in every place",
@@ -35,7 +35,7 @@ from {source}""",
     )
 
 
-def best_order(metric: Metric, dialect: Dialect) -> Iterator[Step]:
+def best_order_steps(metric: Metric, dialect: Dialect) -> Iterator[Step]:
     """The gains of the judged documents, or of the system's own, best first."""
     if metric.has_own_ideal:
         own = "own_gain" if metric.ties == "average" else "gain"
@@ -59,10 +59,10 @@ def best_order(metric: Metric, dialect: Dialect) -> Iterator[Step]:
 from {source}
 where{chr(10) + "   " if within else ""} {first} > 0e0{within}""",
     )
-    yield query_ideal(metric, dialect, keys)
+    yield query_ideal_step(metric, dialect, keys)
 
 
-def query_ideal(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
+def query_ideal_step(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
     """The sum of an ideal down to where it ends."""
     is_cut = metric.traits.takes("ideal")
     end = metric.cutoff if is_cut and metric.ideal_cut != "none" else None
@@ -85,5 +85,7 @@ def query_ideal(metric: Metric, dialect: Dialect, keys: list[str]) -> Step:
     rest += ["group by", ",\n".join(f"    {source}.{key}" for key in keys)]
     comment = f"one row per ({', '.join(keys)})"
     return Step(
-        "query_ideal", comment, select([f"    {source}.{key} as {key}" for key in keys] + [f"    {total}"], *rest)
+        "query_ideal",
+        comment,
+        select_columns([f"    {source}.{key} as {key}" for key in keys] + [f"    {total}"], *rest),
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ndcg_ab.warehouse import names
 from ndcg_ab.warehouse.dialects import Dialect
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.step import Step, select
+from ndcg_ab.warehouse.step import Step, select_columns
 from ndcg_core.measures.metric import Metric
 
 
@@ -14,36 +14,36 @@ def input_steps(metric: Metric, dialect: Dialect, tables: Tables) -> Iterator[St
 
     def text(alias: str, option: str, field: str) -> str:
         columns = tables.judgments_columns if alias == "judged" else tables.columns
-        column = names.column(option, columns, field, dialect)
+        column = names.quote_column(option, columns, field, dialect)
         return f"    cast({alias}.{column} as {dialect.text}){dialect.bytewise} as {field}"
 
     option = "--judgments-columns"
-    grade = names.column(option, tables.judgments_columns, "grade", dialect)
+    grade = names.quote_column(option, tables.judgments_columns, "grade", dialect)
     lines = [text("judged", option, "query_id"), text("judged", option, "doc_id")]
     lines.append(f"    cast(judged.{grade} as {dialect.real}) as grade")
-    place = names.table("--judgments", tables.judgments, dialect)
-    yield Step("given_judgment", "your judgments", select(lines, f"from {place} as judged"))
+    place = names.quote_table("--judgments", tables.judgments, dialect)
+    yield Step("given_judgment", "your judgments", select_columns(lines, f"from {place} as judged"))
 
     def ranking(place: str, system: str) -> str:
         lines = [system, text("returned", "--columns", "query_id"), text("returned", "--columns", "doc_id")]
         lines.append(order_column(metric, dialect, tables))
-        return select(lines, f"from {place} as returned")
+        return select_columns(lines, f"from {place} as returned")
 
     if not tables.systems:
-        place = names.table("--rankings", tables.rankings, dialect)
+        place = names.quote_table("--rankings", tables.rankings, dialect)
         selects = [ranking(place, text("returned", "--columns", "system_id"))]
     else:
         selects = []
         for name, path in tables.systems.items():
-            system = f"    cast({names.system_name('--system', name)} as {dialect.text}) as system_id"
-            selects.append(ranking(names.table("--system", path, dialect), system))
+            system = f"    cast({names.quote_system('--system', name)} as {dialect.text}) as system_id"
+            selects.append(ranking(names.quote_table("--system", path, dialect), system))
     yield Step("given_ranking", "your rankings", "\nunion all\n".join(selects))
 
 
 def order_column(metric: Metric, dialect: Dialect, tables: Tables) -> str:
     """What orders results, higher first; adding 0 makes -0.0 and 0.0 equal scores."""
     if metric.ties == "given":
-        rank = names.column("--columns", tables.columns, "rank", dialect)
+        rank = names.quote_column("--columns", tables.columns, "rank", dialect)
         return f"    -cast(returned.{rank} as {dialect.real}) as order_score"
-    column = names.column("--columns", tables.columns, "score", dialect)
+    column = names.quote_column("--columns", tables.columns, "score", dialect)
     return f"    cast(returned.{column} as {dialect.real}) + 0e0 as order_score"

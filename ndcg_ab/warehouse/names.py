@@ -28,17 +28,17 @@ class Tables:
     columns: Mapping[str, str] = field(default_factory=dict)
 
 
-def table(option: str, name: str, dialect: Dialect) -> str:
+def quote_table(option: str, name: str, dialect: Dialect) -> str:
     """A table's path in a query; a dbt expression stays as it is. InputError names the option."""
-    return name.strip() if TEMPLATE.fullmatch(name.strip()) else path(option, "table", name, dialect)
+    return name.strip() if TEMPLATE.fullmatch(name.strip()) else quote_path(option, "table", name, dialect)
 
 
-def column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialect) -> str:
+def quote_column(option: str, columns: Mapping[str, str], wanted: str, dialect: Dialect) -> str:
     """The column of a field in a query."""
-    return path(option, "column", columns.get(wanted, wanted), dialect)
+    return quote_path(option, "column", columns.get(wanted, wanted), dialect)
 
 
-def path(option: str, kind: str, name: str, dialect: Dialect) -> str:
+def quote_path(option: str, kind: str, name: str, dialect: Dialect) -> str:
     parts = PART.findall(name)
     if not parts or ".".join(parts) != name:
         expression = ", or a dbt expression in {{ }}" if kind == "table" else ""
@@ -48,10 +48,10 @@ def path(option: str, kind: str, name: str, dialect: Dialect) -> str:
             " part with"
             f' anything else stands in double quotation marks: "my {kind}"{expression}',
         )
-    return ".".join(identifier(part, dialect) for part in parts)
+    return ".".join(quote_identifier(part, dialect) for part in parts)
 
 
-def identifier(part: str, dialect: Dialect) -> str:
+def quote_identifier(part: str, dialect: Dialect) -> str:
     """Plain names stay plain; what stood in quotation marks, or needs them, gets those of the database."""
     if part.startswith('"'):
         return dialect.quoted(part[1:-1].replace('""', '"'))
@@ -59,7 +59,7 @@ def identifier(part: str, dialect: Dialect) -> str:
     return part if re.fullmatch(plain, part) and part.lower() not in RESERVED else dialect.quoted(part)
 
 
-def system_name(option: str, name: str) -> str:
+def quote_system(option: str, name: str) -> str:
     """A system's name as a text in a query."""
     if not name or not name.isprintable() or re.search(r"['\"\\`{}]", name):
         raise InputError(

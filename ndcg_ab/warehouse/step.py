@@ -21,7 +21,7 @@ class Step:
     body: str
 
 
-def prefix_beside(places: Iterable[str]) -> str:
+def unused_prefix(places: Iterable[str]) -> str:
     """What the names of all selects begin with, so that none of them is that of a table (as it stands in the query)."""
     prefix, named = PREFIX, " ".join(places).lower()
     while prefix in named:
@@ -29,7 +29,7 @@ def prefix_beside(places: Iterable[str]) -> str:
     return prefix
 
 
-def chain(given: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
+def chain_steps(given: Sequence[Step], steps: Sequence[Step], final: str, prefix: str) -> str:
     """The query; its selects are named with a prefix, so that none hides a table.
 
     given: those that read tables, and no other select.  steps, final: those that read selects, and no table.
@@ -47,9 +47,9 @@ def chain(given: Sequence[Step], steps: Sequence[Step], final: str, prefix: str)
     return f"with {f',{chr(10) * 2}'.join(texts)}\n\n{READ.sub(prefixed, final)}\n"
 
 
-def select(columns: list[str], *rest: str) -> str:
+def select_columns(columns: list[str], *rest: str) -> str:
     return "\n".join(["select", ",\n".join(columns), *rest])
 
 
-def indented(lines: list[str]) -> str:
+def indent_lines(lines: list[str]) -> str:
     return "\n    ".join(lines)

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.config.model.sources import System
 from ndcg_ab.deadlines import Budget
 from ndcg_ab.errors import InputError, RefusedError
-from ndcg_ab.flows.cli.commands.running import moment_of
+from ndcg_ab.flows.cli.commands.running import parse_moment
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.page import block as page_block
 from ndcg_ab.runs.folder import RunFolder
@@ -21,7 +21,7 @@ from tests.small_evaluation import plain_page
 )
 def test_a_moment_that_no_night_has_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="--at"):
-        moment_of(text)
+        parse_moment(text)
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "bell\a", "tab\t"])
@@ -60,7 +60,7 @@ def test_a_refused_bundle_keeps_no_other_back(tmp_path: Path, monkeypatch: pytes
                 raise RefusedError("its key is too long")
             return base.Published("r", "u", "t", "http://here", True)
 
-    monkeypatch.setattr("ndcg_ab.trackers.tracker", Other)
+    monkeypatch.setattr("ndcg_ab.trackers.make_tracker", Other)
     monkeypatch.setattr(base, "unpublished_bundles", lambda evaluation: folders)
     found = RunFolder.publish(None, small(tmp_path), folders[2], Budget(10.0))  # type: ignore[arg-type]
     assert asked == folders
@@ -87,13 +87,13 @@ def test_a_page_that_fails_costs_no_night(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_a_moved_folder_delivers_to_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ndcg_ab.trackers import tracker_of
+    from ndcg_ab.trackers import tracker_for_bundle
     from tests.small_evaluation import small, unlogged
 
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     night = unlogged(small(tmp_path / "one", mlflow={}))
     shutil.move(tmp_path / "one", tmp_path / "two")
     moved = tmp_path / "two" / "out" / "small" / night.bundle.name
-    published = tracker_of(None, moved).publish(moved)
+    published = tracker_for_bundle(None, moved).publish(moved)
     assert published.uri == f"sqlite:///{tmp_path / 'two' / 'out' / 'mlflow.db'}"
     assert not (tmp_path / "one").exists()

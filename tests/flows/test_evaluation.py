@@ -170,20 +170,20 @@ def test_versions_are_logged_once_per_judgments(two_nights: tuple[Path, list]) -
 
 
 def test_publishing_again_adds_nothing(two_nights: tuple[Path, list]) -> None:
-    from ndcg_ab.trackers import tracker_of
+    from ndcg_ab.trackers import tracker_for_bundle
 
     output, finished = two_nights
     client = client_of(output)
     experiment = client.get_experiment_by_name("demo")
     before = len(client.search_runs([experiment.experiment_id]))
-    again = tracker_of(None, finished[0].bundle).publish(finished[0].bundle)
+    again = tracker_for_bundle(None, finished[0].bundle).publish(finished[0].bundle)
     assert not again.new
     assert again.url == finished[0].url
     assert len(client.search_runs([experiment.experiment_id])) == before
 
 
 def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list], tmp_path: Path) -> None:
-    from ndcg_ab.trackers import tracker_of
+    from ndcg_ab.trackers import tracker_for_bundle
     from ndcg_ab.trackers.mlflow.tracker import COMPLETE
 
     output, finished = two_nights
@@ -196,7 +196,7 @@ def test_a_half_published_bundle_is_published_whole(two_nights: tuple[Path, list
         if run.data.tags["kind"] == "comparison"
     ]
     client.delete_tag(parent.info.run_id, COMPLETE)
-    assert tracker_of(None, finished[1].bundle).publish(finished[1].bundle).new
+    assert tracker_for_bundle(None, finished[1].bundle).publish(finished[1].bundle).new
     found = client.search_runs([experiment.experiment_id], f"tags.bundle_key = '{key}'")
     assert sorted(run.data.tags["kind"] for run in found) == ["comparison"] + ["system"] * 4
 

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from ndcg_ab.flows.watch import without_late_cancellations
+from ndcg_ab.flows.watch import hide_late_cancellations
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def test_only_prefects_cancellation_is_not_printed(capsys: pytest.CaptureFixture
     seen = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("sys.unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
-        with without_late_cancellations():
+        with hide_late_cancellations():
             for error in (CancelledError(), KeyError("mine")):
                 Finalised(error)
                 gc.collect()

@@ -92,9 +92,9 @@ def test_two_servers_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_deployed() -> None:
-    from ndcg_ab.flows.schedules import deployment
+    from ndcg_ab.flows.schedules import make_deployment
 
-    made = deployment(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"), "local")
+    made = make_deployment(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"), "local")
     (schedule,) = made.schedules or ()
     assert (schedule.schedule.cron, schedule.schedule.timezone) == ("0 2 * * *", "Europe/Berlin")
     assert schedule.slug, "Prefect refuses to change a schedule without"
@@ -109,13 +109,13 @@ def test_what_is_deployed() -> None:
         cron="0 2 * * *", timezone="Europe/Berlin"
     )
     assert "new against old" in (made.description or "")
-    assert not deployment(evaluation()).schedules
+    assert not make_deployment(evaluation()).schedules
 
 
 def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dates, patterns and secrets as they are written; other variables have the values of now."""
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.flows.schedules import deployment
+    from ndcg_ab.flows.schedules import make_deployment
 
     monkeypatch.setenv("RUNS", "runs")
     monkeypatch.setenv("KEY", "s3cret")
@@ -124,7 +124,7 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
         "name: t\njudgments: q-{date}\nqueries: q.tsv\nbaseline: bm25\nsystems:\n"
         '- {name: "{stem}", file: "${RUNS}/{date}/*.run"}\n- {name: a, python: "a:b", arguments: {key: "${KEY}"}}\n'
     )
-    given = deployment(read_config(path)).parameters["evaluation"]
+    given = make_deployment(read_config(path)).parameters["evaluation"]
     assert given["judgments"]["file"] == "q-{date}"
     assert [given["systems"][0][key] for key in ("name", "file")] == ["{stem}", "runs/{date}/*.run"]
     assert given["systems"][1]["arguments"] == {"key": "${KEY}"}
@@ -133,7 +133,7 @@ def test_a_deployment_keeps_what_each_run_finds_for_itself(tmp_path: Path, monke
 
 def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> None:
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.flows.schedules import deployment
+    from ndcg_ab.flows.schedules import make_deployment
 
     path = tmp_path / "c.yaml"
     path.write_text(
@@ -141,29 +141,29 @@ def test_a_deployment_with_a_secret_in_plain_text_is_refused(tmp_path: Path) -> 
         'systems: [{name: a, python: "a:b", arguments: {inner: {api_key: a1b2c3d4}}}]\n'
     )
     with pytest.raises(InputError) as caught:
-        deployment(read_config(path))
+        make_deployment(read_config(path))
     assert str(caught.value).startswith(
         "t: systems[0].arguments.inner.api_key: holds what looks like a secret in plain text, which Prefect would keep"
     )
 
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
-    from ndcg_ab.flows.evaluation import silence
+    from ndcg_ab.flows.evaluation import explain_no_answer
 
-    said = str(silence("http://me:pl4in-w0rd@127.0.0.1:9/api?api_key=a1b2c3d4"))
+    said = str(explain_no_answer("http://me:pl4in-w0rd@127.0.0.1:9/api?api_key=a1b2c3d4"))
     assert said.startswith("http://127.0.0.1:9/api?api_key=••• does not answer: ")
     assert "pl4in" not in said
 
 
 def test_when_it_is_due_next() -> None:
-    from ndcg_ab.flows.schedules import next_time
+    from ndcg_ab.flows.schedules import next_scheduled_time
 
-    time = next_time(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"))
+    time = next_scheduled_time(evaluation(cron="0 2 * * *", timezone="Europe/Berlin"))
     now = datetime.now(ZoneInfo("Europe/Berlin"))
     assert time is not None
     assert now < time < now + timedelta(days=1, hours=2)
     assert (time.hour, time.minute, str(time.tzinfo)) == (2, 0, "Europe/Berlin")
-    assert next_time(evaluation()) is None
+    assert next_scheduled_time(evaluation()) is None
 
 
 def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -
     from prefect.utilities.templating import apply_values
 
     from ndcg_ab.config.loading.file import read_config
-    from ndcg_ab.flows.schedules import deployment
+    from ndcg_ab.flows.schedules import make_deployment
 
     monkeypatch.setenv("PWD", str(ROOT))
     content = yaml.safe_load((ROOT / "configs" / "prefect.yaml").read_text())
@@ -179,7 +179,7 @@ def test_prefect_yaml_says_what_the_demo_says(monkeypatch: pytest.MonkeyPatch) -
     demo = read_config(ROOT / "configs" / "demo.yaml")
     given = Evaluation.model_validate(written["parameters"]["evaluation"])
     assert given == demo
-    made = deployment(demo)
+    made = make_deployment(demo)
     assert (written["name"], set(written["tags"])) == (made.name, set(made.tags))
     assert written["concurrency_limit"] == {"limit": made.concurrency_limit, "collision_strategy": "CANCEL_NEW"}
     assert written["entrypoint"] == made.entrypoint
@@ -258,8 +258,8 @@ def test_what_somebody_paused_is_not_made_active(
     planned = SimpleNamespace(slug=schedules.SLUG, active=active)
     there = None if paused is None else SimpleNamespace(paused=paused, schedules=[planned])
     monkeypatch.setattr(schedules, "get_client", Prefects(there))
-    made = schedules.deployment(evaluation(cron="0 2 * * *"), "local")
-    assert schedules.keep_pause(made) == (paused is True or active is False)
+    made = schedules.make_deployment(evaluation(cron="0 2 * * *"), "local")
+    assert schedules.preserve_pause(made) == (paused is True or active is False)
     assert bool(made.paused) == (paused is True)
     assert [schedule.active for schedule in made.schedules or ()] == [active is not False]
 
@@ -270,7 +270,7 @@ def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
     import random
 
     from ndcg_ab.config.model.cron import FIELDS, cron_fault
-    from ndcg_ab.flows.schedules import next_time
+    from ndcg_ab.flows.schedules import next_scheduled_time
 
     chance = random.Random(2)
     special = ["L", "L5", "Lfri", "5#2", "fri#3", "5#6", "?", "x", "", "*-3", "5-", "1.5", "*/0", "@daily"]
@@ -287,6 +287,6 @@ def test_a_cron_expression_that_is_taken_has_a_moment() -> None:
         cron = " ".join(texts)
         if cron_fault(cron) is None:
             taken += 1
-            assert next_time(evaluation(cron=cron)) is not None, cron
+            assert next_scheduled_time(evaluation(cron=cron)) is not None, cron
     assert 100 < taken < 380
     assert [cron_fault(cron) for cron in ("0 0 29 2 *", "0 22 * * fri-mon", "*/5 0-4,8 L jan,7 *")] == [None] * 3

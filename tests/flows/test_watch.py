@@ -97,7 +97,7 @@ def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.
     monkeypatch.setattr(evaluation, "PATIENCE", 1.0)
     began = time.monotonic()
     with dripping() as port:
-        assert evaluation.silence(f"http://127.0.0.1:{port}/api").endswith("does not answer in 1 s")
+        assert evaluation.explain_no_answer(f"http://127.0.0.1:{port}/api").endswith("does not answer in 1 s")
     assert time.monotonic() - began < 3
 
 

@@ -25,7 +25,7 @@ from ndcg_ab.runs import run as runs_run
 from ndcg_ab.runs.folder import RunFolder
 from ndcg_ab.runs.run import Performed
 from ndcg_ab.trackers import base
-from ndcg_ab.trackers import tracker as tracker_of_ours
+from ndcg_ab.trackers import make_tracker as tracker_of_ours
 from tests.repeated import mostly_soaked
 from tests.slow.broken_servers import OUTAGES, closed, configuration, dripping, failing
 from tests.small_evaluation import changed_run, plain_page, rows_of, runs, small, unlogged
@@ -340,7 +340,7 @@ def test_an_experiment_that_is_deleted_is_said(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     import sqlite3
 
-    from ndcg_ab.trackers import tracker_of
+    from ndcg_ab.trackers import tracker_for_bundle
 
     evaluation = small(with_store(tmp_path))
     night = perform(evaluation)
@@ -352,12 +352,12 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert "readonly database" in second.published["pending"]
     assert "\n" not in second.published["pending"]
     with pytest.raises(TrackingError, match="readonly database"):
-        tracker_of(None, second.bundle).publish(second.bundle)
+        tracker_for_bundle(None, second.bundle).publish(second.bundle)
     (tmp_path / "words.db").write_text("no database\n" * 1000)
     tracking = evaluation.mlflow.model_copy(update={"tracking_uri": f"sqlite:///{tmp_path / 'words.db'}"})
     elsewhere = evaluation.model_copy(update={"mlflow": tracking})
     with pytest.raises(TrackingError, match=r"words\.db: "):
-        tracker_of(elsewhere, night.bundle).publish(night.bundle, elsewhere)
+        tracker_for_bundle(elsewhere, night.bundle).publish(night.bundle, elsewhere)
     with contextlib.closing(sqlite3.connect(tmp_path / "mlflow.db")) as database:
         database.execute("drop trigger t")
         database.commit()
@@ -367,7 +367,7 @@ def test_a_store_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 
 def test_bundles_of_two_places_with_one_key_are_two(tmp_path: Path) -> None:
     """Two output directories, one tracker, nights of the same name and moment."""
-    from ndcg_ab.trackers import tracker_of
+    from ndcg_ab.trackers import tracker_for_bundle
 
     first = small(with_store(tmp_path / "a"))
     second = small(tmp_path / "b", mlflow={"tracking_uri": f"sqlite:///{tmp_path / 'a' / 'mlflow.db'}"})
@@ -375,8 +375,8 @@ def test_bundles_of_two_places_with_one_key_are_two(tmp_path: Path) -> None:
     folders = [unlogged(evaluation).bundle for evaluation in (first, second)]
     content = json.loads((folders[1] / "bundle.json").read_text()) | {"key": bundles.read_bundle(folders[0]).key}
     (folders[1] / "bundle.json").write_text(json.dumps(content))
-    assert [tracker_of(None, folder).publish(folder).new for folder in folders] == [True, True]
-    assert [tracker_of(None, folder).publish(folder).new for folder in folders] == [False, False]
+    assert [tracker_for_bundle(None, folder).publish(folder).new for folder in folders] == [True, True]
+    assert [tracker_for_bundle(None, folder).publish(folder).new for folder in folders] == [False, False]
     assert len(runs(first)) == 6
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import show, tell, user_errors
+from ..console import print_line, print_safely, user_errors
 
 
 def findings(
@@ -18,11 +18,11 @@ def findings(
         from ndcg_ab.report.terminal.finding_entries import print_codes, print_entry
 
         if not code:
-            show(print_codes)
+            print_safely(print_codes)
         for place, each in enumerate(code or ()):
             if place:
-                tell("")
-            show(print_entry, each)
+                print_line("")
+            print_safely(print_entry, each)
 
 
 def pipeline() -> None:

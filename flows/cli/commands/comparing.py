@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import PAGE, PICTURE, InputError, needs
 
-from ..console import Progress, end_where_a_gate_failed, show, user_errors, warn_of_formulas, write_or_print
+from ..console import Progress, end_where_a_gate_failed, print_safely, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -55,7 +55,7 @@ from ..options import (
     of_output,
     of_statistics,
 )
-from ..outputs import inputs_of, json_file, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
+from ..outputs import json_file, local_inputs, page_path, picture_path, refuse_one_file_twice, scores_file, text_file
 
 
 def compare(
@@ -148,7 +148,7 @@ def compare(
 
         refuse_nothing_given(judgments, system, scores)
         evaluation = evaluation_from_options(options)
-        inputs = inputs_of(evaluation)
+        inputs = local_inputs(evaluation)
         json_path = json_file(json, inputs)
         scores_path = scores_file(per_query, inputs) if per_query else None
         report_path = page_path(report, inputs) if report else None
@@ -188,7 +188,7 @@ def compare(
         if not quiet and "-" not in (json, markdown):
             from ndcg_ab.report.terminal.screen import print_outcome
 
-            show(print_outcome, outcome, details=details, explain=explain)
+            print_safely(print_outcome, outcome, details=details, explain=explain)
         end_where_a_gate_failed(outcome)
 
 
@@ -222,7 +222,7 @@ def explain(
         evaluation = evaluation_from_options(options)
         with open_engine() as engine:
             explained = explain_query(evaluation, query, engine)
-        show(print_explained, explained, query)
+        print_safely(print_explained, explained, query)
 
 
 def sensitivity(
@@ -263,19 +263,19 @@ def sensitivity(
             DISCOUNTS,
             GAINS,
             IDEALS,
-            grid,
             measure_sensitivity,
-            sensitivity_json,
+            metric_grid,
+            sensitivity_to_json,
         )
         from ndcg_core.measures.metric import MetricError
 
         try:
-            tried = grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
+            tried = metric_grid(gain or GAINS, discount or DISCOUNTS, ideal or IDEALS, cutoff or CUTOFFS)
         except MetricError as error:
             raise InputError(f"--{error}") from None
         evaluation = evaluation_from_options(options | {"metric": [each.name for each in tried]}, least_systems=2)
-        json_path = json_file(json, inputs_of(evaluation))
-        drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        json_path = json_file(json, local_inputs(evaluation))
+        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
         with open_engine_for(evaluation) as engine, Progress(quiet) as say:
             found = measure_sensitivity(evaluation, engine, say)
@@ -283,11 +283,11 @@ def sensitivity(
             from ndcg_ab.report.plots import draw_sensitivity
 
             draw_sensitivity(found, drawing)
-        write_or_print(lambda: sensitivity_json(found), json_path, to_standard_output=json == "-")
+        write_or_print(lambda: sensitivity_to_json(found), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal.sensitivity_tables import print_sensitivity
 
-            show(print_sensitivity, found)
+            print_safely(print_sensitivity, found)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -11,7 +11,7 @@ import typer
 from ndcg_ab.errors import PAGE, InputError, needs
 from ndcg_ab.visible import visible
 
-from ..console import Progress, show_lines, user_errors, warn_of_formulas, whisper, write_or_print
+from ..console import Progress, print_to_stderr, print_wrapped, user_errors, warn_of_formulas, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     At,
@@ -32,8 +32,8 @@ from ..options import (
     of_metrics,
     of_output,
 )
-from ..outputs import inputs_of, refuse_one_file_twice, text_file, writable
-from .running import moment_of
+from ..outputs import check_writable, local_inputs, refuse_one_file_twice, text_file
+from .running import parse_moment
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -98,10 +98,10 @@ def judge_next(
         chosen = parse_metrics("--metric", [metric])[0] if metric else None
         if config:
             refuse_files(options)
-            evaluation = of_config(config, settings, at, ResourceOptions(threads, memory_limit, spill))
+            evaluation = evaluation_from_config(config, settings, at, ResourceOptions(threads, memory_limit, spill))
         else:
-            evaluation = of_files(options | {"metric": [chosen] if chosen else None})
-        inputs = [*inputs_of(evaluation), *([config] if config else [])]
+            evaluation = evaluation_from_files(options | {"metric": [chosen] if chosen else None})
+        inputs = [*local_inputs(evaluation), *([config] if config else [])]
         paths = {"--csv": text_file("--csv", csv, inputs), "--jsonl": text_file("--jsonl", jsonl, inputs)}
         paths["--sheet"] = sheet_path(sheet, inputs) if sheet else None
         if csv == jsonl == "-":
@@ -112,9 +112,9 @@ def judge_next(
         from ndcg_ab.scoring.scoring import open_engine_for
         from ndcg_ab.studies import judge_next as study
 
-        alone = study.on_one_metric(evaluation, chosen)
+        alone = study.with_one_metric(evaluation, chosen)
         with open_engine_for(alone) as engine, Progress(quiet) as say:
-            found = study.judge_next(alone, engine, candidate or (), count, say)
+            found = study.find_documents_to_judge(alone, engine, candidate or (), count, say)
         if sheet_file := paths["--sheet"]:
             from ndcg_ab.report.judging_sheet import write_judging_sheet
 
@@ -132,9 +132,9 @@ def judge_next(
             warn_of_formulas("--csv" if csv in (None, "-") else f"--csv {csv}", texts)
         if (is_csv_here and found.rows) or jsonl == "-":
             for line in effect_sentences(found):
-                whisper(line)
+                print_to_stderr(line)
         else:
-            show_lines(effect_sentences(found))
+            print_wrapped(effect_sentences(found))
 
 
 def refuse_files(options: Mapping[str, object]) -> None:
@@ -145,7 +145,9 @@ def refuse_files(options: Mapping[str, object]) -> None:
             raise InputError(f"{option}: goes with files, and a configuration was given: use --set KEY=VALUE")
 
 
-def of_config(config: Path, settings: list[str] | None, at: str | None, room: "ResourceOptions") -> "Evaluation":
+def evaluation_from_config(
+    config: Path, settings: list[str] | None, at: str | None, room: "ResourceOptions"
+) -> "Evaluation":
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config
     from ndcg_ab.config.loading.templates import resolve_at
@@ -153,10 +155,10 @@ def of_config(config: Path, settings: list[str] | None, at: str | None, room: "R
 
     evaluation = with_resource_options(read_config(config, settings or ()), room)
     prepare_environment(evaluation)
-    return resolve_at(evaluation, moment_of(at) or datetime.now(UTC))
+    return resolve_at(evaluation, parse_moment(at) or datetime.now(UTC))
 
 
-def of_files(options: Mapping[str, object]) -> "Evaluation":
+def evaluation_from_files(options: Mapping[str, object]) -> "Evaluation":
     from ndcg_ab.config.options.from_options import evaluation_from_options
 
     for option, value in (("--at", options["at"]), ("--set", options["settings"])):
@@ -171,7 +173,7 @@ def of_files(options: Mapping[str, object]) -> "Evaluation":
 def sheet_path(path: Path, inputs: list[Path]) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--sheet {path}: must end in .html")
-    return writable("--sheet", path, inputs)
+    return check_writable("--sheet", path, inputs)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

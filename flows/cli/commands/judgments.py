@@ -7,7 +7,7 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, show, user_errors, write_or_print
+from ..console import Progress, print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import (
     Alpha,
@@ -28,7 +28,7 @@ from ..options import (
     Threads,
     of_data,
 )
-from ..outputs import inputs_of, json_file
+from ..outputs import json_file, local_inputs
 
 NO_SYSTEM = "judgments=judgments"  # an evaluation has a system; this one is not read
 OF_SYSTEMS = (
@@ -79,8 +79,8 @@ def judgments(
         from ndcg_ab.studies.judgments import compare_judgments
 
         refuse_without_systems(options)
-        formats = of_each("--judgments-format", judgments_format)
-        names = of_each("--judgments-columns", judgments_columns)
+        formats = split_for_files("--judgments-format", judgments_format)
+        names = split_for_files("--judgments-columns", judgments_columns)
         options |= {"system": system or [NO_SYSTEM]}
         evaluations = [
             evaluation_from_options(
@@ -89,14 +89,14 @@ def judgments(
             )
             for file, file_format, columns_of_file in zip((first, second), formats, names, strict=True)
         ]
-        json_path = json_file(json, [path for each in evaluations for path in inputs_of(each)])
+        json_path = json_file(json, [path for each in evaluations for path in local_inputs(each)])
         with Progress(quiet) as say:
             compared = compare_judgments(evaluations[0], evaluations[1], say, with_systems=bool(system))
         write_or_print(compared.to_json, json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal.judgments import print_judgments
 
-            show(print_judgments, compared)
+            print_safely(print_judgments, compared)
 
 
 def refuse_without_systems(options: Mapping[str, object]) -> None:
@@ -106,7 +106,7 @@ def refuse_without_systems(options: Mapping[str, object]) -> None:
             raise InputError(f"{option}: is about systems, and none is given: add --system NAME=FILE, twice or more")
 
 
-def of_each(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
+def split_for_files(option: str, given: Sequence[str] | None) -> tuple[str | None, str | None]:
     """What an option says of the first file and of the second: once for both, or once for each."""
     if not given:
         return None, None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..console import show, user_errors, write_or_print
+from ..console import print_safely, user_errors, write_or_print
 from ..light_imports import import_lightly
 from ..options import ClusterPrefix, JsonFile, Quiet
 from ..outputs import json_file, picture_path, refuse_one_file_twice
@@ -67,23 +67,23 @@ def power(
     """How many queries a difference needs, and what a number of queries can show."""
     with user_errors():
         import_lightly()
-        from ndcg_ab.studies.power import asked_of, plans_of, power_json
+        from ndcg_ab.studies.power import make_plans, parse_questions, plans_to_json
 
-        asked = asked_of(effect, queries, alpha, power, comparisons)
+        asked = parse_questions(effect, queries, alpha, power, comparisons)
         inputs = [file for file in (scores, weights, clusters) if file]
         json_path = json_file(json, inputs)
         drawing = picture_path(picture, inputs) if picture else None
         refuse_one_file_twice("--picture", json_path, drawing)
-        plans = plans_of(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
+        plans = make_plans(deviation, scores, baseline, candidate, metric, asked, weights, clusters, cluster_prefix)
         if drawing:
             from ndcg_ab.report.plots import draw_power
 
             draw_power(plans, asked, drawing)
-        write_or_print(lambda: power_json(plans, asked), json_path, to_standard_output=json == "-")
+        write_or_print(lambda: plans_to_json(plans, asked), json_path, to_standard_output=json == "-")
         if not quiet and json != "-":
             from ndcg_ab.report.terminal.power_tables import print_plans
 
-            show(print_plans, plans, asked)
+            print_safely(print_plans, plans, asked)
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -13,14 +13,14 @@ from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
 from ..console import (
     Progress,
     end_where_a_gate_failed,
-    program,
-    show,
-    show_lines,
-    tell,
+    print_line,
+    print_safely,
+    print_wrapped,
+    program_name,
     user_errors,
     write_or_print,
 )
-from ..exit_codes import PENDING, complain
+from ..exit_codes import PENDING, write_error
 from ..options import (
     At,
     ConfigFile,
@@ -36,7 +36,7 @@ from ..options import (
     Strict,
     of_data,
 )
-from ..outputs import inputs_of, json_file, picture_path
+from ..outputs import json_file, local_inputs, picture_path
 
 if TYPE_CHECKING:
     from ndcg_ab.config.model.evaluation import Evaluation
@@ -91,7 +91,7 @@ def check(
             more = [f"findings.{code}={severity}" for code, severity in severities.items()] + ["strict=true"] * strict
             more += [f"metrics=[{', '.join(keys['metrics'])}]"] if metric else []
             evaluation = read_config(given[0], [*(settings or ()), *more])
-            evaluation = resolve_at(with_resource_options(evaluation, room), moment_of(at) or datetime.now(UTC))
+            evaluation = resolve_at(with_resource_options(evaluation, room), parse_moment(at) or datetime.now(UTC))
         elif at or settings:
             raise InputError(f"{'--at' if at else '--set'}: goes with a configuration, and files were given")
         if evaluation:
@@ -104,8 +104,8 @@ def check(
                 paths = {name: Path(file) for name, file in systems.items()}
                 findings, counts = check_files(given, judgments, paths, keys, engine, say)
         if not quiet:
-            show_lines([counts])
-            show(print_findings, findings, examples=True)
+            print_wrapped([counts])
+            print_safely(print_findings, findings, examples=True)
 
 
 def refuse_unrunnable(evaluation: "Evaluation") -> None:
@@ -140,13 +140,13 @@ def run(
         evaluation = with_resource_options(
             read_config(config, settings or ()), ResourceOptions(None, memory_limit, spill)
         )
-        moment = moment_of(at)
+        moment = parse_moment(at)
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment
-            from ndcg_ab.trackers import label_of, refuse_unknown_tracker
+            from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
 
             refuse_unknown_tracker(evaluation)
-            say(f"starting Prefect and {label_of(evaluation)}")
+            say(f"starting Prefect and {tracker_label(evaluation)}")
             prepare_environment(evaluation)
             from ...evaluation import run_evaluation
 
@@ -154,32 +154,32 @@ def run(
         if not quiet:
             from ndcg_ab.report.terminal.screen import print_run
 
-            show(print_run, finished, details=details, explain=explain)
+            print_safely(print_run, finished, details=details, explain=explain)
             place = shlex.quote(str(config))
             for words, command in ("history", "history"), ("anew", "run --force"), ("all tables", "run --details"):
                 name, _, option = command.partition(" ")
-                line = f"{words:>11}  {program()} {name} {place} {option}".rstrip()
-                tell(line)
+                line = f"{words:>11}  {program_name()} {name} {place} {option}".rstrip()
+                print_line(line)
         if finished.reused:  # its findings are those of the configuration that it was made with
             from ndcg_ab.checks.secret_checks import check_secrets
 
             for finding in check_secrets(evaluation):
-                complain(f"{finding.message} [{finding.code}]")
+                write_error(f"{finding.message} [{finding.code}]")
         if finished.is_full:
-            complain(f"the results are safe, and logging them is pending: {finished.pending}")
+            write_error(f"the results are safe, and logging them is pending: {finished.pending}")
         elif finished.unobserved:
-            complain(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
+            write_error(f"Prefect has no record of this run, which went on without it: {finished.unobserved}")
         if finished.pending and not finished.is_full:
-            complain(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
+            write_error(f"{finished.tracker} could not be reached, logging is pending: {finished.pending}")
             changes = "".join(f" --set {shlex.quote(text)}" for text in settings or ())
-            command = f"{program()} publish {shlex.quote(str(config))}{changes}"
-            complain(f"the results are safe; the next run delivers them, or: {command}")
+            command = f"{program_name()} publish {shlex.quote(str(config))}{changes}"
+            write_error(f"the results are safe; the next run delivers them, or: {command}")
         end_where_a_gate_failed(finished.outcome)
         if finished.pending:
             raise typer.Exit(PENDING)
 
 
-def moment_of(text: str | None) -> datetime | None:
+def parse_moment(text: str | None) -> datetime | None:
     """The moment in UTC; one without a zone is meant in UTC."""
     if text is None:
         return None
@@ -216,8 +216,8 @@ def history(
         from ndcg_ab.report.terminal.timeline import print_query_values, print_timeline
 
         evaluation = read_config(config, settings or ())
-        json_path = json_file(json, inputs_of(evaluation))
-        drawing = picture_path(picture, inputs_of(evaluation)) if picture else None
+        json_path = json_file(json, local_inputs(evaluation))
+        drawing = picture_path(picture, local_inputs(evaluation)) if picture else None
         if query is not None:
             rows = read_query(evaluation, query, metric, last)
             if drawing:
@@ -226,7 +226,7 @@ def history(
                 draw_query_values(rows, query, drawing)
             write_or_print(lambda: query_json(query, rows), json_path, to_standard_output=json == "-")
             if json != "-":
-                show(print_query_values, query, rows)
+                print_safely(print_query_values, query, rows)
             return
         found = read_timeline(evaluation, metric, last)
         if drawing:
@@ -235,7 +235,7 @@ def history(
             draw_timeline(found, drawing)
         write_or_print(lambda: timeline_json(found), json_path, to_standard_output=json == "-")
         if json != "-":
-            show(print_timeline, found)
+            print_safely(print_timeline, found)
 
 
 def publish(
@@ -252,11 +252,11 @@ def publish(
 
         with Progress(quiet) as say:
             say("starting the tracker")
-            folders, current = pending_of(bundle, settings or ())
-            from ndcg_ab.trackers import tracker_of
+            folders, current = pending_bundles(bundle, settings or ())
+            from ndcg_ab.trackers import tracker_for_bundle
 
             lines = []
-            chosen = tracker_of(current, bundle)
+            chosen = tracker_for_bundle(current, bundle)
             try:
                 for folder in folders:
                     say(f"publishing {folder.name}")
@@ -265,14 +265,14 @@ def publish(
             except TrackingError as error:
                 left = len(folders) - len(lines)
                 reason = "" if is_full(error) else f"{chosen.label} could not be reached, "
-                complain(f"{reason}logging of {left} evaluations is still pending: {error}")
+                write_error(f"{reason}logging of {left} evaluations is still pending: {error}")
                 raise typer.Exit(PENDING) from None
         if not quiet:
             for line in lines or ["nothing is pending"]:
-                tell(line)
+                print_line(line)
 
 
-def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
+def pending_bundles(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], Evaluation | None]":
     """The folders to publish, and where to: a folder names itself, a configuration all that its tracker has not."""
     if path.is_dir():
         if settings:
@@ -284,9 +284,9 @@ def pending_of(path: Path, settings: Sequence[str] = ()) -> "tuple[list[Path], E
 
     evaluation = read_config(path, settings)
     prepare_environment(evaluation)
-    from ndcg_ab.trackers import tracker
+    from ndcg_ab.trackers import make_tracker
 
-    return unpublished_bundles(evaluation, tracker(evaluation).address(evaluation)), evaluation
+    return unpublished_bundles(evaluation, make_tracker(evaluation).address(evaluation)), evaluation
 
 
 COMMANDS: dict[Callable[..., None], str] = {  # each with an example of its options

@@ -8,7 +8,7 @@ import typer
 
 from ndcg_ab.errors import TRACKING, InputError, needs
 
-from ..console import tell, user_errors
+from ..console import print_line, user_errors
 from ..options import Settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def serve(configs: ConfigFiles, settings: Settings = None) -> None:
     """Run evaluations when their schedule says, in this process, until it is stopped: for a laptop."""
     with user_errors():
         needs("ndcg-ab serve", *TRACKING)
-        evaluations = scheduled(configs, settings or ())
+        evaluations = load_scheduled(configs, settings or ())
         from ... import schedules
 
         schedules.serve(evaluations)
@@ -37,14 +37,14 @@ def deploy(
     """Register evaluations with their schedules at a Prefect server, for the workers of a pool."""
     with user_errors():
         needs("ndcg-ab deploy", *TRACKING)
-        evaluations = scheduled(configs, settings or ())
+        evaluations = load_scheduled(configs, settings or ())
         from ... import schedules
 
         for line in schedules.deploy(evaluations, pool):
-            tell(line)
+            print_line(line)
 
 
-def scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
+def load_scheduled(configs: list[Path], settings: Sequence[str] = ()) -> "list[Evaluation]":
     """The evaluations; InputError for two of one name, or for Prefect servers that differ."""
     from ndcg_ab.config.environment import prepare_environment
     from ndcg_ab.config.loading.file import read_config

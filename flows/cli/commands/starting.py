@@ -10,9 +10,9 @@ import typer
 
 from ndcg_ab.errors import InputError
 
-from ..console import Progress, program, show, show_lines, tell, user_errors, write_or_print
+from ..console import Progress, print_line, print_safely, print_wrapped, program_name, user_errors, write_or_print
 from ..options import JsonFile, MetricNames, Quiet, of_data, of_output
-from ..outputs import json_file, writable
+from ..outputs import check_writable, json_file
 
 CONFIG = "ndcg-ab.yaml"
 
@@ -51,10 +51,10 @@ def init(
         from ndcg_ab.studies.first_configuration import (
             SCHEMA_FILE,
             WEIGHTED,
-            beginning_of,
-            configuration,
+            configuration_text,
+            guess_inputs,
             name_for,
-            read,
+            read_evaluation,
         )
 
         systems = [(named, Path(file)) for named, file in map(parse_system, system or ())]
@@ -62,28 +62,31 @@ def init(
             if [other for other, _ in systems].count(named) > 1:
                 raise InputError(f"--system: the name {named!r} is given twice; every system needs its own")
         given = [*(files or ()), *(file for _, file in systems), *(file for file in (judgments, queries) if file)]
-        path = None if output_file == "-" else writable("--output-file", output_file, given)
+        path = None if output_file == "-" else check_writable("--output-file", output_file, given)
         if path is not None and path.exists() and not force:
             raise InputError(f"--output-file {path}: is there already; name another one, or overwrite it with --force")
         folder = path.parent if path else Path()
-        found = beginning_of(files or (), judgments, dict(systems), queries)
+        found = guess_inputs(files or (), judgments, dict(systems), queries)
         settings = (found, folder, name or name_for(folder), metric or ["ndcg@10"])
-        evaluation = read(configuration(*settings), folder)
+        evaluation = read_evaluation(configuration_text(*settings), folder)
         with open_engine(None, None, None) as engine, Progress(quiet) as say:
             findings, counts = check_only(evaluation, engine, say)
             is_weighted = any(weight is not None for (weight,) in engine.rows("query", ("weight",)))
-        text = configuration(*settings, is_weighted=is_weighted)
+        text = configuration_text(*settings, is_weighted=is_weighted)
         if path is None:
             sys.stdout.write(text)
         else:
             write_text(path, text)
         if path is not None and not quiet:
-            show_lines([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
-            show(print_findings, findings)
-            tell(f"written: {path}\n")
-            tell(f"  {program()} check {shlex.quote(str(path))}")
-            tell(f"  {program()} run {shlex.quote(str(path))}")
-            tell(f"  {program()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the keys")
+            print_wrapped([*found.words(), counts, *([WEIGHTED] if is_weighted else [])])
+            print_safely(print_findings, findings)
+            print_line(f"written: {path}\n")
+            print_line(f"  {program_name()} check {shlex.quote(str(path))}")
+            print_line(f"  {program_name()} run {shlex.quote(str(path))}")
+            print_line(
+                f"  {program_name()} schema --json {shlex.quote(str(folder / SCHEMA_FILE))}   # editors complete the"
+                " keys"
+            )
 
 
 def example(
@@ -99,10 +102,12 @@ def example(
         written = write_example(folder)
         if not quiet:
             place = shlex.quote(str(folder))
-            tell(f"written: {', '.join(path.name for path in written)} in {folder}\n")
+            print_line(f"written: {', '.join(path.name for path in written)} in {folder}\n")
             systems = f"--system old={place}/old.run --system new={place}/new.run"
-            tell(f"  {program()} compare --judgments {place}/judgments.qrels {systems}")
-            tell(f"  {program()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv")
+            print_line(f"  {program_name()} compare --judgments {place}/judgments.qrels {systems}")
+            print_line(
+                f"  {program_name()} init {place}/judgments.qrels {place}/old.run {place}/new.run {place}/queries.tsv"
+            )
 
 
 def metrics(

@@ -46,7 +46,7 @@ def sql(
         from ndcg_ab.api.warehouse import make_tables
         from ndcg_ab.config.options.option_parsing import parse_columns
         from ndcg_ab.other_measures import ours
-        from ndcg_ab.warehouse.query import query_for
+        from ndcg_ab.warehouse.query import write_query
 
         if len(metrics := metric or ["ndcg@10"]) > 1:
             raise InputError(
@@ -58,7 +58,7 @@ def sql(
         returned = parse_columns("--columns", columns)
         tables = make_tables(judgments, rankings, tables_of_systems(system or ()), judged, returned)
         chosen = ours(metrics[0], "cannot be said in SQL")
-        write_or_print(lambda: query_for(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
+        write_or_print(lambda: write_query(chosen, dialect, tables, mean=mean), None, to_standard_output=True)
 
 
 def tables_of_systems(texts: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.results.wording import signed
-from ndcg_ab.studies.power import Asked, Plan, answer, count, figure
+from ndcg_ab.studies.power import Asked, Plan, format_answer, format_figure, format_query_count
 
 BAR = 40  # characters of the longest bar
 
@@ -21,7 +21,7 @@ def print_plans(console: Console, plans: Sequence[Plan], asked: Asked) -> None:
             print_plan(console, plan)
         for question in plan.questions:
             console.print(Text(question, style="yellow"), highlight=False)
-        console.print(Text.assemble(("→", "bold"), f" {answer(plan, asked)}\n"), highlight=False)
+        console.print(Text.assemble(("→", "bold"), f" {format_answer(plan, asked)}\n"), highlight=False)
     console.print(f"[dim]alpha {asked.alpha:g}, power {100 * asked.power:g} %, {asked.holds}[/]", highlight=False)
 
 
@@ -34,8 +34,8 @@ def plan_facts(plan: Plan) -> Iterator[str]:
     if plan.clusters is not None:
         yield f"in {plan.clusters:,} cluster{'s' * (plan.clusters != 1)}"
     yield f"{weighted}mean difference {signed(plan.difference)}"
-    yield f"standard deviation {figure(plan.deviation)}"
-    yield f"detectable now {figure(plan.mde)}"
+    yield f"standard deviation {format_figure(plan.deviation)}"
+    yield f"detectable now {format_figure(plan.mde)}"
     if plan.unpaired:
         yield f"{plan.unpaired:,} left out that only one of the systems has a value for"
 
@@ -45,7 +45,7 @@ def print_plan(console: Console, plan: Plan) -> None:
     for name in ("effect", "queries needed"):
         needed.add_column(name, justify="right", no_wrap=True)
     for effect, queries in plan.needed:
-        needed.add_row(f"{effect:g}", count(queries))
+        needed.add_row(f"{effect:g}", format_query_count(queries))
     console.print(needed)
     curve = plain_table("")
     for name in ("queries", "detectable effect"):
@@ -56,5 +56,5 @@ def print_plan(console: Console, plan: Plan) -> None:
     room = console.width - max(len(f"{row.n:,}") for row in plan.curve) - len("queries detectable effect" + here) - 8
     for row in plan.curve:
         bar = "█" * max(1, round(max(1, min(BAR, room)) * row.effect / longest))
-        curve.add_row(f"{row.n:,}", figure(row.effect), bar + here * (row.n == plan.queries))
+        curve.add_row(f"{row.n:,}", format_figure(row.effect), bar + here * (row.n == plan.queries))
     console.print(curve)

@@ -10,7 +10,7 @@ from rich.text import Text
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.report.terminal.tables import print_findings
 from ndcg_ab.results.wording import signed
-from ndcg_ab.studies.sensitivity import Sensitivity, axes, kind, matrix, summary
+from ndcg_ab.studies.sensitivity import Sensitivity, comparison_matrix, format_summary, matrix_axes, verdict_kind
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 SHORT = {"jarvelin_kekalainen": "järvelin-k."}
@@ -20,9 +20,9 @@ COLOURS = {"improved": "green", "regressed": "red"}
 
 
 def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
-    rows, columns = axes(sensitivity)
+    rows, columns = matrix_axes(sensitivity)
     for candidate in sensitivity.candidates:
-        cells = [[format_cell(row) for row in found] for found in matrix(sensitivity, candidate)]
+        cells = [[format_cell(row) for row in found] for found in comparison_matrix(sensitivity, candidate)]
         names = [(gain, SHORT.get(discount, discount)) for gain, discount in rows]
         heads = [f"{ideal}\n@{cutoff}" for ideal, cutoff in columns]
         widest = max(
@@ -44,7 +44,7 @@ def print_sensitivity(console: Console, sensitivity: Sensitivity) -> None:
                 made.add_row(*labels, *(row[place] for place in places))
             console.print(made)
             title = ""
-        console.print(escape(summary(sensitivity, candidate)), highlight=False)
+        console.print(escape(format_summary(sensitivity, candidate)), highlight=False)
         console.print()
     console.print("[dim]" + "  ".join(f"{mark} {word}" for word, mark in MARKS.items()) + "[/]", highlight=False)
     print_findings(console, sensitivity.findings)
@@ -64,4 +64,4 @@ def group_columns(ideals: Sequence[str], room: int) -> list[list[int]]:
 
 
 def format_cell(row: Comparison) -> Text:
-    return Text(f"{signed(row.difference)} {MARKS[kind(row)]}", COLOURS.get(kind(row), ""))
+    return Text(f"{signed(row.difference)} {MARKS[verdict_kind(row)]}", COLOURS.get(verdict_kind(row), ""))

@@ -51,22 +51,22 @@ def tag_name(text: str, *, is_alone: bool = True) -> str:
     is_path = posixpath.normpath(f"x/{plain}") == f"x/{plain}"
     if plain == text and is_path and is_alone:
         return text
-    return f"{plain if is_path else re.sub('[./]', '_', plain)}-{digest(text)}"
+    return f"{plain if is_path else re.sub('[./]', '_', plain)}-{short_digest(text)}"
 
 
 def model_name(system: str, version: str) -> str:
     """A ranker version's name as a LoggedModel."""
     text = system if version == system else f"{system}-{version}"
     plain = re.sub(r"[./:%\"']", "-", text)[:LONGEST]
-    return plain if plain == text else f"{plain}-{digest(text)}"
+    return plain if plain == text else f"{plain}-{short_digest(text)}"
 
 
-def key(text: str) -> str:
+def tag_key(text: str) -> str:
     """A tag of no more letters than MLflow takes."""
-    return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{digest(text)}"
+    return text if len(text) <= LONGEST_KEY else f"{text[: LONGEST_KEY - 9]}-{short_digest(text)}"
 
 
-def digest(text: str) -> str:
+def short_digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
 
 

@@ -30,16 +30,16 @@ def make_store(uri: str) -> None:
     if not uri.startswith(SQLITE) or uri == f"{SQLITE}:memory:":
         return
     path = Path(uri.removeprefix(SQLITE).partition("?")[0])
-    if is_whole(path):
+    if is_complete(path):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with locked(path):
-        if is_whole(path):
+    with lock_store(path):
+        if is_complete(path):
             return
         for left in path.parent.glob(f".{path.name}.*.partial*"):
             left.unlink()
         if path.exists():
-            aside = unused(path)
+            aside = unused_path(path)
             for ending in ("", "-wal", "-shm", "-journal"):
                 with contextlib.suppress(FileNotFoundError):
                     path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
@@ -47,14 +47,14 @@ def make_store(uri: str) -> None:
         # MLflow keeps what it has opened by its name: another attempt needs another one
         partial = path.with_name(f".{path.name}.{os.getpid()}-{next(_attempts)}.partial")
         try:
-            fill(partial)
+            make_empty_store(partial)
             partial.rename(path)
         finally:
             for left in path.parent.glob(f"{partial.name}*"):
                 left.unlink()
 
 
-def is_whole(path: Path) -> bool:
+def is_complete(path: Path) -> bool:
     """Whether MLflow can be left to it: all its tables are there, or it holds something, or is no such file at all."""
     if not path.exists() or path.stat().st_size == 0:
         return False
@@ -68,7 +68,7 @@ def is_whole(path: Path) -> bool:
             stated = [name for (name,) in database.execute("select version_num from alembic_version")]
     except sqlite3.Error:
         return True  # MLflow says what is wrong with it
-    return stated == [latest()] and known_tables() <= tables
+    return stated == [latest_revision()] and known_tables() <= tables
 
 
 def known_tables() -> set[str]:
@@ -78,14 +78,14 @@ def known_tables() -> set[str]:
     return {*Base.metadata.tables}
 
 
-def latest() -> str:
+def latest_revision() -> str:
     """The revision that this MLflow's stores have."""
     from mlflow.store.db.utils import _get_latest_schema_revision
 
     return str(_get_latest_schema_revision())  # type: ignore[no-untyped-call]
 
 
-def fill(path: Path) -> None:
+def make_empty_store(path: Path) -> None:
     """An empty store in a new file, with all that MLflow makes in one when it opens it first."""
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -94,7 +94,7 @@ def fill(path: Path) -> None:
     store.engine.dispose()
 
 
-def unused(path: Path) -> Path:
+def unused_path(path: Path) -> Path:
     """``mlflow.db.broken-1``, or the next that is free."""
     number = 1
     while (found := path.with_name(f"{path.name}.broken-{number}")).exists():
@@ -103,7 +103,7 @@ def unused(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock_store(path: Path) -> Iterator[None]:
     """Only one process at a time makes a store; waits for another."""
     with path.with_name(f".{path.name}.lock").open("w") as lock:
         if not wait_for_lock(lock, PATIENCE):

@@ -28,7 +28,6 @@ from ndcg_ab.trackers.mlflow.names import folder_name, metric_name, model_name
 from ndcg_ab.trackers.mlflow.store import make_store
 from ndcg_ab.trackers.mlflow.values import (
     common_tags,
-    milliseconds,
     parent_status,
     parent_tags,
     parent_values,
@@ -36,8 +35,9 @@ from ndcg_ab.trackers.mlflow.values import (
     system_status,
     system_tags,
     system_values,
+    to_milliseconds,
 )
-from ndcg_ab.trackers.mlflow.views import view_id, views
+from ndcg_ab.trackers.mlflow.views import view_id, view_tags
 
 prepare_environment()
 
@@ -57,7 +57,7 @@ class MlflowTracker(Tracker):
         return log_once(bundle)
 
     def address(self, evaluation: Evaluation) -> str:
-        return shown_address(tracking_uri(evaluation))
+        return display_address(tracking_uri(evaluation))
 
 
 def log_once(bundle: Bundle) -> Published:
@@ -68,16 +68,16 @@ def log_once(bundle: Bundle) -> Published:
     try:
         make_store(uri)
         client = mlflow.MlflowClient(tracking_uri=uri)
-        experiment_id = experiment(client, bundle, uri)
-        runs = runs_of(client, experiment_id, bundle)
+        experiment_id = find_or_make_experiment(client, bundle, uri)
+        runs = find_runs(client, experiment_id, bundle)
         complete = [run_id for run_id, tags in runs.items() if COMPLETE in tags]
         if complete:
-            tell_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
-            return published(uri, experiment_id, complete[0], new=False)
+            log_reuse(client, experiment_id, complete[0], runs[complete[0]], bundle)
+            return make_published(uri, experiment_id, complete[0], new=False)
         for stale in runs:
             client.delete_run(stale)
         run_id = log_evaluation(client, experiment_id, bundle)
-        return published(uri, experiment_id, run_id, new=True)
+        return make_published(uri, experiment_id, run_id, new=True)
     except (InputError, TrackingError):
         raise
     except Exception as error:  # MLflow passes on what its database and its HTTP client raise
@@ -91,7 +91,7 @@ def log_once(bundle: Bundle) -> Published:
         raise kind(f"{without_password(uri)}: {first_sentence(error)}") from discreet_error(error)
 
 
-def runs_of(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
+def find_runs(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> dict[str, dict[str, str]]:
     """Every run of a bundle with its tags; COMPLETE is among those of a parent that was published whole.
 
     Bundles of two output directories may share a key; their content tells them apart.
@@ -114,13 +114,13 @@ def first_sentence(error: Exception) -> str:
     return (lines or [type(error).__name__])[0].strip()[:300]
 
 
-def shown_address(uri: str) -> str:
+def display_address(uri: str) -> str:
     """An address as it may be kept and shown."""
     return redact(without_password(uri))
 
 
-def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
-    uri = shown_address(uri)
+def make_published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Published:
+    uri = display_address(uri)
     base = uri.rstrip("/") if uri.startswith("http") else "http://127.0.0.1:5000"
     mode = "workflowType=machine_learning"
     runs = f"{base}/#/experiments/{experiment_id}/runs"
@@ -134,7 +134,7 @@ def published(uri: str, experiment_id: str, run_id: str, *, new: bool) -> Publis
     )
 
 
-def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
+def find_or_make_experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
     """The experiment's id; made with its first evaluation."""
     name = bundle.evaluation.mlflow.experiment or bundle.evaluation.name
     found = client.get_experiment_by_name(name)
@@ -159,30 +159,30 @@ def experiment(client: mlflow.MlflowClient, bundle: Bundle, uri: str) -> str:
 def log_evaluation(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> str:
     """The parent run with its children; the id of the parent."""
     outcome = bundle.outcome
-    began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
+    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | parent_tags(bundle)
     parent = client.create_run(experiment_id, began, tags, format_run_name(outcome, bundle.ordinal)).info.run_id
     parameters: dict[str, object] = {"alpha": outcome.alpha, "seed": outcome.seed, "resamples": outcome.resamples}
-    parameters |= definitions(outcome)
+    parameters |= definition_parameters(outcome)
     client.log_batch(
         parent,
         [Metric(key, value, ended, bundle.ordinal) for key, value in parent_values(bundle).items()],
         [Param(key, str(value)) for key, value in parameters.items()],
     )
-    client.log_inputs(parent, datasets(bundle))
+    client.log_inputs(parent, dataset_inputs(bundle))
     log_files(client, parent, bundle)
     ours = {parent}
     for system in bundle.evaluation.systems:
         ours.add(log_system(client, experiment_id, parent, bundle, system.name))
     provision_views(client, experiment_id, bundle)
-    for doubled in set(runs_of(client, experiment_id, bundle)) - ours:
+    for doubled in set(find_runs(client, experiment_id, bundle)) - ours:
         client.delete_run(doubled)  # a request that was repeated since its answer was late
     client.set_terminated(parent, parent_status(outcome), ended)
     client.set_tag(parent, COMPLETE, "true")
     return str(parent)
 
 
-def tell_reuse(
+def log_reuse(
     client: mlflow.MlflowClient, experiment_id: str, run_id: str, tags: Mapping[str, str], bundle: Bundle
 ) -> None:
     """Tells a run that is there already of the nights since then whose result it is."""
@@ -193,12 +193,12 @@ def tell_reuse(
         provision_views(client, experiment_id, bundle)
 
 
-def definitions(outcome: Outcome) -> dict[str, str]:
+def definition_parameters(outcome: Outcome) -> dict[str, str]:
     """Parameter -> hash and name of each metric: which definition stands behind a value."""
     return {f"definition/{metric_name(metric)}": f"{metric.hash} {metric.name}" for metric in outcome.metrics}
 
 
-def datasets(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
+def dataset_inputs(bundle: Bundle, system: str | None = None) -> list[DatasetInput]:
     """The inputs and the configuration with our digests, as MLflow's datasets: judgments first.
 
     With `system` only that system's ranking among the rankings.
@@ -233,25 +233,25 @@ def log_files(client: mlflow.MlflowClient, parent: str, bundle: Bundle) -> None:
 def log_system(client: mlflow.MlflowClient, experiment_id: str, parent: str, bundle: Bundle, name: str) -> str:
     """The child run of one system, and its id; MLflow's charts draw one line per system from these."""
     outcome = bundle.outcome
-    began, ended = milliseconds(bundle.began), milliseconds(bundle.ended)
+    began, ended = to_milliseconds(bundle.began), to_milliseconds(bundle.ended)
     tags = common_tags(bundle) | system_tags(outcome, name) | {"mlflow.parentRunId": parent}
     run_id = client.create_run(experiment_id, began, tags, f"{name} {bundle.ordinal}").info.run_id
     values = system_values(bundle, name)
-    digest = digest_of(bundle, name)
+    digest = ranking_digest(bundle, name)
     version = next(system.version for system in bundle.evaluation.systems if system.name == name)
     parameters = {"version": version or name, "digest": digest, "baseline": outcome.baseline}
     verdicts = [row.verdict for row in outcome.main if row.candidate == name]
     parameters["verdict"] = verdicts[0] if verdicts else "baseline"
-    parameters |= definitions(outcome)
+    parameters |= definition_parameters(outcome)
     metrics = [Metric(key, value, ended, bundle.ordinal) for key, value in values.items()]
     client.log_batch(run_id, metrics, [Param(key, value) for key, value in parameters.items()])
-    client.log_inputs(run_id, datasets(bundle, name))
+    client.log_inputs(run_id, dataset_inputs(bundle, name))
     log_version(client, experiment_id, run_id, bundle, name, parameters["version"], values)
     client.set_terminated(run_id, system_status(outcome, name), ended)
     return str(run_id)
 
 
-def digest_of(bundle: Bundle, system: str) -> str:
+def ranking_digest(bundle: Bundle, system: str) -> str:
     """The digest of a system's ranking; of scores that of its own file, or of the first where it has none."""
     rows = [row for row in bundle.inputs if row["kind"] in ("ranking", "scores")]
     own = [row["digest"] for row in rows if row["name"] == system] or [row["digest"] for row in rows]
@@ -271,7 +271,7 @@ def log_version(
 
     MLflow shows the first of several values on the same dataset, so there must be only one.
     """
-    judgments = datasets(bundle, system)[0].dataset
+    judgments = dataset_inputs(bundle, system)[0].dataset
     name = model_name(system, version)
     found = client.search_logged_models([experiment_id], filter_string=f"name = '{name}'", max_results=1)
     if found:
@@ -287,7 +287,7 @@ def log_version(
             run_id,
             key,
             values[key],
-            timestamp=milliseconds(bundle.ended),
+            timestamp=to_milliseconds(bundle.ended),
             step=bundle.ordinal,
             dataset_name=judgments.name,
             dataset_digest=judgments.digest,
@@ -298,7 +298,7 @@ def log_version(
 def provision_views(client: mlflow.MlflowClient, experiment_id: str, bundle: Bundle) -> None:
     """Ready-made views of the runs page; MLflow does not document them, so their failure is no failure."""
     try:
-        for tag, value in views(bundle.outcome, bundle.key).items():
+        for tag, value in view_tags(bundle.outcome, bundle.key).items():
             client.set_experiment_tag(experiment_id, tag, value)
         client.set_experiment_tag(experiment_id, "mlflow.note.content", EXPERIMENT_NOTE)
     except MlflowException as error:

@@ -11,7 +11,7 @@ from ndcg_ab.report.words.text import format_plain, system_rows
 from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import PRIMARY, signed
-from ndcg_ab.trackers.mlflow.names import judged_name, key, metric_name, tag_names
+from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
 from ndcg_core.measures.external_metric import metric_named
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.over_time.attribution import CAUSES
@@ -23,7 +23,7 @@ MORE = "\n\n… and more: report.html among the artifacts has everything."
 SYSTEMS = 8  # that a line names; more are counted
 
 
-def milliseconds(moment: datetime) -> int:
+def to_milliseconds(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
@@ -39,18 +39,18 @@ def parent_tags(bundle: Bundle) -> dict[str, str]:
     """The comparison's: decisions, verdicts, whether the gate held, whose values it has, nights that were the same."""
     outcome = bundle.outcome
     described = "\n\n".join([comparison_note(outcome), *since_items(bundle.since_last)])
-    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": cut(described)}
+    tags = {"kind": "comparison", "baseline": outcome.baseline, "mlflow.note.content": truncate_note(described)}
     named = tag_names(list(dict.fromkeys(row.system_id for row in outcome.systems)))
     for decision in outcome.decisions:
         tags[f"decision/{named[decision.candidate]}"] = format_decision(decision)
     for row in outcome.main:
-        tags[key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
+        tags[tag_key(f"verdict/{named[row.candidate]}/{metric_name(row.metric)}")] = row.verdict
     if outcome.gate:
         tags["gate"] = outcome.gate
-    if name := shown_candidate(outcome):
+    if name := best_candidate(outcome):
         tags["candidate"] = name
     for metric in outcome.metrics:
-        tags[metric_name(metric)] = comparison_line(outcome, metric)
+        tags[metric_name(metric)] = format_comparison_line(outcome, metric)
     return tags | since_tags(bundle, named) | reuse_tags(bundle)
 
 
@@ -65,7 +65,7 @@ def since_tags(bundle: Bundle, named: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def cut(note: str) -> str:
+def truncate_note(note: str) -> str:
     """As much of a description as MLflow takes, in whole lines."""
     if len(note) <= LONGEST_NOTE:
         return note
@@ -78,7 +78,7 @@ def reuse_tags(bundle: Bundle) -> dict[str, str]:
     return {"reused": str(len(moments)), "reused_last": encode(max(moments))} if moments else {}
 
 
-def comparison_line(outcome: Outcome, metric: Metric) -> str:
+def format_comparison_line(outcome: Outcome, metric: Metric) -> str:
     """All systems on one metric, as a table of runs can show it: ``bm25 0.7279, hybrid ▲ +0.0762``."""
     texts = []
     for system, row in system_rows(outcome, metric):
@@ -90,7 +90,7 @@ def comparison_line(outcome: Outcome, metric: Metric) -> str:
     return ", ".join(texts[:SYSTEMS]) + more
 
 
-def system_line(system: SystemSummary, row: Comparison | None) -> str:
+def format_system_line(system: SystemSummary, row: Comparison | None) -> str:
     """One system on one metric: ``▲ 0.8041 (+0.0762)``."""
     return (
         f"{comparison_mark(row)} {format_plain(system.mean)} ({signed(row.difference)})"
@@ -106,28 +106,28 @@ def system_tags(outcome: Outcome, name: str) -> dict[str, str]:
     for decision in outcome.decisions:
         if decision.candidate == name:
             tags |= {"decision": format_decision(decision), "reason": decision.reason}
-            tags["mlflow.note.content"] = cut(system_note(outcome, decision))
+            tags["mlflow.note.content"] = truncate_note(system_note(outcome, decision))
     for metric in outcome.metrics:
         for system, row in system_rows(outcome, metric):
             if system.system_id == name:
-                tags[metric_name(metric)] = system_line(system, row)
+                tags[metric_name(metric)] = format_system_line(system, row)
     return tags
 
 
-def primary(outcome: Outcome) -> list[Comparison]:
+def primary_comparisons(outcome: Outcome) -> list[Comparison]:
     return [row for row in outcome.comparisons if row.family == PRIMARY]
 
 
-def shown_candidate(outcome: Outcome) -> str | None:
+def best_candidate(outcome: Outcome) -> str | None:
     """The candidate whose values the comparison itself has: the best one on the first primary metric."""
-    rows = primary(outcome)
+    rows = primary_comparisons(outcome)
     first = [row for row in rows if row.metric == rows[0].metric and row.difference is not None]
     best = max(first, key=lambda row: row.difference or 0.0, default=None)
     return best.candidate if best else None
 
 
 def parent_values(bundle: Bundle) -> dict[str, float]:
-    """Metric key -> value: counts, and the primary metrics of the baseline and of `shown_candidate`."""
+    """Metric key -> value: counts, and the primary metrics of the baseline and of `best_candidate`."""
     outcome = bundle.outcome
     conclusions = [row.conclusion for row in outcome.main]
     found: dict[str, float | None] = {
@@ -137,8 +137,8 @@ def parent_values(bundle: Bundle) -> dict[str, float]:
     if bundle.since_last:
         found["dropped"] = float(len(bundle.since_last.dropped))
     means = {(row.system_id, row.metric): row.mean for row in outcome.systems}
-    name = shown_candidate(outcome)
-    for row in primary(outcome):
+    name = best_candidate(outcome)
+    for row in primary_comparisons(outcome):
         if row.candidate == name:
             key = metric_name(row.metric)
             found |= {f"baseline/{key}": means[row.baseline, row.metric], key: means[row.candidate, row.metric]}

@@ -32,33 +32,35 @@ def view_id(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
-def views(outcome: Outcome, latest_key: str) -> dict[str, str]:
+def view_tags(outcome: Outcome, latest_key: str) -> dict[str, str]:
     """Experiment tag -> value: the systems of the last evaluation, one line for each evaluation, lines by system."""
     primary = list(dict.fromkeys(row.metric for row in outcome.comparisons if row.family == PRIMARY))
     others = [metric.name for metric in outcome.metrics if metric.name not in primary]
     keys = [metric_name(name) for name in [*primary, *others]]
     systems = dict.fromkeys(row.system_id for row in outcome.systems)
     texts = [f"tags.`{key}`" for key in keys]
-    latest = state(f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'", f"metrics.`{keys[0]}`")
-    latest |= table(
+    latest = page_state(f"tags.kind = 'system' and tags.bundle_key = '{latest_key}'", f"metrics.`{keys[0]}`")
+    latest |= table_state(
         [NAME, "tags.`decision`", *texts, "tags.`reason`", "params.`version`"], {NAME: 190, **dict.fromkeys(texts, 150)}
     )
-    every = state("tags.kind = 'comparison'")
-    every |= table(
+    every = page_state("tags.kind = 'comparison'")
+    every |= table_state(
         [NAME, *texts[: len(primary) or 1], "tags.`gate`", "tags.`reused`"], {NAME: 430, **dict.fromkeys(texts, 430)}
     )
-    trend = state("tags.kind = 'system'", NO_ORDER) | by_system(systems) | {"compareRunCharts": charts(keys)}
+    trend = (
+        page_state("tags.kind = 'system'", NO_ORDER) | system_lines(systems) | {"compareRunCharts": chart_states(keys)}
+    )
     shown = {LATEST: latest, EVERY: every, TREND: trend}
-    return {TAG + view_id(name): wrapped(name, content) for name, content in shown.items()}
+    return {TAG + view_id(name): wrap_view(name, content) for name, content in shown.items()}
 
 
-def table(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
+def table_state(columns: Sequence[str], widths: Mapping[str, int]) -> dict[str, Any]:
     """The columns of the list of runs, in this order."""
     known = {name: width for name, width in {**WIDTHS, **widths}.items() if name in columns}
     return {"selectedColumns": list(columns), "columnOrder": list(columns), "columnWidths": known}
 
 
-def by_system(systems: Iterable[str]) -> dict[str, Any]:
+def system_lines(systems: Iterable[str]) -> dict[str, Any]:
     """One line of the list for each system, which explains the colours of the charts."""
     return {
         "groupBy": {"aggregateFunction": "average", "groupByKeys": [{"mode": "tag", "groupByData": "system"}]},
@@ -67,20 +69,20 @@ def by_system(systems: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def charts(keys: Sequence[str]) -> list[dict[str, Any]]:
+def chart_states(keys: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its values, the differences from the baseline, and their adjusted p."""
-    found = [chart("quality", key) for key in keys]
-    found += [chart("difference", f"difference/{key}") for key in keys]
-    return found + [chart("significance", f"p_adjusted/{key}", "log") for key in keys]
+    found = [chart_state("quality", key) for key in keys]
+    found += [chart_state("difference", f"difference/{key}") for key in keys]
+    return found + [chart_state("significance", f"p_adjusted/{key}", "log") for key in keys]
 
 
-def wrapped(name: str, content: dict[str, Any]) -> str:
+def wrap_view(name: str, content: dict[str, Any]) -> str:
     now = int(time.time() * 1000)
     packed = base64.b64encode(zlib.compress(json.dumps(content).encode(), 9)).decode()
     return json.dumps({"name": name, "createdAt": now, "updatedAt": now, "state": "deflate;" + packed})
 
 
-def state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
+def page_state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
     """The state of the runs page; in another order than that of time children stand alone, without their parents."""
     flag = {"display": True, "isReordered": True, "deleted": False, "isGenerated": False}
     return {
@@ -110,7 +112,7 @@ def state(search: str, order: str = "attributes.start_time") -> dict[str, Any]:
     }
 
 
-def chart(section: str, metric_key: str, scale: str = "linear") -> dict[str, Any]:
+def chart_state(section: str, metric_key: str, scale: str = "linear") -> dict[str, Any]:
     return {
         "uuid": view_id(section + metric_key),
         "type": "LINE",

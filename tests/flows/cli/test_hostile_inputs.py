@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.cli.exit_codes import LONGEST, fitting_lines
+from ndcg_ab.flows.cli.exit_codes import LONGEST, fit_lines
 from ndcg_ab.visible import formulas
 from tests.loopback import Said, serving
 from tests.places import DATA, ROOT
@@ -184,8 +184,8 @@ def test_ids_that_are_formulas_are_said_where_csv_is_written(tmp_path: Path) -> 
 
 def test_a_message_has_an_end() -> None:
     lines = [f"line {at} " + "x" * 90 for at in range(99)]
-    told = fitting_lines(lines)
+    told = fit_lines(lines)
     assert told[:5] == lines[:5] and told[-1] == f"… and {99 - len(told) + 1} more such lines"
     assert sum(len(line) + 10 for line in told) <= LONGEST + 100
-    assert fitting_lines(lines[:3]) == lines[:3]
-    assert [len(line) for line in fitting_lines(["y" * 50_000])] == [1201]
+    assert fit_lines(lines[:3]) == lines[:3]
+    assert [len(line) for line in fit_lines(["y" * 50_000])] == [1201]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ndcg_ab.config.loading.file import read_config
-from ndcg_ab.flows.cli.console import program
+from ndcg_ab.flows.cli.console import program_name
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def test_files_are_guessed_and_the_configuration_passes_check(folder: Path) -> N
         "runs/new.run: ranking of new",
         "queries.tsv: queries",
     ]
-    assert said[-3:-1] == [f"  {program()} check ndcg-ab.yaml", f"  {program()} run ndcg-ab.yaml"]
+    assert said[-3:-1] == [f"  {program_name()} check ndcg-ab.yaml", f"  {program_name()} run ndcg-ab.yaml"]
     evaluation = read_config(folder / "ndcg-ab.yaml")
     assert (evaluation.name, evaluation.metrics) == ("my-search", ["ndcg@5"])
     assert [(system.name, str(system.file)) for system in evaluation.systems] == [

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli import streams
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.flows.cli.console import program
+from ndcg_ab.flows.cli.console import program_name
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -160,9 +160,9 @@ def test_printed_commands_work_as_printed(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "executable", str(place / "python"))
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.chdir(tmp_path)
-    assert program() == "'a folder/bin/ndcg-ab'"
+    assert program_name() == "'a folder/bin/ndcg-ab'"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert program() == f"'{place}/ndcg-ab'"
+    assert program_name() == f"'{place}/ndcg-ab'"
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-    assert program() == "ndcg-ab"
+    assert program_name() == "ndcg-ab"

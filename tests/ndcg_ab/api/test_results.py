@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import ndcg_ab
 from ndcg_ab.flows.cli.app import app
-from ndcg_ab.results.codec import columns
+from ndcg_ab.results.codec import column_types
 from tests.ndcg_ab.api.frames import JUDGMENTS, QUERIES, SYSTEMS
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_it_names_itself_briefly(result: ndcg_ab.CompareResult) -> None:
 
 def test_comparisons_as_tables(result: ndcg_ab.CompareResult) -> None:
     table = result.to_arrow()
-    assert table.column_names == list(columns(ndcg_ab.Comparison))
+    assert table.column_names == list(column_types(ndcg_ab.Comparison))
     rows = table.to_pylist()
     for row, found in zip(rows, json.loads(result.to_json())["comparisons"], strict=True):
         for key in ("candidate", "metric", "difference", "p_adjusted", "verdict", "conclusion", "slice", "seed"):

@@ -16,7 +16,7 @@ from ndcg_ab.errors import ParityError
 from ndcg_ab.report.comment.comment import format_comment
 from ndcg_ab.report.sections.changes import changes_by_candidate, format_changes, print_changes
 from ndcg_ab.results.change_records import ChangedQuery, Changes, MovedDocuments, TopDocument
-from ndcg_ab.results.codec import row
+from ndcg_ab.results.codec import record_row
 from ndcg_ab.results.outcome import Outcome
 from ndcg_core.measures.overlap import overlap, rank_biased_overlap
 from ndcg_core.measures.score import Result
@@ -147,7 +147,7 @@ def test_it_is_kept_and_read() -> None:
     older = {key: value for key, value in outcome.to_dict().items() if key != "changes"}
     assert Outcome.from_dict(older).changes == ()
     (changes,) = outcome.changes
-    kept = row(changes)
+    kept = record_row(changes)
     assert (kept["changed"], kept["overlap"]) == (3, changes.overlap)
     assert not {"grades", "largest"} & set(kept), "lists of records have no column"
 

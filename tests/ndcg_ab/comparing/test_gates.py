@@ -19,7 +19,7 @@ from ndcg_ab.config.loading.file import read_config
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.model.settings import Gate
 from ndcg_ab.errors import InputError
-from ndcg_ab.results.codec import upgraded
+from ndcg_ab.results.codec import upgrade_comparison
 from ndcg_ab.results.outcome import GateResult, Outcome, SystemSummary
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY, SLICE_GATE
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -47,7 +47,7 @@ def alike() -> Outcome:
 def verdict(text: str, difference: float | None = -0.1, **changes: object) -> Comparison:
     """A row of the table, as small as it goes: `new` against `old`."""
     (row,) = night().comparisons
-    told = {name: value for name, value in upgraded({"verdict": text}).items() if name != "verdict"}
+    told = {name: value for name, value in upgrade_comparison({"verdict": text}).items() if name != "verdict"}
     if (margin := re.search(r"[\d.]+$", text)) is not None:
         told["smallest_effect"] = float(margin[0])
     made = dataclasses.replace(row, difference=difference, **(told | changes))

@@ -8,7 +8,15 @@ import pytest
 
 from ndcg_ab.history import database
 from ndcg_ab.results import outcome as outcome_module
-from ndcg_ab.results.codec import columns, conclusion_of, decode, encode, row, table, upgraded
+from ndcg_ab.results.codec import (
+    column_types,
+    decode,
+    encode,
+    record_row,
+    records_table,
+    upgrade_comparison,
+    verdict_from_sentence,
+)
 from ndcg_ab.results.outcome import Finding, Input, Outcome, SystemSummary
 from ndcg_core.statistics.paired import Column
 from ndcg_core.statistics.verdicts.comparison import Comparison, check_guardrails, compare_family
@@ -84,14 +92,14 @@ def test_a_record_of_0_1_0_is_told_from_its_sentence() -> None:
     ],
 )
 def test_sentences_of_0_1_0(sentence: str, found: dict[str, object]) -> None:
-    told = upgraded({"verdict": sentence, "differing": 4})
+    told = upgrade_comparison({"verdict": sentence, "differing": 4})
     assert {name: told.get(name) for name in found} == found
 
 
 def test_a_newer_record_is_not_told_from_its_sentence() -> None:
     content = {"verdict": "improved", "conclusion": "regressed"}
-    assert upgraded(content) is content
-    assert conclusion_of(None) is None
+    assert upgrade_comparison(content) is content
+    assert verdict_from_sentence(None) is None
 
 
 def test_what_a_record_lacks_has_its_default_and_what_nobody_knows_is_left_alone() -> None:
@@ -104,15 +112,15 @@ def test_what_a_record_lacks_has_its_default_and_what_nobody_knows_is_left_alone
 
 def test_rows_are_flat() -> None:
     (each, *_) = comparisons()
-    flat = row(each)
+    flat = record_row(each)
     assert flat["notes"] == "; ".join(each.notes)
     assert each.descriptive is not None
     assert flat["p_t"] == each.descriptive.p_t
     assert "carriers" not in flat
     assert "descriptive" not in flat
-    assert list(table([each], Comparison, ordinal=3).to_pylist()[0]) == ["ordinal", *columns(Comparison)]
+    assert list(records_table([each], Comparison, ordinal=3).to_pylist()[0]) == ["ordinal", *column_types(Comparison)]
     names = ["ordinal", "code", "severity", "message", "count", "system", "metric", "value", "examples"]
-    assert table([], Finding, ordinal=3).schema.names == names
+    assert records_table([], Finding, ordinal=3).schema.names == names
 
 
 @dataclasses.dataclass(frozen=True)

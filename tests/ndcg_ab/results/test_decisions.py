@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ndcg_ab.results.codec import upgraded
+from ndcg_ab.results.codec import upgrade_comparison
 from ndcg_ab.results.decisions import Choice, decide
 from ndcg_ab.results.outcome import GateResult, Outcome
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PAIRS, PRIMARY, SECONDARY
@@ -35,7 +35,7 @@ def row(verdict: str, family: str = PRIMARY, metric: str = "ndcg@10", **changes:
     for name in ("conclusion", "size", "underpowered", "obstacle"):
         del known[name]
     known |= {"family": family, "metric": metric, "difference": 0.05, "mde": 0.1, "smallest_effect": None} | changes
-    told = upgraded(known | {"verdict": verdict})
+    told = upgrade_comparison(known | {"verdict": verdict})
     return Comparison(**{name: value for name, value in told.items() if name != "verdict"})
 
 

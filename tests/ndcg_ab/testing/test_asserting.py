@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab import CompareResult, InputError, compare
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, SECONDARY
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.asserting import fails
+from ndcg_ab.testing.asserting import fails_gate
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import DATA
@@ -107,7 +107,7 @@ def test_what_fails(verdict: Verdict, family: str) -> None:
     margins = {*Verdict} - {Verdict.IDENTICAL, Verdict.NOT_WORSE}
     failing = {PRIMARY: {Verdict.REGRESSED}, SECONDARY: set(), GUARDRAILS: margins, GATE: margins}[family]
     row = dataclasses.replace(ROW, family=family, conclusion=verdict, smallest_effect=0.01)
-    assert fails(row) == (verdict in failing)
+    assert fails_gate(row) == (verdict in failing)
 
 
 # options that cannot be used -> the sentence

@@ -13,7 +13,7 @@ import pytest
 
 from ndcg_ab import InputError, compare, parse
 from ndcg_ab.testing import assert_not_worse
-from ndcg_ab.testing.baselines import Place, RankingBaseline, depth_of
+from ndcg_ab.testing.baselines import Place, RankingBaseline, deepest_cutoff
 from tests.places import DATA, ROOT
 
 pytestmark = pytest.mark.slow
@@ -171,7 +171,7 @@ def test_a_document_twice_is_kept_once_where_the_metric_lets_it_be(tmp_path: Pat
     ],
 )
 def test_how_deep_a_metric_looks(metric: str, depth: int | None) -> None:
-    assert depth_of([parse(metric)]) == depth
+    assert deepest_cutoff([parse(metric)]) == depth
 
 
 @pytest.mark.parametrize("metrics", [["ndcg(ties=average)@2"], ["ndcg@2", "recall(ties=doc_id_asc)@2"]])

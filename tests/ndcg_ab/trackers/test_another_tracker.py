@@ -41,8 +41,8 @@ class Trackers(Tracker):
 @pytest.fixture
 def trackers(monkeypatch: pytest.MonkeyPatch) -> Trackers:
     made = Trackers(Evaluation.model_construct(tracker=TrackerChoice()))
-    monkeypatch.setattr(tracking, "tracker", lambda evaluation: made)
-    monkeypatch.setattr(tracking, "tracker_of", lambda evaluation, folder: made)
+    monkeypatch.setattr(tracking, "make_tracker", lambda evaluation: made)
+    monkeypatch.setattr(tracking, "tracker_for_bundle", lambda evaluation, folder: made)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return made

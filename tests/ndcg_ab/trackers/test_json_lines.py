@@ -13,7 +13,7 @@ from ndcg_ab.errors import InputError, TrackingError
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import perform_run
-from ndcg_ab.trackers import refuse_unknown_tracker, tracker, tracker_of
+from ndcg_ab.trackers import make_tracker, refuse_unknown_tracker, tracker_for_bundle
 from tests.small_evaluation import changed_run, plain_page, small
 
 
@@ -44,7 +44,7 @@ def test_two_runs_of_an_evaluation(tmp_path: Path) -> None:
     assert told["difference"] == outcome.comparisons[0].difference
 
     before_again = path.read_bytes()
-    assert not tracker_of(evaluation, first.bundle).publish(first.bundle, evaluation).new
+    assert not tracker_for_bundle(evaluation, first.bundle).publish(first.bundle, evaluation).new
     assert path.read_bytes() == before_again, "publishing twice adds nothing"
     changed_run(tmp_path, 1)
     perform_run(evaluation)
@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_written_leaves_it_pending(tmp_path: Path) -> No
     night = perform_run(evaluation)
     assert ".jsonl: cannot be written: Not a directory" in night.published["pending"]
     with pytest.raises(TrackingError, match="cannot be written"):
-        tracker(evaluation).publish(night.bundle, evaluation)
+        make_tracker(evaluation).publish(night.bundle, evaluation)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_choice_that_is_refused_before_anything_is_read(given: Any, sentence: 
 def test_a_bundle_alone_does_not_choose_where_files_are_written(tmp_path: Path) -> None:
     night = perform_run(small(tmp_path, tracker="json_lines"))
     with pytest.raises(InputError, match="publish by the configuration"):
-        tracker_of(None, night.bundle)
+        tracker_for_bundle(None, night.bundle)
 
 
 def test_the_forms_of_the_key() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ndcg_ab.config.model.operation import Tracking
 from ndcg_ab.errors import InputError
 from ndcg_ab.history.bundles.bundle import Bundle, read_bundle
-from ndcg_ab.trackers.base import place_of
+from ndcg_ab.trackers.base import default_tracking
 from tests.places import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "small" / "20261121T020000Z"
@@ -26,12 +26,12 @@ def bundle_for(folder: Path, address: Any) -> Bundle:
 @pytest.mark.parametrize("address", [None, FILE, "http://evil.example", {"env": "API_KEY"}])
 def test_the_environment_goes_before_the_bundle(address: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://mine.example")
-    assert place_of(bundle_for(tmp_path, address)) == Tracking(tracking_uri=None, experiment="mine")
+    assert default_tracking(bundle_for(tmp_path, address)) == Tracking(tracking_uri=None, experiment="mine")
 
 
 def test_a_store_in_a_file_is_taken_from_the_bundle(tmp_path: Path) -> None:
-    assert place_of(bundle_for(tmp_path, FILE)) == Tracking(tracking_uri=FILE, experiment="mine")
-    assert place_of(bundle_for(tmp_path, None)) == Tracking(tracking_uri=None, experiment="mine")
+    assert default_tracking(bundle_for(tmp_path, FILE)) == Tracking(tracking_uri=FILE, experiment="mine")
+    assert default_tracking(bundle_for(tmp_path, None)) == Tracking(tracking_uri=None, experiment="mine")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_store_in_a_file_is_taken_from_the_bundle(tmp_path: Path) -> None:
 )
 def test_a_server_that_the_bundle_alone_names_is_not_spoken_to(address: Any, shown: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        place_of(bundle_for(tmp_path, address))
+        default_tracking(bundle_for(tmp_path, address))
     said = str(caught.value).removeprefix(f"{tmp_path}: ")
     assert said == (
         f"the address of a server in a bundle{shown} is not trusted: name the server with MLFLOW_TRACKING_URI, or"

@@ -16,7 +16,7 @@ import ndcg_ab
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse.dialects import DIALECTS
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.query import write_query
 from ndcg_ab.warehouse.step import PREFIX
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import Result, score_query
@@ -180,7 +180,7 @@ def test_compare_refuses_the_same(name: str) -> None:
 def test_a_max_grade_whose_gain_cannot_be_added_up_is_a_sentence() -> None:
     for name in ("err(max_grade=1024)@10", "ndcg(ideal=max, max_grade=1000, gain=exponential)@10"):
         with pytest.raises(InputError, match=r"max_grade = 10.* is too large to add up"):
-            query_for(parse(name), "duckdb")
+            write_query(parse(name), "duckdb")
 
 
 # ---- names of tables
@@ -190,7 +190,7 @@ def step_names() -> list[str]:
     """The name of every select in any query, with and without what it begins with."""
     found = set()
     for name in (*METRICS, "ndcg@10", "ndcg(ideal=max)@5", "ndcg(ideal=local, ties=average)@5"):
-        for line in query_for(parse(name), "duckdb", mean=True).splitlines():
+        for line in write_query(parse(name), "duckdb", mean=True).splitlines():
             if line.removeprefix("with ").startswith(PREFIX) and line.endswith(" as ("):
                 found.add(line.removeprefix("with ").removesuffix(" as ("))
     assert len(found) > 15
@@ -207,11 +207,11 @@ def test_tables_may_be_called_like_any_select(name: str, tmp_path: Path) -> None
     with WAREHOUSES[name](tables, tmp_path) as run:
         for each in called:
             for metric, value in wanted.items():
-                rows = run(query_for(parse(metric), name, Tables(each, f"{each}_2")))
+                rows = run(write_query(parse(metric), name, Tables(each, f"{each}_2")))
                 assert [float(row[2]) for row in rows] == [pytest.approx(value)], each
     with WAREHOUSES[name]({"plain_judgments": judgments} | dict.fromkeys(called, rankings), tmp_path) as run:
         for each in called:
-            rows = run(query_for(parse("ndcg@10"), name, Tables("plain_judgments", each), mean=True))
+            rows = run(write_query(parse("ndcg@10"), name, Tables("plain_judgments", each), mean=True))
             assert [float(row[1]) for row in rows] == [pytest.approx(wanted["ndcg@10"])], each
 
 

@@ -7,7 +7,7 @@ import pytest
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse.dialects import DIALECTS
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.metric import Metric
 
 NAMES = [  # dialect, as named, in the query
@@ -34,8 +34,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("dialect", "named", "written"), NAMES)
 def test_a_table(dialect: str, named: str, written: str) -> None:
-    assert f"\n    from {written} as judged\n" in query_for(Metric(), dialect, Tables(judgments=named))
-    assert f"\n    from {written} as returned\n" in query_for(Metric(), dialect, Tables(rankings=named))
+    assert f"\n    from {written} as judged\n" in write_query(Metric(), dialect, Tables(judgments=named))
+    assert f"\n    from {written} as returned\n" in write_query(Metric(), dialect, Tables(rankings=named))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -49,27 +49,27 @@ def test_a_name_that_is_refused(name: str) -> None:
     }
     for option, tables in given.items():
         with pytest.raises(InputError, match=rf"^{option} .*must be the name of a (table|column), of letters"):
-            query_for(Metric(), "duckdb", tables)
+            write_query(Metric(), "duckdb", tables)
 
 
 def test_a_column_is_no_expression_of_dbt() -> None:
     with pytest.raises(InputError, match="must be the name of a column"):
-        query_for(Metric(), "duckdb", Tables(columns={"score": "{{ score }}"}))
+        write_query(Metric(), "duckdb", Tables(columns={"score": "{{ score }}"}))
 
 
 @pytest.mark.parametrize("name", ["", "o'neil", "a\\", 'a"b', "a`b", "{{x}}", "a\nb", "a\x1b"])
 def test_a_system_that_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"^--system .*a system's name in a query must be of printable characters"):
-        query_for(Metric(), "duckdb", Tables(systems={name: "rankings"}))
+        write_query(Metric(), "duckdb", Tables(systems={name: "rankings"}))
 
 
 def test_a_field_that_nothing_has() -> None:
     with pytest.raises(
         InputError, match=re.escape("--columns: 'grade' is no field there (system_id, query_id, doc_id,")
     ):
-        query_for(Metric(), "duckdb", Tables(columns={"grade": "x"}))
+        write_query(Metric(), "duckdb", Tables(columns={"grade": "x"}))
     with pytest.raises(InputError, match=re.escape("; it is FIELD=COLUMN: say query_id=qid")):
-        query_for(Metric(), "duckdb", Tables(judgments_columns={"qid": "query_id"}))
+        write_query(Metric(), "duckdb", Tables(judgments_columns={"qid": "query_id"}))
 
 
 def test_every_database_marks_names() -> None:

@@ -7,8 +7,8 @@ from sqlglot import exp
 import ndcg_ab
 from ndcg_ab.warehouse import expressions
 from ndcg_ab.warehouse.dialects import DIALECTS, RESERVED
-from ndcg_ab.warehouse.expressions import DISCOUNTS, GAINS, MEASURES, literal
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.expressions import DISCOUNTS, GAINS, MEASURES, number_literal
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures import registry
 from ndcg_core.measures.notation import parse
 from tests.warehouses import WAREHOUSES
@@ -30,7 +30,7 @@ def test_every_measure_gain_and_discount_can_be_said() -> None:
 
 def test_the_comment_states_the_definition() -> None:
     metric = parse("ndcg(gain={1:1, 2:3}, ideal_cut=returned)@10")
-    text = query_for(metric, "snowflake")
+    text = write_query(metric, "snowflake")
     comment = text.partition("\nwith ")[0].splitlines()
     assert all(line.startswith("-- ") for line in comment)
     assert comment[:4] == [
@@ -43,7 +43,7 @@ def test_the_comment_states_the_definition() -> None:
     chosen = {line.split()[1] for line in comment if " = " in line and line.startswith("--   ")}
     assert chosen == {name for name, value in metric.definition.items() if value is not None}
     for name, dialect in DIALECTS.items():
-        said = "not executed" not in query_for(metric, name)
+        said = "not executed" not in write_query(metric, name)
         assert said == dialect.is_executed == (name in (*WAREHOUSES, "spark"))
 
 
@@ -52,7 +52,7 @@ def test_every_parser_takes_it() -> None:
     for name in DIALECTS:
         for metric in METRICS:
             for mean in (False, True):
-                text = query_for(parse(metric), name, mean=mean)
+                text = write_query(parse(metric), name, mean=mean)
                 assert max(map(len, text.splitlines())) <= 120
                 assert text == text.rstrip() + "\n"
                 found = sqlglot.parse_one(text, read=PARSED_AS.get(name, name))
@@ -62,8 +62,14 @@ def test_every_parser_takes_it() -> None:
 
 
 def test_every_number_has_an_exponent() -> None:
-    assert [literal(number) for number in (1.0, 0.25, -3.0, 1e22, 1e-7)] == ["1e0", "0.25e0", "-3e0", "1e22", "1e-07"]
-    assert all(float(literal(number)) == number for number in (0.1, 1 / 3, 5e-324, expressions.LARGEST))
+    assert [number_literal(number) for number in (1.0, 0.25, -3.0, 1e22, 1e-7)] == [
+        "1e0",
+        "0.25e0",
+        "-3e0",
+        "1e22",
+        "1e-07",
+    ]
+    assert all(float(number_literal(number)) == number for number in (0.1, 1 / 3, 5e-324, expressions.LARGEST))
 
 
 def test_words_that_need_marks_are_words() -> None:

@@ -12,7 +12,7 @@ import pytest
 from ndcg_ab.errors import InputError
 from ndcg_ab.warehouse.dialects import DIALECTS
 from ndcg_ab.warehouse.names import Tables
-from ndcg_ab.warehouse.query import query_for
+from ndcg_ab.warehouse.query import write_query
 from ndcg_core.measures.notation import parse
 from tests.laboratory import sql_scores
 from tests.strategies import CUTOFFS, numbered
@@ -148,4 +148,4 @@ def test_a_planted_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_said() -> None:
     for name in ("sqlite", "snowflake", "bigquery"):
         with pytest.raises(InputError, match="score_precision = float32 cannot be said in"):
-            query_for(parse("ndcg(score_precision=float32)@10"), name)
+            write_query(parse("ndcg(score_precision=float32)@10"), name)

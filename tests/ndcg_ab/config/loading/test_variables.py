@@ -150,8 +150,8 @@ def test_an_address_is_shown_without_its_password(uri: str, shown: str) -> None:
 
 @pytest.mark.slow
 def test_what_is_noted_about_publishing_has_no_password() -> None:
-    from ndcg_ab.trackers.mlflow.tracker import published
+    from ndcg_ab.trackers.mlflow.tracker import make_published
 
-    made = published("https://me:s3cret@mlflow.example.org", "1", "2", new=True)
+    made = make_published("https://me:s3cret@mlflow.example.org", "1", "2", new=True)
     assert made.url.startswith("https://mlflow.example.org/#/experiments/1/runs/2")
     assert "s3cret" not in repr(made)

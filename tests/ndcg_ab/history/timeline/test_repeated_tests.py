@@ -14,7 +14,7 @@ from ndcg_ab.history import database
 from ndcg_ab.history.timeline.repeated_tests import RepeatedTests, read_repeated_tests
 from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
-from ndcg_ab.results.codec import table
+from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.outcome import Input
 from ndcg_core.statistics.over_time.monitor import spent
 from ndcg_core.statistics.verdicts.comparison import compare_family
@@ -43,9 +43,9 @@ def night(past: DuckDBEngine, ordinal: int, shares: Mapping[str, list[float]], d
     names = ["old", *shares, "judgments"]
     kinds = ["ranking"] * (len(names) - 1) + ["judgments"]
     rows = [Input(name, kind, None, "", 1, digest) for name, kind, digest in zip(names, kinds, digests, strict=True)]
-    past.append("evaluation", table([about], database.EvaluationRow, ordinal=ordinal))
-    past.append("input", table(rows, Input, ordinal=ordinal))
-    past.append("comparison", table(tests, database.Comparison, ordinal=ordinal))
+    past.append("evaluation", records_table([about], database.EvaluationRow, ordinal=ordinal))
+    past.append("input", records_table(rows, Input, ordinal=ordinal))
+    past.append("comparison", records_table(tests, database.Comparison, ordinal=ordinal))
 
 
 def found(past: DuckDBEngine, until: int | None = None) -> RepeatedTests:

@@ -21,7 +21,7 @@ from ndcg_ab.history.timeline.timeline import Evaluated, Reused, Timeline, failu
 from ndcg_ab.report import bundle_files
 from ndcg_ab.report.plots import draw_query_values, draw_timeline
 from ndcg_ab.report.terminal.timeline import draw_sparkline, format_changed_inputs, print_timeline
-from ndcg_ab.results.codec import table
+from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.decisions import Choice
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.places import ROOT
@@ -327,7 +327,7 @@ def described() -> dict[str, list[str]]:
 
 
 def test_every_table_and_column_is_documented() -> None:
-    kept = {name: sorted(table([], kind, ordinal=0).schema.names) for name, kind in database.RECORDS.items()}
+    kept = {name: sorted(records_table([], kind, ordinal=0).schema.names) for name, kind in database.RECORDS.items()}
     assert described() == kept
 
 

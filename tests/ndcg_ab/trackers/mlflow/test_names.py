@@ -7,7 +7,7 @@ from mlflow.utils.validation import _validate_tag_name
 from pydantic import ValidationError
 
 from ndcg_ab.config.model.operation import Tracking
-from ndcg_ab.trackers.mlflow.names import TAKEN, key, metric_name, model_name, tag_names
+from ndcg_ab.trackers.mlflow.names import TAKEN, metric_name, model_name, tag_key, tag_names
 
 pytestmark = pytest.mark.slow  # importing mlflow takes seconds
 
@@ -72,7 +72,7 @@ def test_metrics_of_other_tools_stay_apart_from_each_other_and_from_what_runs_ca
 
 def test_a_tag_is_no_longer_than_mlflow_takes() -> None:
     for system, metric in itertools.product(NAMES, ["m" * 200, "M" * 199]):
-        found = key(f"verdict/{tag_names(NAMES)[system]}/{metric_name(metric)}")
+        found = tag_key(f"verdict/{tag_names(NAMES)[system]}/{metric_name(metric)}")
         _validate_tag_name(found)
         assert len(found) <= 250
 

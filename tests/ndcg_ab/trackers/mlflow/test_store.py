@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.trackers.mlflow import store as mlflow_store
-from ndcg_ab.trackers.mlflow.store import is_whole, make_store
+from ndcg_ab.trackers.mlflow.store import is_complete, make_store
 from tests.stores import empty_mlflow
 
 pytestmark = pytest.mark.slow
@@ -28,7 +28,7 @@ def changed(path: Path, *texts: str) -> None:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The path of one that is not there yet; making it is quick."""
-    monkeypatch.setattr(mlflow_store, "fill", lambda path: shutil.copy(empty_mlflow(), path))
+    monkeypatch.setattr(mlflow_store, "make_empty_store", lambda path: shutil.copy(empty_mlflow(), path))
     return tmp_path / "mlflow.db"
 
 
@@ -53,9 +53,9 @@ def test_one_that_is_half_made_is_set_aside(name: str, store: Path, capsys: pyte
         shutil.copy(empty_mlflow(), store)
         changed(store, *BROKEN[name])
         broken = store.read_bytes()
-        assert not is_whole(store)
+        assert not is_complete(store)
         make_store(f"sqlite:///{store}")
-        assert is_whole(store)
+        assert is_complete(store)
         aside = store.with_name(f"mlflow.db.broken-{number}")
         assert aside.read_bytes() == broken
         assert f"{store}: was half made, and holds nothing: set aside as {aside.name}" in capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_one_that_is_half_made_is_set_aside(name: str, store: Path, capsys: pyte
 def test_an_empty_file_is_half_made(store: Path) -> None:
     store.touch()
     make_store(f"sqlite:///{store}")
-    assert is_whole(store)
+    assert is_complete(store)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -98,13 +98,13 @@ def test_three_at_once_make_one(store: Path, monkeypatch: pytest.MonkeyPatch) ->
         shutil.copy(empty_mlflow(), path)
 
     empty_mlflow()
-    monkeypatch.setattr(mlflow_store, "fill", slowly)
+    monkeypatch.setattr(mlflow_store, "make_empty_store", slowly)
     threads = [threading.Thread(target=make_store, args=(f"sqlite:///{store}",)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(made), is_whole(store)) == (1, True)
+    assert (len(made), is_complete(store)) == (1, True)
 
 
 def test_one_that_is_killed_leaves_nothing_in_the_way(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,12 +116,12 @@ def test_one_that_is_killed_leaves_nothing_in_the_way(store: Path, monkeypatch: 
         os.kill(os.getpid(), signal.SIGKILL)
 
     if (child := os.fork()) == 0:
-        monkeypatch.setattr(mlflow_store, "fill", die)
+        monkeypatch.setattr(mlflow_store, "make_empty_store", die)
         make_store(f"sqlite:///{store}")
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     assert not store.exists()
     make_store(f"sqlite:///{store}")
-    assert is_whole(store)
+    assert is_complete(store)
     assert sorted(path.name for path in store.parent.iterdir()) == [".mlflow.db.lock", "mlflow.db"]
 
 
@@ -130,5 +130,5 @@ def test_mlflow_takes_what_is_made(tmp_path: Path) -> None:
 
     uri = f"sqlite:///{tmp_path / 'out' / 'mlflow.db'}"
     make_store(uri)
-    assert is_whole(tmp_path / "out" / "mlflow.db")
+    assert is_complete(tmp_path / "out" / "mlflow.db")
     assert mlflow.MlflowClient(tracking_uri=uri).get_experiment_by_name("Default").experiment_id == "0"

@@ -15,7 +15,7 @@ from ndcg_ab.history.bundles.rerun_log import add_rerun
 from ndcg_ab.results.change_records import Changes
 from ndcg_ab.results.outcome import GateResult
 from ndcg_ab.trackers.mlflow import values
-from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, views
+from ndcg_ab.trackers.mlflow.views import EVERY, LATEST, TREND, view_id, view_tags
 from tests.ndcg_ab.report.words.test_decision_summary import FAILED, outcome
 from tests.places import ROOT
 
@@ -98,7 +98,7 @@ def state(tag: str) -> dict[str, Any]:
 
 def test_saved_views(bundle: Bundle) -> None:
     found = {
-        name: state(views(bundle.outcome, "k")[f"mlflow.sharedViewState.{view_id(name)}"])
+        name: state(view_tags(bundle.outcome, "k")[f"mlflow.sharedViewState.{view_id(name)}"])
         for name in (LATEST, EVERY, TREND)
     }
     assert found[LATEST]["selectedColumns"][1:3] == ["tags.`decision`", "tags.`ndcg_at_2`"]
