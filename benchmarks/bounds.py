@@ -12,7 +12,7 @@ from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.unjudged.bounds import difference_bounds
 from ndcg_core.measures.unjudged.completions import Completions
-from ndcg_core.measures.unjudged.many_completions import is_walked
+from ndcg_core.measures.unjudged.many_completions import is_cascade_measure
 from ndcg_core.measures.unjudged.places import Judged, Places
 
 METRICS = ("ndcg", "rr", "accuracy", "err", "ap")
@@ -47,7 +47,7 @@ def main() -> None:
 def measure(metric: Metric, judged: Judged, systems: list[Any], query: np.ndarray, drawn: np.ndarray) -> None:
     (baseline, before), *candidates = systems
     differences = [values - before for _, values in candidates]
-    if is_walked(metric):
+    if is_cascade_measure(metric):
         as_it_is = Completions(metric, judged, query, np.zeros((1, len(query))))
         sides = [candidate for candidate, _ in candidates]
         every = np.arange(QUERIES)

@@ -36,7 +36,7 @@ from simulate_labels import GRADES, SYSTEMS, World, folder, world
 
 from ndcg_ab.labels.grade_chances import Pool, fit_grade_model
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
+from ndcg_core.measures.unjudged.next_label import possible_differences, root_mean_square
 from ndcg_core.measures.unjudged.places import Judged, Places
 
 FloatArray = NDArray[np.float64]
@@ -165,7 +165,7 @@ class Case:
             (rows,) = np.nonzero(hidden & (ranks > 0))
             grade = np.full(len(rows), np.nan)
             sides.append(Places(self.of.query[rows], rows, ranks[rows], ranks[rows], np.ones_like(rows), grade))
-        moved = moved_differences(METRIC, value, sides[0], sides[1], Judged(GRADES, counts), GRADES)
+        moved = possible_differences(METRIC, value, sides[0], sides[1], Judged(GRADES, counts), GRADES)
         change = moved.differences - np.where(is_counted > 0, value, mean)[moved.query][:, None]
         found = np.zeros(len(hidden))
         found[moved.doc] = root_mean_square(np.where(moved.counts, change, 0.0), chances[moved.doc])

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
 from ndcg_core.statistics.estimates.mean_difference import (
+    compute_moments,
     equivalence_p_value,
-    interval,
+    interval_from_moments,
     minimal_detectable_effect,
-    moments,
     relative_weights,
     t_test,
 )
@@ -208,7 +208,11 @@ def coverage(world: World, rng: Rng, repetitions: int, kind: Kind, queries: int,
     differences = world.differences(kind, better=True)
     covered = 0
     for sample in chain.from_iterable(rng.choice(differences, size=(size, queries)) for size in batches(repetitions)):
-        low, high = bca_interval(sample, resamples=RESAMPLES, seed=_seed(rng)) if bca else interval(moments(sample))
+        low, high = (
+            bca_interval(sample, resamples=RESAMPLES, seed=_seed(rng))
+            if bca
+            else interval_from_moments(compute_moments(sample))
+        )
         covered += low <= differences.mean() <= high
     setting = f"n = {queries}, {kind}, {ties(differences)}, shifted"
     what = f"coverage of the {'BCa' if bca else 't'} interval"
@@ -224,7 +228,7 @@ def margins(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row]
     equivalent = []
     for size in batches(repetitions):
         table = coin(rng, differences, queries, size, ratio)
-        equivalent += [equivalence_p_value(moments(column), margin) for column in table.T]
+        equivalent += [equivalence_p_value(compute_moments(column), margin) for column in table.T]
     setting = f"n = {queries}, graded, {ties(differences)}"
     return [Row("type-I error at the margin, equivalence", setting, repetitions, rejected(equivalent), MARGIN)]
 
@@ -238,7 +242,7 @@ def weighted(world: World, rng: Rng, repetitions: int, queries: int) -> list[Row
         shares = np.column_stack([relative_weights(column, queries) for column in weights.T])
         flip += _flipped(rng, shares * coin(rng, null, queries, size, 0))
         for sample, weight in zip(rng.choice(shifted, size=(size, queries)), weights.T, strict=True):
-            low, high = interval(moments(sample, weight))
+            low, high = interval_from_moments(compute_moments(sample, weight))
             covered += low <= shifted.mean() <= high
     setting = f"n = {queries}, graded, log-normal weights"
     return [

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from simulate import Rng, Row, run, world
 
-from ndcg_core.statistics.estimates.mean_difference import interval, moments
-from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged, estimate
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
+from ndcg_core.statistics.estimates.prediction_powered import FloatArray, Judged, estimate_from_arrays
 from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 CORRECTED = (0.94, 0.96)
@@ -46,10 +46,10 @@ def independent(
     widths = []
     for _ in range(repetitions):
         exact, cheap = drawn(rng, pool, every, correlation)
-        found = estimate(Judged(cheap, exact, known, known), ALPHA)
+        found = estimate_from_arrays(Judged(cheap, exact, known, known), ALPHA)
         if found is None:
             raise AssertionError(f"{careful} careful queries do not vary")
-        alone = interval(moments(exact[:careful]), 1 - ALPHA)
+        alone = interval_from_moments(compute_moments(exact[:careful]), 1 - ALPHA)
         held += found.low <= truth <= found.high
         usually += alone.low <= truth <= alone.high
         widths.append(relative_width(found))
@@ -76,7 +76,7 @@ def clustered(rng: Rng, pool: FloatArray, repetitions: int, groups: int, *, weig
         weights = rng.lognormal(0, 0.5, len(members)) if weighted else None
         known = members < groups
         given = Judged(of_group_cheap[members] + own_cheap, of_group[members] + own, known, known, weights, members)
-        found = estimate(given, ALPHA)
+        found = estimate_from_arrays(given, ALPHA)
         if found is None:
             raise AssertionError(f"{groups} careful clusters do not vary")
         held += found.low <= 0 <= found.high

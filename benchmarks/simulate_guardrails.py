@@ -17,7 +17,7 @@ from itertools import chain, combinations_with_replacement
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, run, world
 
-from ndcg_core.statistics.estimates.mean_difference import moments
+from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.estimates.mean_difference import not_worse_p_value as t_p_value
 from ndcg_core.statistics.hypothesis_tests.bounded_mean import not_worse_p_value
 from ndcg_core.statistics.verdicts.comparison import Column, check_guardrails, compare_family
@@ -60,7 +60,7 @@ def passed(rng: Rng, repetitions: int, draw: Draw, n: int, margin: float) -> tup
     """The shares of samples that pass: by the guardrail, and by Student's t."""
     samples = [draw(rng, n) for _ in range(repetitions)]
     by_bound = [not_worse_p_value(values, margin, 1.0) < ALPHA for values in samples]
-    by_t = [t_p_value(moments(values), margin) < ALPHA for values in samples]
+    by_t = [t_p_value(compute_moments(values), margin) < ALPHA for values in samples]
     return float(np.mean(by_bound)), float(np.mean(by_t))
 
 

@@ -31,8 +31,8 @@ from ndcg_core.measures.notation import parse
 from ndcg_core.measures.score import discount, gain
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Judged, Places
-from ndcg_core.statistics.estimates.imputation import combined
-from ndcg_core.statistics.estimates.mean_difference import interval, moments
+from ndcg_core.statistics.estimates.imputation import combine_draws
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
 
 SYSTEMS = ("manual_bm25", "manual_ance", "manual_ance_bert", "convdr", "convdr_bert")
 GRADES = (0.0, 1.0, 2.0, 3.0, 4.0)
@@ -147,8 +147,8 @@ def covered(
             target = float(truth[second] - truth[first])
             before = known[second] - known[first]
             lines = completions.differences(before, queries, places[second], places[first])
-            band = combined([moments(line) for line in lines], ALPHA)
-            plain = interval(moments(before), 1 - ALPHA)
+            band = combine_draws([compute_moments(line) for line in lines], ALPHA)
+            plain = interval_from_moments(compute_moments(before), 1 - ALPHA)
             assert band.low is not None and band.high is not None
             found.append((band.low <= target <= band.high, plain.low <= target <= plain.high))
     return found

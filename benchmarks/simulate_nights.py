@@ -19,7 +19,7 @@ from simulate import ALPHA, FloatArray, Rng, Row, World, in_processes, run, worl
 from ndcg_core.statistics.distributions import stdtr
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip_p_values
-from ndcg_core.statistics.over_time.monitor import Evidence, ledger, spent
+from ndcg_core.statistics.over_time.monitor import Evidence, judge_hypotheses, spend_alpha
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -57,7 +57,7 @@ def year(world: World, rng: Rng, repetitions: int, null: Null, changed: int) -> 
         plain |= p_value <= ALPHA
         if look <= BY_FLIPS:
             p_value = np.array(sign_flip_p_values(sample.T, resamples=DEFAULT_RESAMPLES, seed=look, workers=1))
-        watched |= p_value <= spent(ALPHA, look)
+        watched |= p_value <= spend_alpha(ALPHA, look)
         if count:
             places = np.argsort(rng.random(sample.shape), axis=1)[:, :count]
             np.put_along_axis(sample, places, rng.choice(differences, size=places.shape), axis=1)
@@ -72,7 +72,7 @@ def monitor_power(world: World, rng: Rng, repetitions: int, look: int) -> list[R
     """What the spending costs: an effect of twice the MDE of one evaluation at look 1, 10, …"""
     effect = 2 * (1.96 + 0.8416) / np.sqrt(QUERIES)
     p_value = t_p_values(rng.normal(effect, 1, size=(repetitions, QUERIES)))
-    found = float((p_value <= spent(ALPHA, look)).mean())
+    found = float((p_value <= spend_alpha(ALPHA, look)).mean())
     return [Row("power at twice the MDE, monitor", f"n = {QUERIES}, look {look}", repetitions, found)]
 
 
@@ -86,7 +86,7 @@ def stream(world: World, rng: Rng, repetitions: int, better: int) -> list[Row]:
         is_better = rng.random(NIGHTS) < better / 100
         own, baseline = rng.normal(size=(NIGHTS, QUERIES)), rng.normal(size=QUERIES)
         p_value = t_p_values((own - baseline) / np.sqrt(2) + 0.3 * is_better[:, np.newaxis])
-        judged = ledger([Evidence(p, p, 1, DEFAULT_RESAMPLES) for p in p_value.tolist()], ALPHA)
+        judged = judge_hypotheses([Evidence(p, p, 1, DEFAULT_RESAMPLES) for p in p_value.tolist()], ALPHA)
         discovered = np.array([each.is_detected for each in judged])
         plain.append(false_share(p_value <= ALPHA, is_better))
         listed.append(false_share(discovered, is_better))

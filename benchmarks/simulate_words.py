@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from simulate import ALPHA, FloatArray, Rng, Row, in_processes, rejected, run
 
-from ndcg_core.statistics.estimates.best_of_several import selections
+from ndcg_core.statistics.estimates.best_of_several import select_best
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip
-from ndcg_core.statistics.paired import by_query, moments_of
+from ndcg_core.statistics.paired import moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -133,9 +133,9 @@ def winners(rng: Rng, repetitions: int, queries: int, columns: int, ahead: float
     truth[0] = ahead / np.sqrt(queries)
     held, above, plain = [], [], []
     for _ in range(repetitions):
-        paired = by_query(columns_of(correlated(rng, queries, columns) + truth))
+        paired = sort_by_query(columns_of(correlated(rng, queries, columns) + truth))
         known = [found for pairs in paired if (found := moments_of(pairs)) is not None]
-        for place, chosen in selections(paired, known, ALPHA).items():
+        for place, chosen in select_best(paired, known, ALPHA).items():
             held.append(chosen.low <= truth[place] <= chosen.high)
             above.append(chosen.estimate > truth[place])
             plain.append(known[place].mean > truth[place])

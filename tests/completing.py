@@ -30,7 +30,7 @@ from ndcg_ab.scoring import loading
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.metric import Metric, MetricError
-from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import why_unbounded
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -149,7 +149,7 @@ def filled(case: Case, metric: Metric, query: str, systems: tuple[str, ...]) -> 
     known = case.judgments[query]
     shown = set()
     for system in systems:
-        for rank, place in enumerate(arrange(metric, case.results(system, query), known), start=1):
+        for rank, place in enumerate(arrange_places(metric, case.results(system, query), known), start=1):
             at = place.first_rank if metric.ties == "average" else rank
             if metric.cutoff is None or at <= metric.cutoff:
                 shown.add(place.doc_id)

@@ -18,7 +18,7 @@ from ndcg_ab.results.wording import queries_text
 from ndcg_ab.sources import Pulled
 from ndcg_ab.sources.tables.on_disk import table_or_file
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import number
+from ndcg_core.measures.writing import format_number
 
 SENTENCES = {
     "no_shared_query": "system {subject} answers none of the {count} judged {queries} (the first is {example!r},"
@@ -172,7 +172,7 @@ def refuse_contradictions(engine: Engine, judgments: Pulled) -> None:
         total = len(rows)
         raise InputError(
             f"{judgments.place_of(query_id, doc_id)}: document {doc_id!r} of query {query_id!r} is judged"
-            f" {number(lowest)} and {number(highest)}: a document has one grade ({total} such)"
+            f" {format_number(lowest)} and {format_number(highest)}: a document has one grade ({total} such)"
         )
 
 
@@ -186,13 +186,13 @@ def refuse_grades(engine: Engine, judgments: Pulled, metrics: Sequence[Metric]) 
     if capped:
         lowest = min(capped, key=lambda metric: metric.max_grade or 0.0)
         highest = lowest.max_grade or 0.0
-        rule = f"must not be above its max_grade = {number(highest)}"
+        rule = f"must not be above its max_grade = {format_number(highest)}"
         limits.append((lowest, -math.inf, highest, "grade desc", rule))
     for metric, least, most, worst_first, rule in limits:
         order = f"{worst_first}, query_id, doc_id"
         for query_id, doc_id, grade in engine.rows("refused_grade", order=order, lowest=least, highest=most):
             where = judgments.place_of(query_id, doc_id)
-            raise InputError(f"{where}: grade = {number(grade)}: with the metric {metric.name} it {rule}")
+            raise InputError(f"{where}: grade = {format_number(grade)}: with the metric {metric.name} it {rule}")
 
 
 def refuse_missing_ranks(engine: Engine, rankings: Mapping[str, Pulled], metrics: Sequence[Metric]) -> None:

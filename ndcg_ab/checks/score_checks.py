@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ndcg_ab.results.outcome import Finding, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, percent_below
 from ndcg_ab.scoring.metric_tables import EVERYTHING
-from ndcg_core.measures.external_metric import metric_named
+from ndcg_core.measures.external_metric import make_metric
 
 DIFFERS = 0.1  # a difference between two shares of judged results, as large as what is usually measured
 SLACK = 1e-9
@@ -46,4 +46,4 @@ def check_difference(systems: Sequence[SystemSummary]) -> list[Finding]:
 
 def metric_place(metric: str) -> tuple[int, str]:
     """Metrics that look less deep first, then by name: the order of what is told of them."""
-    return metric_named(metric).cutoff or EVERYTHING, metric
+    return make_metric(metric).cutoff or EVERYTHING, metric

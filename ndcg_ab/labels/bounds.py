@@ -19,7 +19,7 @@ from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
-from ndcg_core.measures.unjudged.many_completions import is_walked
+from ndcg_core.measures.unjudged.many_completions import is_cascade_measure
 from ndcg_core.measures.unjudged.places import Bounds, Judged, Places, no_places
 from ndcg_core.statistics.averages import mean, weighted_mean
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
@@ -166,7 +166,7 @@ def metrics_to_bound(engine: Engine, evaluation: Evaluation) -> list[Metric]:
         metric.name: answers[metric.hash]
         * 2
         * min(metric.cutoff or DEEPEST, DEEPEST)
-        * (WALKED if is_walked(metric) else grades)
+        * (WALKED if is_cascade_measure(metric) else grades)
         for metric in metrics
         if answers.get(metric.hash)
     }
@@ -187,7 +187,7 @@ def are_few(engine: Engine, evaluation: Evaluation) -> bool:
 
 def judged_depth(metrics: Sequence[Metric]) -> int:
     """How deep places with a judgment are wanted: as far as measures look that go down a ranking."""
-    walked = [metric for metric in metrics if is_walked(metric)]
+    walked = [metric for metric in metrics if is_cascade_measure(metric)]
     return deepest_cutoff(walked) if walked else 0
 
 

@@ -25,7 +25,7 @@ from ndcg_ab.sources.judgments.function_grades import AskedFunction, Document, Q
 from ndcg_ab.sources.judgments.gathering import KEY, gather_judgments, layout_found
 from ndcg_ab.sources.judgments.grade_cache import Say
 from ndcg_ab.sources.tables.schema import Layout
-from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 
 SAMPLED = 200  # documents that files judge, and the function is asked about, too
 UNSAID = "unsaid_grade"
@@ -142,6 +142,6 @@ def summarize_judge(evaluation: Evaluation, files: Sequence[Pulled], by_function
         compared=len(both),
         equal=sum(one == other for one, other in both),
         mean_difference=fmean(other - one for one, other in both) if both else None,
-        cohen_kappa=cohen_kappa(confusion(first, second)) if both else None,
+        cohen_kappa=cohen_kappa(confusion_matrix(first, second)) if both else None,
         krippendorff_alpha=krippendorff_alpha([*range(len(both))] * 2, first + second) if both else None,
     )

@@ -13,7 +13,7 @@ from ndcg_ab.engines.base import Engine
 from ndcg_ab.labels.bounds import code_numbers
 from ndcg_ab.scoring.metric_tables import deepest_cutoff
 from ndcg_core.measures.metric import Metric
-from ndcg_core.statistics.estimates.grade_model import Fitted, Graded, fit
+from ndcg_core.statistics.estimates.grade_model import Fitted, Graded, fit_model
 
 LEAST_JUDGED = 100  # documents within the pool; fewer say too little of the others
 LEAST_RAISED = 10  # of them above the lowest grade
@@ -115,7 +115,7 @@ def fit_grade_model(pool: Pool) -> GradeModel:
         np.searchsorted(pool.grades, pool.grade[judged]).astype(np.int64),
     )
     queries, alike = len(pool.query_ids), len(pool.systems)
-    return GradeModel(pool.grades, fit(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
+    return GradeModel(pool.grades, fit_model(graded, len(pool.grades), queries, system_spreads(pool.systems), alike))
 
 
 def make_features(pool: Pool) -> FloatArray:

@@ -16,10 +16,10 @@ from ndcg_ab.labels.grade_chances import Pool, fit_grade_model, load_pool, why_n
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Places
-from ndcg_core.statistics.estimates.imputation import combined
-from ndcg_core.statistics.estimates.mean_difference import moments
+from ndcg_core.statistics.estimates.imputation import combine_draws
+from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from ndcg_core.statistics.hypothesis_tests.flips import settle_ties
-from ndcg_core.statistics.paired import by_query, moments_of
+from ndcg_core.statistics.paired import moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 from ndcg_core.statistics.verdicts.record import Likely
 
@@ -75,14 +75,14 @@ def impute_interval(
         metric = metrics[column.metric]
         if column.metric not in completions:
             completions[column.metric] = Completions(metric, known.judged, query, grades)
-        (pairs,) = by_query([column])
+        (pairs,) = sort_by_query([column])
         if moments_of(pairs) is None:
             continue
         numbers = code_numbers(pa.array(pairs.query_ids, pa.string()), known.query_ids)
         sides = (known.of(metric, name) for name in (column.candidate, column.baseline))
         lines = completions[column.metric].differences(pairs.differences, numbers, *sides)
-        each = [moments(settle_ties(line), pairs.shares, pairs.units.members) for line in lines]
-        yield comparison_key(column), combined(each, alpha)
+        each = [compute_moments(settle_ties(line), pairs.shares, pairs.units.members) for line in lines]
+        yield comparison_key(column), combine_draws(each, alpha)
 
 
 def number_documents(places: Places, known: Known, pool: Pool, unjudged: NDArray[np.intp]) -> Places:

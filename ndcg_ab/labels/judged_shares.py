@@ -13,7 +13,7 @@ from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.results.outcome import Finding, LeftOut, SystemSummary
 from ndcg_ab.results.wording import MAIN, PRIMARY, fully_judged_text, is_lead, signed
-from ndcg_core.statistics.estimates.judged_shares import labels_of
+from ndcg_core.statistics.estimates.judged_shares import describe_labels
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.record import Labels
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -39,7 +39,7 @@ def add_labels(
             return None
         group = full.get((hashes[row.metric], row.candidate), NOTHING)
         column = make_column(evaluation, row.candidate, row.metric, group, sampling)
-        return labels_of(column, baseline, candidate, row.alpha)
+        return describe_labels(column, baseline, candidate, row.alpha)
 
     return [replace(row, labels=labels(row)) for row in compared]
 

@@ -21,7 +21,7 @@ from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources.judgments.gathering import ByJudge, split_by_judge
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.score import Result, score_query
-from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion, krippendorff_alpha
+from ndcg_core.statistics.estimates.agreement import cohen_kappa, confusion_matrix, krippendorff_alpha
 from ndcg_core.statistics.paired import Column
 
 MOST_TESTED = 10  # judges with verdicts of their own: those who judged most
@@ -93,7 +93,7 @@ def compare_pairs_of_judges(judged: ByJudge) -> list[TwoJudges]:
             left, right = judged.grade[ours][here], judged.grade[theirs][there]
             names = (judged.judges[first], judged.judges[second])
             found.append(
-                TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(confusion(left, right)))
+                TwoJudges(*names, len(here), float((left == right).mean()), cohen_kappa(confusion_matrix(left, right)))
             )
     return sorted(found, key=lambda pair: (-pair.shared, pair.first, pair.second))[:MOST_PAIRS]
 

@@ -21,7 +21,7 @@ from ndcg_ab.results.outcome import Finding
 from ndcg_ab.results.wording import PRIMARY, queries_text
 from ndcg_ab.scoring.scoring import PulledInputs
 from ndcg_ab.sources import Pulled
-from ndcg_core.statistics.estimates.prediction_powered import Balance, balance, correct
+from ndcg_core.statistics.estimates.prediction_powered import Balance, check_balance, correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
 FEWEST_OTHERS = 2  # queries that are judged cheaply alone
@@ -180,7 +180,9 @@ def add_proxy_corrections(
     for row in compared:
         key = (row.metric, row.candidate)
         is_corrected = row.family == PRIMARY and key in cheap
-        found.append(replace(row, cheap=correct(careful[key], cheap[key], judged, row.alpha)) if is_corrected else row)
+        found.append(
+            replace(row, cheap=correct_difference(careful[key], cheap[key], judged, row.alpha)) if is_corrected else row
+        )
     return found, check_sample(cheap, judged) if cheap else []
 
 
@@ -191,10 +193,10 @@ def check_sample(cheap: Mapping[tuple[str, str], Column], judged: frozenset[str]
     """
     tested: dict[tuple[str, str], Balance] = {}
     for (metric, candidate), column in cheap.items():
-        tested[metric, f"the difference of {candidate}"] = balance(column, judged)
+        tested[metric, f"the difference of {candidate}"] = check_balance(column, judged)
         if (metric, "the baseline's mean") not in tested and column.baseline_values is not None:
             values = replace(column, differences=column.baseline_values)
-            tested[metric, "the baseline's mean"] = balance(values, judged)
+            tested[metric, "the baseline's mean"] = check_balance(values, judged)
     (metric, what), worst = min(tested.items(), key=lambda item: item[1].p_value)
     if worst.p_value * len(tested) > SURE:
         return []

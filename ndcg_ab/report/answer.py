@@ -18,7 +18,7 @@ from ndcg_ab.report.words.text import (
 from ndcg_ab.results.decisions import Choice, Decision
 from ndcg_ab.results.outcome import Finding, Outcome, SystemSummary
 from ndcg_ab.results.wording import FEW_JUDGED, GATE, GUARDRAILS, PRIMARY, SECONDARY, percent_below, signed
-from ndcg_core.measures.external_metric import metric_named
+from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
@@ -202,7 +202,7 @@ def find_hardly_judged(outcome: Outcome) -> Iterator[Doubt]:
     groups: dict[str, dict[str, SystemSummary]] = {}
     for row in sorted(outcome.systems, key=lambda row: (row.judged or 0.0, row.metric)):
         if row.metric in names and row.judged is not None and row.judged < HARDLY_JUDGED:
-            groups.setdefault(judged_label(metric_named(row.metric)), {}).setdefault(row.system_id, row)
+            groups.setdefault(judged_label(make_metric(row.metric)), {}).setdefault(row.system_id, row)
     each = [
         f"{label}: {join_first([f'{row.system_id} {format_percent(row.judged)}' for row in groups[label].values()])}"
         for label in sorted(groups, key=lambda label: int(label.partition("@")[2] or 0))
@@ -236,7 +236,7 @@ def finding_lines(outcome: Outcome) -> list[Line]:
 
 
 def cutoff_metric_name(metric: str) -> str:
-    return judged_label(metric_named(metric))
+    return judged_label(make_metric(metric))
 
 
 # code -> what its findings are grouped by, of the metric that each is about

@@ -2,7 +2,8 @@
 
 A document that nobody judged gains nothing, wherever it stands.  All that a measure needs of those is how many stand
 above each judged one, and how many tie with it.  The results are read twice: first the judged ones are found, then the
-others are counted.  Nothing is taken from the ranks that the SQL made, nor from `ndcg_core.measures.score.order`.
+others are counted.  Nothing is taken from the ranks that the SQL made, nor from
+`ndcg_core.measures.score.order_results`.
 """
 
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ndcg_ab.scoring.tables_by_system import number_ids
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import LARGEST_FLOAT32, Placed, Result, arrange
+from ndcg_core.measures.score import LARGEST_FLOAT32, Placed, Result, arrange_places
 
 Answer = tuple[str, str]  # system_id, query_id
 Pieces = Callable[
@@ -108,7 +109,7 @@ class LongAnswer:
     def places(self, metric: Metric) -> list[Placed]:
         """The whole ranking in the metric's order."""
         if metric.unjudged == "condense":  # what nobody judged is taken out, and the judged results are all here
-            return arrange(metric, self.found, self.grades)
+            return arrange_places(metric, self.found, self.grades)
         places = [UNJUDGED] * self.returned
         for group in self.groups[order_of(metric)].values():
             first_rank = group.above + 1

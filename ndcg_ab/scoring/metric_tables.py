@@ -8,7 +8,7 @@ import pyarrow as pa
 from ndcg_core.measures.external_metric import GivenMetric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import DISCOUNTS, GAINS
-from ndcg_core.measures.writing import number, written
+from ndcg_core.measures.writing import format_number, written
 
 EVERYTHING = 2**31 - 1  # a depth that no ranking reaches
 
@@ -38,7 +38,7 @@ def rank_rule(metric: Metric) -> str:
 
 def gain_rule(metric: Metric) -> str:
     """The name of what a grade is worth: ``linear``, ``binary>=2``, ``{1:1, 2:3}``, ``judged``."""
-    least = "" if metric.relevant_from is None else f">={number(metric.relevant_from)}"
+    least = "" if metric.relevant_from is None else f">={format_number(metric.relevant_from)}"
     return written(metric.effective_gain) + least
 
 
@@ -51,7 +51,7 @@ def relevance_rule(metric: Metric) -> str:
 def discount_rule(metric: Metric) -> str:
     """The name of the factor of a rank: ``log2``, ``jarvelin_kekalainen/2``, ``geometric/0.8``, ``none``."""
     is_made_with = bool(DISCOUNTS[metric.effective_discount].choices)
-    return metric.effective_discount + f"/{number(metric.discount_number)}" * is_made_with
+    return metric.effective_discount + f"/{format_number(metric.discount_number)}" * is_made_with
 
 
 def metric_tables(metrics: Sequence[Metric]) -> dict[str, pa.Table]:

@@ -19,7 +19,7 @@ from ndcg_ab.scoring.metric_tables import deepest_cutoff, looks_beyond
 from ndcg_ab.scoring.other_tools import own_metrics
 from ndcg_ab.scoring.tables_by_system import number_ids
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.score import Placed, Result, arrange, score_query, shared_ideal
+from ndcg_core.measures.score import Placed, Result, arrange_places, score_query, shared_ideal
 
 TOLERANCE = 1e-9  # of the value, where that is above 1 (dcg, cg)
 BATCH = 250_000  # results that are read together, of several systems or queries
@@ -109,7 +109,7 @@ def recompute_sample(engine: Engine, metrics: Sequence[Metric]) -> int:
     short = {answer: count for answer, count in returned.items() if answer not in long}
     for several, queries in in_batches(short, systems, is_uniform=not long):
         for answer, results in read_results(engine, several, queries, metrics):
-            order = partial(arrange, results=results, judgments=recomputed.judgments[answer[1]])
+            order = partial(arrange_places, results=results, judgments=recomputed.judgments[answer[1]])
             recomputed.compare(answer, results, order)
             left.discard(answer)
     for answer in left:

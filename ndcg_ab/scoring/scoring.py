@@ -12,7 +12,7 @@ from ndcg_ab.scoring.other_tools import add_measured, measured_elsewhere
 from ndcg_ab.sources import Pulled, Queries
 from ndcg_ab.sources.spark_tables import make_cluster
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import number
+from ndcg_core.measures.writing import format_number
 
 
 class PulledInputs(NamedTuple):
@@ -64,12 +64,13 @@ def refuse_missing_gains(engine: Engine, metrics: Sequence[Metric]) -> None:
     impossible = engine.rows("impossible_gain", ("gain_rule", "grade", "gain"), order="gain_rule, grade")
     for gain_rule, grade in (row[:2] for row in impossible if row[2] is not None):
         raise InputError(
-            f"grade = {number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
+            f"grade = {format_number(grade)}: its gain by the rule {gain_rule} is too large to add up;"
             " choose another gain, or a table of gains"
         )
     for gain_rule, grade, _ in impossible:
         names = [metric.name for metric in metrics if gain_rule in metric.name]
         raise InputError(
-            f"metric {names[0]}: its gain table has no entry for grade {number(grade)}, which the judgments hold (or"
-            f" max_grade names); add {number(grade)}:GAIN"
+            f"metric {names[0]}: its gain table has no entry for grade {format_number(grade)}, which the judgments"
+            " hold (or"
+            f" max_grade names); add {format_number(grade)}:GAIN"
         )

@@ -21,7 +21,7 @@ from ndcg_ab.sources.files.records import open_parquet, read_records, text_lines
 from ndcg_ab.sources.files.unpacking import open_bytes
 from ndcg_ab.sources.tables.in_memory import arrow_table, read_table
 from ndcg_ab.sources.tables.schema import Field, Layout, SayColumns, names_text, read_value
-from ndcg_core.measures.external_metric import canonical
+from ndcg_core.measures.external_metric import canonical_name
 
 LARGEST = 1e100  # no value of a metric is larger, and its square is still a number
 ALL = "all"  # what trec_eval and ir_measures call the mean over all queries
@@ -131,7 +131,7 @@ class Scores(Source):
         self, table: pa.Table, layout: Layout, places: Callable[[tuple[str, ...]], str], *, has_means: bool = False
     ) -> pa.Table:
         """A table of the layout as one of PULLED; refuses what stands twice."""
-        spelt = {name: canonical(name) for name in pc.unique(table["metric"]).to_pylist()}
+        spelt = {name: canonical_name(name) for name in pc.unique(table["metric"]).to_pylist()}
         names = pa.array([spelt[name] for name in table["metric"].to_pylist()], pa.string())
         if layout is OF_ONE_SYSTEM:
             table = table.add_column(0, "system_id", pa.array([self.described.system] * table.num_rows, pa.string()))
@@ -166,7 +166,7 @@ class Scores(Source):
         places: dict[tuple[str, str], str] = {}
         found: dict[str, list[Any]] = {name: [] for name in PULLED.schema.names}
         for where, query, written, value in rows:
-            metric = canonical(written)
+            metric = canonical_name(written)
             if (query, metric) in places:
                 refuse_twice(f"{places[query, metric]} and {where}", system, query, metric)
             places[query, metric] = where

@@ -27,7 +27,7 @@ from ndcg_ab.studies.to_judge import ToJudge
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.unjudged.bounds import why_unbounded
 from ndcg_core.measures.unjudged.completions import Completions
-from ndcg_core.measures.unjudged.next_label import moved_differences, root_mean_square
+from ndcg_core.measures.unjudged.next_label import possible_differences, root_mean_square
 from ndcg_core.measures.unjudged.places import Judged, Places
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison
 
@@ -194,7 +194,7 @@ def label_effects(metric: Metric, column: Column, unjudged: Unjudged, sampling: 
     total = float(weights[counted].sum())
     difference = float(weights[counted] @ before[counted]) / (total or 1.0)
     candidate, baseline = (known.of(metric, name) for name in (column.candidate, column.baseline))
-    moved = moved_differences(metric, before, candidate, baseline, known.judged, unjudged.pool.grades)
+    moved = possible_differences(metric, before, candidate, baseline, known.judged, unjudged.pool.grades)
     weight = weights[moved.query][:, None]
     of_counted = (moved.differences - before[moved.query][:, None]) * weight / (total or 1.0)
     brought_in = (moved.differences - difference) * weight / np.maximum(total + weight, 1e-300)

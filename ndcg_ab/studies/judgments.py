@@ -16,7 +16,7 @@ from ndcg_ab.results.codec import SCHEMA, encode
 from ndcg_ab.results.outcome import Finding, Outcome
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.sources import JUDGMENT, Pulled, pull_source
-from ndcg_core.statistics.estimates.agreement import alpha_of, cohen_kappa
+from ndcg_core.statistics.estimates.agreement import alpha_from_coincidences, cohen_kappa
 from ndcg_core.statistics.verdicts.comparison import Comparison
 
 PAIR = ["query_id", "doc_id"]
@@ -203,7 +203,7 @@ def agreement_coefficients(cells: Sequence[Cell]) -> tuple[float | None, float |
     counts = np.zeros((len(levels), len(levels)))
     for cell in cells:
         counts[levels.index(cell.first), levels.index(cell.second)] = cell.count
-    alpha = alpha_of(counts + counts.T, np.array(levels), "ordinal")
+    alpha = alpha_from_coincidences(counts + counts.T, np.array(levels), "ordinal")
     return cohen_kappa(counts), cohen_kappa(counts, "linear"), cohen_kappa(counts, "quadratic"), alpha
 
 

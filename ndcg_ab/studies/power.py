@@ -18,9 +18,9 @@ from ndcg_ab.results.wording import signed
 from ndcg_ab.sources.external_scores import LARGEST
 from ndcg_ab.sources.queries import pull_clusters, pull_weights
 from ndcg_ab.studies.query_scores import Scores, read_scores
-from ndcg_core.measures.external_metric import GivenMetric, canonical
+from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 from ndcg_core.measures.ranges import value_range
-from ndcg_core.statistics.estimates.mean_difference import effective_number, moments
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, effective_number
 from ndcg_core.statistics.estimates.power import MOST, Detectable, power_curve, queries_needed
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 
@@ -241,7 +241,7 @@ def plans_from_scores(
     if base in chosen:
         first = "" if baseline is not None else ", as the first system of the file"
         raise InputError(Setting("--candidate"), f" {format_value(base)}: is the baseline{first}; name another one")
-    names = [check_known_name(scores, "--metric", canonical(text), scores.metrics) for text in metrics or ()]
+    names = [check_known_name(scores, "--metric", canonical_name(text), scores.metrics) for text in metrics or ()]
     return [
         plan_from_differences(scores, base, candidate, metric, asked, sampling)
         for candidate in chosen or [name for name in scores.systems if name != base]
@@ -284,7 +284,7 @@ def plan_from_differences(
     members = None if grouping is None else np.unique(grouping, return_inverse=True)[1]
     if members is not None and int(members.max()) == 0:
         return dataclasses.replace(plan, clusters=1, obstacle="all queries are of one cluster; two at least are needed")
-    found = moments(values, weighing, members)
+    found = compute_moments(values, weighing, members)
     plan = dataclasses.replace(plan, difference=found.mean, deviation=found.error * math.sqrt(n))
     if members is not None:
         plan = dataclasses.replace(plan, clusters=found.n, effective_clusters=found.freedom + 1)

@@ -9,7 +9,7 @@ from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.files import named
 from ndcg_ab.sources.external_scores import LARGEST, SCORE
 from ndcg_ab.sources.files.file import format_by_name, read_file, refuse_no_file
-from ndcg_core.measures.external_metric import canonical
+from ndcg_core.measures.external_metric import canonical_name
 
 
 class Scores(NamedTuple):
@@ -42,7 +42,7 @@ def read_scores(path: Path) -> Scores:
 def parse_scores(table: pa.Table, path: Path) -> Scores:
     """The values in a table of SCORE; InputError as for `read_scores`."""
     columns = [table[field.name].to_pylist() for field in SCORE.fields]
-    spelt = {text: canonical(text) for text in set(columns[2])}
+    spelt = {text: canonical_name(text) for text in set(columns[2])}
     values: dict[tuple[str, str], dict[str, float]] = {}
     hashes: dict[str, str | None] = {}
     for row, (system, query, text, value, metric_hash) in enumerate(zip(*columns, strict=True), start=1):

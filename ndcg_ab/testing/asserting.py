@@ -14,7 +14,7 @@ from ndcg_ab.config.loading.hints import closest_hint
 from ndcg_ab.errors import InputError, format_value
 from ndcg_ab.results.wording import GATE, GUARDRAILS, PRIMARY, queries_text, signed
 from ndcg_ab.visible import visible
-from ndcg_core.measures.external_metric import canonical
+from ndcg_core.measures.external_metric import canonical_name
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -88,7 +88,7 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `compare`: a margin and what else must hold become its gate."""
     arguments = {name: value for name, value in options.items() if name != "margin"}
     metrics = [
-        canonical(name) if isinstance(name, str) else name for name in as_configured("metrics", options["metrics"])
+        canonical_name(name) if isinstance(name, str) else name for name in as_configured("metrics", options["metrics"])
     ]
     margins = parse_margins(options["margin"], metrics)
     gate = options["gate"]
@@ -113,7 +113,7 @@ def parse_margins(margin: Margin | None, metrics: Sequence[str]) -> dict[str, fl
             raise InputError(
                 f"margin = {format_value(margin)}: must be a number above 0, or map metrics to such numbers"
             )
-    return {canonical(name) if isinstance(name, str) else name: number for name, number in given.items()}
+    return {canonical_name(name) if isinstance(name, str) else name: number for name, number in given.items()}
 
 
 def format_failure(result: CompareResult) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.score import discount
-from ndcg_core.measures.writing import number
+from ndcg_core.measures.writing import format_number
 
 LARGEST = 1.7976931348623157e308
 MOST_GAIN, MOST_GAIN_OF_SUMS = 1e300, 1e90  # larger ones `compare` refuses (sql/330); the second of dcg and cg
@@ -16,7 +16,7 @@ MOST_LITERALS = 20  # up to this cutoff the discounts stand as numbers in the qu
 
 def number_literal(value: float) -> str:
     """The shortest text of the same number, with an exponent: one without is a decimal in some databases."""
-    text = number(value) if abs(value) < 1e15 else repr(value)
+    text = format_number(value) if abs(value) < 1e15 else repr(value)
     return text.replace("e+", "e") if "e" in text else f"{text}e0"
 
 

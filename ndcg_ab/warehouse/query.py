@@ -17,7 +17,7 @@ from ndcg_ab.warehouse.input_tables import input_steps
 from ndcg_ab.warehouse.names import JUDGMENT_FIELDS, RANKING_FIELDS, Tables
 from ndcg_ab.warehouse.step import Step, chain_steps, unused_prefix
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.writing import number, unknown
+from ndcg_core.measures.writing import format_number, unknown_value_message
 
 
 def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean: bool = False) -> str:  # noqa: B008
@@ -26,7 +26,7 @@ def write_query(metric: Metric, dialect: str, tables: Tables = Tables(), *, mean
     Its rows: the value of each system and query, or with mean of each system.  A value is null where ndcg-ab refuses.
     """
     if dialect not in DIALECTS:
-        raise InputError(Setting("--dialect"), unknown("", dialect, DIALECTS))
+        raise InputError(Setting("--dialect"), unknown_value_message("", dialect, DIALECTS))
     chosen = DIALECTS[dialect]
     if metric.score_precision == "float32" and not chosen.real32:
         raise InputError(
@@ -50,7 +50,8 @@ def refuse_impossible_highest(metric: Metric) -> None:
     """A max_grade whose gain `compare` refuses, too."""
     if metric.max_grade is not None and metric.max_grade > expressions.highest_addable_grade(metric):
         raise InputError(
-            f"metric {metric.name}: the gain of max_grade = {number(metric.max_grade)} is too large to add up; choose"
+            f"metric {metric.name}: the gain of max_grade = {format_number(metric.max_grade)} is too large to add up;"
+            " choose"
             " a lower one, or another gain"
         )
 

@@ -8,20 +8,20 @@ from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import Quotient
 from ndcg_core.measures.score import (
     Result,
-    condensed,
+    condense_results,
     discount,
     document_gains,
     gain,
     ideal_end,
     ideal_gains,
     is_relevant,
-    order,
+    order_results,
     place_factors,
     placed_gains,
     quotient,
     score_query,
 )
-from ndcg_core.measures.writing import number, written
+from ndcg_core.measures.writing import format_number, written
 
 
 class Place(NamedTuple):
@@ -71,7 +71,7 @@ class Explanation:
         above, below = self.quotient.above, self.quotient.below
         if self.metric.traits.is_graded:
             return f"{above:.6f} / {below:.6f} = "
-        return f"{above:g} / {number(below)} = "
+        return f"{above:g} / {format_number(below)} = "
 
     @property
     def counted(self) -> tuple[Place, ...]:
@@ -93,8 +93,8 @@ def explain(
     """The places, the ideal and the value; arguments and errors as for `ndcg_core.measures.score.score_query`."""
     found = quotient(metric, results, judgments, highest_grade)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    kept = condensed(metric, results, judgments)
-    places = order(kept, metric)
+    kept = condense_results(metric, results, judgments)
+    places = order_results(kept, metric)
     gains = placed_gains(metric, places, judgments)
     scores = {row.doc_id: row.score for row in kept}
     shown = [
@@ -105,11 +105,13 @@ def explain(
     ideal: list[tuple[str | None, float | None, float | None, float]] = []
     if metric.traits.takes("ideal"):
         ideal = ideal_documents(metric, [place.doc_id for place in places], judgments, highest)
-    best = added_up(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
-    return Explanation(metric, added_up(shown, factors), best, found, reason(metric, kept, results, judgments))
+    best = running_places(ideal, [discount(metric, rank) for rank in range(1, len(ideal) + 1)])
+    return Explanation(
+        metric, running_places(shown, factors), best, found, explain_value(metric, kept, results, judgments)
+    )
 
 
-def added_up(
+def running_places(
     rows: Sequence[tuple[str | None, float | None, float | None, float]], factors: Sequence[float]
 ) -> tuple[Place, ...]:
     """The places of (doc_id, score, grade, gain) in rank order, with their factors and running sums."""
@@ -137,7 +139,9 @@ def ideal_documents(
     return [(doc_id, None, judgments[doc_id], worth) for doc_id, worth in best if worth > 0]
 
 
-def reason(metric: Metric, kept: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]) -> str:
+def explain_value(
+    metric: Metric, kept: Sequence[Result], results: Sequence[Result], judgments: Mapping[str, float]
+) -> str:
     """Why a rule decided the value, or empty."""
     if not results and metric.unanswered == "exclude":
         return "the system returned nothing, and unanswered = exclude leaves the query out"

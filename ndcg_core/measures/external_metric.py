@@ -59,13 +59,13 @@ class GivenMetric(Metric):
     @property
     def traits(self) -> Measure:
         """Values lie in [0, 1] where ours of this name do; of other names no bounds are known."""
-        ours = ours_of(self.given)
+        ours = find_our_metric(self.given)
         return Measure(self.given, unknown_quotient, is_bounded=ours is not None and ours.traits.is_bounded)
 
     @property
     def tracker_name(self) -> str:
         """Its name in letters, digits, ``_ - .``; with a digest of it where other signs had to go."""
-        ours = ours_of(self.given)
+        ours = find_our_metric(self.given)
         if ours is not None:
             return ours.tracker_name
         plain = re.sub(r"[^A-Za-z0-9_.\-]+", "_", self.given)
@@ -76,7 +76,7 @@ def unknown_quotient(counted: Counted) -> Quotient:
     raise MetricError("a metric that another tool computed cannot be computed here")
 
 
-def ours_of(name: str) -> Metric | None:
+def find_our_metric(name: str) -> Metric | None:
     """The metric of ours that a name means; None where it means none."""
     try:
         return parse(name)
@@ -84,13 +84,13 @@ def ours_of(name: str) -> Metric | None:
         return None
 
 
-def canonical(name: str) -> str:
+def canonical_name(name: str) -> str:
     """The name as ours are written, where it is one of ours (``nDCG@10`` is ``ndcg@10``); any other as it stands."""
     sign = NEGATED if name.startswith(NEGATED) else ""
-    ours = ours_of(name.removeprefix(NEGATED))
+    ours = find_our_metric(name.removeprefix(NEGATED))
     return name if ours is None else sign + ours.name
 
 
-def metric_named(name: str) -> Metric:
+def make_metric(name: str) -> Metric:
     """Ours, where the name means one, else one that another tool computed."""
-    return ours_of(name) or GivenMetric(given=name)
+    return find_our_metric(name) or GivenMetric(given=name)

@@ -19,7 +19,7 @@ class Walk(NamedTuple):
     highest: float
 
 
-def precision_there(walk: Walk) -> list[float]:
+def precision_factors(walk: Walk) -> list[float]:
     """The precision down to each place, if that is relevant. (trec_eval: map, map_cut.)"""
     found, relevant = [], 0
     for rank, gain in enumerate(walk.gains, start=1):
@@ -28,7 +28,7 @@ def precision_there(walk: Walk) -> list[float]:
     return found
 
 
-def stopping(walk: Walk) -> list[float]:
+def stopping_factors(walk: Walk) -> list[float]:
     """1 / rank * the chance that nothing above satisfied; a gain satisfies with the chance gain / 2^highest grade.
 
     (Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009; gdeval.)
@@ -40,12 +40,12 @@ def stopping(walk: Walk) -> list[float]:
     return found
 
 
-def within_relevant(walk: Walk) -> list[float]:
+def within_relevant_factors(walk: Walk) -> list[float]:
     """1 at the first R places, where R documents are relevant; 0 below. (trec_eval: Rprec.)"""
     return [1.0 if place < walk.relevant else 0.0 for place in range(len(walk.gains))]
 
 
-def preferred(walk: Walk) -> list[float]:
+def preference_factors(walk: Walk) -> list[float]:
     """The share of the first R judged non-relevant documents that do not stand above. (trec_eval: bpref.)
 
     (Buckley and Voorhees, Retrieval Evaluation with Incomplete Information, SIGIR 2004.)  A grade below 0 is no
@@ -62,7 +62,7 @@ def preferred(walk: Walk) -> list[float]:
 INFERRED = 0.00001  # trec_eval's INFAP_EPSILON
 
 
-def inferred_precision(walk: Walk) -> list[float]:
+def inferred_precision_factors(walk: Walk) -> list[float]:
     """The precision expected down to each place, if that is relevant, from a pool judged in part. (trec_eval: infAP.)
 
     (Yilmaz and Aslam, Estimating Average Precision with Incomplete and Imperfect Judgments, CIKM 2006.)  A grade below

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ndcg_core.measures.registry import CHOSEN, DISCOUNTS, GAINS, IDEALS, MEASURES, Ideal, Measure, Pool
-from ndcg_core.measures.writing import number, unknown, written
+from ndcg_core.measures.writing import format_number, unknown_value_message, written
 
 # choice -> its values, the default first
 VALUES: dict[str, tuple[str, ...]] = {
@@ -101,28 +101,28 @@ class Metric:
 
     def __post_init__(self) -> None:
         if self.measure not in MEASURES:
-            raise MetricError(unknown("metric", self.measure, MEASURES))
+            raise MetricError(unknown_value_message("metric", self.measure, MEASURES))
         for choice in COUNTS:
             value = getattr(self, choice)
             if value is not None and (isinstance(value, bool) or not 1 <= int(value) <= DEEPEST):
                 raise MetricError(f"{choice} = {value}: must be a whole number from 1 to {DEEPEST}")
         if not isinstance(self.gain, str):
-            object.__setattr__(self, "gain", checked_table(self.gain))
+            object.__setattr__(self, "gain", check_gain_table(self.gain))
         for choice, values in VALUES.items():
             value = getattr(self, choice)
             if isinstance(value, str) and value not in values:
-                raise MetricError(unknown(choice, value, values))
+                raise MetricError(unknown_value_message(choice, value, values))
         for choice in NUMBERS:
             if getattr(self, choice) is not None:
                 object.__setattr__(self, choice, float(getattr(self, choice)))
         for choice in ("relevant_from", "max_grade"):
             grade = getattr(self, choice)
             if grade is not None and not (math.isfinite(grade) and grade > 0):
-                raise MetricError(f"{choice} = {number(grade)}: must be a grade above 0")
+                raise MetricError(f"{choice} = {format_number(grade)}: must be a grade above 0")
         if not (math.isfinite(self.discount_base) and self.discount_base > 1):
-            raise MetricError(f"discount_base = {number(self.discount_base)}: must be above 1")
+            raise MetricError(f"discount_base = {format_number(self.discount_base)}: must be above 1")
         if not 0 < self.persistence < 1:
-            raise MetricError(f"persistence = {number(self.persistence)}: must be above 0 and below 1")
+            raise MetricError(f"persistence = {format_number(self.persistence)}: must be above 0 and below 1")
         if self.cutoff is not None and not self.traits.has_cutoff:
             raise MetricError(f"cutoff = {self.cutoff}: {self.measure} has none, it looks at all that was returned")
         self._settle_equal_choices()
@@ -252,7 +252,7 @@ class Metric:
         for choice in self.choices():
             value = getattr(self, choice)
             if not isinstance(value, str | float | int | None):
-                value = {number(grade): gain for grade, gain in value}
+                value = {format_number(grade): gain for grade, gain in value}
             chosen[choice] = value
         return chosen
 
@@ -287,16 +287,18 @@ class Metric:
         )  # MLflow ends at 250, prefixes and all
 
 
-def checked_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+def check_gain_table(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """The pairs by grade; refuses an empty table, a grade twice, a negative gain, a gain for grades <= 0."""
     table = tuple(sorted((float(grade), float(gain)) for grade, gain in pairs))
     if not table:
         raise MetricError("gain = {}: the table must give a gain for at least one grade")
     for (grade, gain), following in zip(table, (*table[1:], None), strict=True):
         if following and following[0] == grade:
-            raise MetricError(f"gain table: grade {number(grade)} is given twice")
+            raise MetricError(f"gain table: grade {format_number(grade)} is given twice")
         if gain < 0:
-            raise MetricError(f"gain table: grade {number(grade)} has the gain {number(gain)}: must not be below 0")
+            raise MetricError(
+                f"gain table: grade {format_number(grade)} has the gain {format_number(gain)}: must not be below 0"
+            )
         if grade <= 0 < gain:
-            raise MetricError(f"gain table: grade {number(grade)} must gain 0, as every grade of 0 or below")
+            raise MetricError(f"gain table: grade {format_number(grade)} must gain 0, as every grade of 0 or below")
     return table

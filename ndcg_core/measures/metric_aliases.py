@@ -45,7 +45,7 @@ NAMED = re.compile(
 )  # a name and a cutoff, as other tools write them
 
 
-def our_name(text: str) -> str | None:
+def translate_name(text: str) -> str | None:
     """``precision@10`` for ``P_10``: the metric of ours that a name means elsewhere; None where there is none."""
     found = NAMED.fullmatch(text.lower().replace("-", "_"))
     name = found and OURS.get(found[1], found[1] if found[1] in MEASURES else None)
@@ -54,7 +54,7 @@ def our_name(text: str) -> str | None:
     return f"{name}@{int(found[2])}" if found[2] and MEASURES[name].has_cutoff else name
 
 
-def in_our_words(text: str) -> str:
+def translation_hint(text: str) -> str:
     """``is written 'precision@10' here`` for ``P_10``; empty for a name of ours, and for one that no tool has."""
     if found := re.fullmatch(r"\s*rbp\s*\.\s*([0-9]+)\s*", text.lower()):
         return f"is written 'rbp(p=0.{found[1]})' here"
@@ -65,5 +65,5 @@ def in_our_words(text: str) -> str:
         words, nearest = NEAREST[found[1]]
         at = f"@{int(found[2])}" if found[2] else ""
         return f"{words} is not computed here; the nearest is {nearest + at!r}"
-    ours = our_name(text)
+    ours = translate_name(text)
     return f"is written {ours!r} here" if ours else ""

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ndcg_core.measures.metric import COUNTS, DEEPEST, NUMBERS, VALUES, Metric, MetricError
-from ndcg_core.measures.metric_aliases import SHORT, in_our_words
+from ndcg_core.measures.metric_aliases import SHORT, translation_hint
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.measures.writing import unknown
+from ndcg_core.measures.writing import unknown_value_message
 
 # The same number as the tool that a team used before (docs/presets.md): name -> its choices
 PRESETS: dict[str, dict[str, str]] = {
@@ -45,11 +45,11 @@ def parse(text: str) -> Metric:
     Measures are read without regard to case (nDCG@10), and choices by their `SHORT` names, too.  Raises MetricError
     with the rule that was broken.
     """
-    if answer := in_our_words(text):
+    if answer := translation_hint(text):
         raise MetricError(f"metric {text!r}: {answer}")
     found = re.fullmatch(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:@\s*([^\s()]+))?\s*", text, flags=re.DOTALL)
     if not found or not re.fullmatch(r"[^\s,]*", found[3] or ""):
-        several = separate(text)
+        several = split_metrics(text)
         if found and all(part.isdecimal() for part in several[1:]):
             several = [several[0], *(text[: found.start(3)].strip() + part for part in several[1:])]
         rule = f"names {len(several)} metrics, {' and '.join(several)}: give each by itself"
@@ -77,7 +77,7 @@ def parse(text: str) -> Metric:
         raise MetricError(f"metric {text!r}: {error}{hint}") from None
 
 
-def separate(text: str) -> list[str]:
+def split_metrics(text: str) -> list[str]:
     """The metrics of ``ndcg@10,rr@10`` or ``ndcg@10 rr@10``; what stands among choices divides nothing."""
     return [part.strip() for part in re.split(r"(?:,|(?<=\d)\s+(?=[A-Za-z]))(?![^(]*\))", text) if part.strip()]
 
@@ -91,20 +91,24 @@ def from_mapping(fields: Mapping[str, Any]) -> Metric:
     values: dict[str, Any] = {}
     for choice, value in fields.items():
         if choice not in (*known, "preset"):
-            raise MetricError(unknown("choice", choice, (*known, "preset")))
+            raise MetricError(unknown_value_message("choice", choice, (*known, "preset")))
         if choice != "preset":
             values[choice] = read_choice(choice, value)
     if "preset" in fields:
         measure = Metric(measure=values.get("measure", "ndcg"))
-        had = {choice: value for choice, value in preset(str(fields["preset"])).items() if choice in measure.choices()}
+        had = {
+            choice: value
+            for choice, value in preset_choices(str(fields["preset"])).items()
+            if choice in measure.choices()
+        }
         values = had | values
     return Metric(**values)
 
 
-def preset(name: str) -> dict[str, str]:
+def preset_choices(name: str) -> dict[str, str]:
     """The choices of a preset; a measure takes those that it has."""
     if name.lower() not in PRESETS:
-        raise MetricError(unknown("preset", name, PRESETS))
+        raise MetricError(unknown_value_message("preset", name, PRESETS))
     return PRESETS[name.lower()]
 
 
@@ -125,7 +129,7 @@ def read_choice(choice: str, value: Any) -> Any:
     if choice in NUMBERS:
         return None if value is None else read_number(choice, value)
     if isinstance(value, bool) or not isinstance(value, str):
-        raise MetricError(unknown(choice, str(value), VALUES[choice]))
+        raise MetricError(unknown_value_message(choice, str(value), VALUES[choice]))
     return value.lower()
 
 

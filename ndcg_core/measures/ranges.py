@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
-from ndcg_core.measures.external_metric import GivenMetric, ours_of
+from ndcg_core.measures.external_metric import GivenMetric, find_our_metric
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.metric_aliases import our_name
+from ndcg_core.measures.metric_aliases import translate_name
 from ndcg_core.measures.registry import GAINS
 from ndcg_core.measures.score import discount, highest_gain
 
@@ -30,7 +30,7 @@ def value_range(metric: Metric, highest_grade: float | None = None) -> Range | N
         where the tool has the same unit.
     """
     if isinstance(metric, GivenMetric):
-        ours = ours_of(metric.source_name) or ours_of(our_name(metric.source_name) or "")
+        ours = find_our_metric(metric.source_name) or find_our_metric(translate_name(metric.source_name) or "")
         found = None if ours is None else value_range(ours)
         return Range(-found.high, -found.low) if found and metric.is_negated else found
     if metric.has_own_ideal and metric.ties == "average":

@@ -13,11 +13,11 @@ from typing import NamedTuple, TypeVar
 
 from ndcg_core.measures.factors import (
     Walk,
-    inferred_precision,
-    precision_there,
-    preferred,
-    stopping,
-    within_relevant,
+    inferred_precision_factors,
+    precision_factors,
+    preference_factors,
+    stopping_factors,
+    within_relevant_factors,
 )
 
 CHOSEN = "chosen"
@@ -299,23 +299,23 @@ MEASURES = _by_name(
         Measure("recall", recall, ideal="global"),
         Measure("rr", reciprocal_rank, is_additive=False, is_decided_by_first=True),
         Measure("judged", judged_share, gain="judged"),
-        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_there),
+        Measure("ap", recall, ideal="global", is_additive=False, factors=precision_factors),
         Measure("rbp", cumulated, discount="geometric"),
         Measure(
             "err",
             cumulated,
             gain="exponential",
             is_additive=False,
-            factors=stopping,
+            factors=stopping_factors,
             choices=("max_grade",),
         ),
-        Measure("rprec", recall, ideal="global", factors=within_relevant, has_cutoff=False),
+        Measure("rprec", recall, ideal="global", factors=within_relevant_factors, has_cutoff=False),
         Measure(
             "bpref",
             recall,
             ideal="global",
             is_additive=False,
-            factors=preferred,
+            factors=preference_factors,
             counts_nonrelevant=True,
             has_cutoff=False,
             ignores=("unjudged",),
@@ -325,7 +325,7 @@ MEASURES = _by_name(
             recall,
             ideal="global",
             is_additive=False,
-            factors=inferred_precision,
+            factors=inferred_precision_factors,
             counts_nonrelevant=True,
             is_monotone=False,
             has_cutoff=False,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ndcg_core.measures.factors import Walk
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.registry import DISCOUNTS, GAINS, Counted, Quotient
-from ndcg_core.measures.writing import number
+from ndcg_core.measures.writing import format_number
 
 
 class Result(NamedTuple):
@@ -43,7 +43,7 @@ class Placed(NamedTuple):
     first_rank: int
 
 
-def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
+def order_results(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:  # noqa: B008  (it is frozen)
     """The places best first, by the metric's rules for ties, precision and duplicates.
 
     Raises ValueError when a result has neither score nor rank, when only some have a score, when a document
@@ -53,7 +53,7 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
         raise ValueError("some results have a score and some have none")
     best = {result.doc_id: order_score(result, metric) for result in results}
     if len(best) < len(results):
-        best = best_of_each(results, metric)
+        best = best_scores(results, metric)
     places: list[Placed] = []
     for _, group in groupby(sorted(best, key=best.__getitem__, reverse=True), key=best.__getitem__):
         first_rank = len(places) + 1
@@ -64,7 +64,7 @@ def order(results: Sequence[Result], metric: Metric = Metric()) -> list[Placed]:
     return places
 
 
-def best_of_each(results: Sequence[Result], metric: Metric) -> dict[str, float]:
+def best_scores(results: Sequence[Result], metric: Metric) -> dict[str, float]:
     """doc_id -> what orders it, the highest where it comes twice; ValueError unless duplicates = first."""
     best: dict[str, float] = {}
     for result in results:
@@ -92,10 +92,10 @@ def gain(metric: Metric, grade: float) -> float:
 
     Raises MetricError when the metric's gain table lacks the grade.
     """
-    return gain_by(metric.effective_gain, metric, grade)
+    return gain_by_rule(metric.effective_gain, metric, grade)
 
 
-def gain_by(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: float) -> float:
+def gain_by_rule(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: float) -> float:
     """The same by a given gain: a name in `ndcg_core.measures.registry.GAINS`, or a table."""
     if grade <= 0 and not (isinstance(rule, str) and GAINS[rule].is_of_every_grade):
         return 0.0
@@ -103,7 +103,7 @@ def gain_by(rule: str | Sequence[tuple[float, float]], metric: Metric, grade: fl
         return GAINS[rule].worth(grade, metric.relevant_from)
     table = dict(rule)
     if grade not in table:
-        raise MetricError(f"metric {metric.name}: the gain table has no entry for grade {number(grade)}")
+        raise MetricError(f"metric {metric.name}: the gain table has no entry for grade {format_number(grade)}")
     return table[grade]
 
 
@@ -148,7 +148,7 @@ def highest_gain(metric: Metric, highest_grade: float) -> float:
     """The gain of max_grade, or of the highest grade of all; MetricError where a grade is above max_grade."""
     grade = highest_grade if metric.max_grade is None else metric.max_grade
     if highest_grade > grade:
-        raise MetricError(f"metric {metric.name}: grade {number(highest_grade)} is above max_grade")
+        raise MetricError(f"metric {metric.name}: grade {format_number(highest_grade)} is above max_grade")
     return gain(metric, grade)
 
 
@@ -191,7 +191,7 @@ def is_relevant(metric: Metric, judgments: Mapping[str, float]) -> bool:
     rule = metric.effective_gain
     if isinstance(rule, str):
         rule = GAINS[rule].relevance or rule
-    return any(gain_by(rule, metric, grade) > 0 for grade in judgments.values())
+    return any(gain_by_rule(rule, metric, grade) > 0 for grade in judgments.values())
 
 
 def score_query(
@@ -207,7 +207,7 @@ def score_query(
     results: what the system returned, in any order; empty for an unanswered query.
     judgments: doc_id -> grade, all judgments of the query, at least one.
     highest_grade: the highest grade in the whole evaluation (ideal = max); by default that of the query.
-    places: the results in this metric's order where the caller has it already (`arrange`).
+    places: the results in this metric's order where the caller has it already (`arrange_places`).
     ideal: what every ranking of the query is divided by where the caller has it already (`shared_ideal`).
     Values lie in [0, 1], except dcg and cg (>= 0), and ndcg with ties = average over an ideal of the system's own
     documents, which can exceed 1.  Raises MetricError for grades that the metric refuses.
@@ -227,17 +227,17 @@ def quotient(
 ) -> Quotient | None:
     """The value of `score_query` before its last division; a value that a rule decides is divided by nothing."""
     if metric.negative == "error" and min(judgments.values()) < 0:
-        raise MetricError(f"metric {metric.name}: grade {number(min(judgments.values()))} is below 0")
+        raise MetricError(f"metric {metric.name}: grade {format_number(min(judgments.values()))} is below 0")
     if not results and metric.unanswered == "exclude":
         return None
     if not is_relevant(metric, judgments):
         return {"exclude": None, "zero": Quotient(0.0), "one": Quotient(1.0)}[metric.no_relevant]
     if places is None:
-        places = arrange(metric, results, judgments)
+        places = arrange_places(metric, results, judgments)
     if not places:
         return Quotient(0.0)
     highest = max(judgments.values()) if highest_grade is None else highest_grade
-    return metric.traits.quotient(counted(metric, places, judgments, highest, ideal))
+    return metric.traits.quotient(count_places(metric, places, judgments, highest, ideal))
 
 
 def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: float) -> float | None:
@@ -248,7 +248,7 @@ def shared_ideal(metric: Metric, judgments: Mapping[str, float], highest_grade: 
     return discounted_sum(metric, ideal_gains(metric, (), judgments, highest_grade, 0))
 
 
-def counted(
+def count_places(
     metric: Metric,
     places: Sequence[Placed],
     judgments: Mapping[str, float],
@@ -265,10 +265,10 @@ def counted(
     elif ideal is None:
         own = document_gains(metric, (place.doc_id for place in places), judgments) if metric.has_own_ideal else []
         ideal = discounted_sum(metric, ideal_gains(metric, own, judgments, highest, returned))
-    return Counted(gains, total(metric, places, gains, judgments, highest), ideal, metric.cutoff, returned)
+    return Counted(gains, sum_contributions(metric, places, gains, judgments, highest), ideal, metric.cutoff, returned)
 
 
-def total(
+def sum_contributions(
     metric: Metric, places: Sequence[Placed], gains: Sequence[float], judgments: Mapping[str, float], highest: float
 ) -> float:
     """The sum of gain * factor over the places within the cutoff."""
@@ -290,12 +290,12 @@ def place_factors(
     return metric.traits.factors(Walk(gains, grades, relevant, nonrelevant, highest_gain(metric, highest)))
 
 
-def arrange(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
+def arrange_places(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> list[Placed]:
     """The places of a ranking by a metric's rules for order, without what it takes out."""
-    return order(condensed(metric, results, judgments), metric)
+    return order_results(condense_results(metric, results, judgments), metric)
 
 
-def condensed(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
+def condense_results(metric: Metric, results: Sequence[Result], judgments: Mapping[str, float]) -> Sequence[Result]:
     """The results without those that a metric takes out before ranks are given."""
     if metric.unjudged == "zero":
         return results

@@ -5,16 +5,16 @@ from difflib import get_close_matches
 from typing import Any
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """The shortest text that reads back as the same number, whole ones without a point."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
 def written(value: Any) -> str:
-    """A choice as it stands in a name: text as it is, numbers by `number`, a gain table as ``{1:1, 2:3}``."""
+    """A choice as it stands in a name: text as it is, numbers by `format_number`, a gain table as ``{1:1, 2:3}``."""
     if isinstance(value, tuple):
-        return "{" + ", ".join(f"{number(grade)}:{number(gain)}" for grade, gain in value) + "}"
-    return value if isinstance(value, str) else number(value)
+        return "{" + ", ".join(f"{format_number(grade)}:{format_number(gain)}" for grade, gain in value) + "}"
+    return value if isinstance(value, str) else format_number(value)
 
 
 def nearest_hint(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
@@ -23,7 +23,7 @@ def nearest_hint(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def unknown(what: str, value: str, allowed: Iterable[str]) -> str:
+def unknown_value_message(what: str, value: str, allowed: Iterable[str]) -> str:
     """``gain = 'exponental': must be one of …; did you mean 'exponential'?``"""
     allowed = tuple(allowed)
     hint = nearest_hint(str(value).lower(), allowed, cutoff=0.5)

@@ -12,8 +12,8 @@ from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
     Moments,
     cluster_means,
+    compute_moments,
     mean_difference,
-    moments,
     relative_weights,
 )
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
@@ -92,7 +92,7 @@ class Paired:
         return self.column.clusters is not None
 
 
-def by_query(columns: Sequence[Column]) -> list[Paired]:
+def sort_by_query(columns: Sequence[Column]) -> list[Paired]:
     """Every column in rising order of its query ids: that of code points, which is that of their UTF-8 bytes.
 
     Raises ValueError for NaN or infinity, a query_id given twice, values or weights of another number than the query
@@ -138,7 +138,7 @@ def moments_of(pairs: Paired) -> Moments | None:
         heaviest = float(shares.max())
         if math.fsum(shares.tolist()) - heaviest < LEAST_OTHERS * heaviest:
             return None
-    return moments(pairs.differences, pairs.shares, pairs.units.members)
+    return compute_moments(pairs.differences, pairs.shares, pairs.units.members)
 
 
 def mean_of(pairs: Paired) -> float | None:
@@ -155,7 +155,7 @@ def baseline_mean(pairs: Paired) -> float | None:
     return mean_difference(pairs.baseline_values if pairs.shares is None else pairs.baseline_values * pairs.shares)
 
 
-def centred(pairs: Paired, of: Moments) -> FloatArray:
+def centre_units(pairs: Paired, of: Moments) -> FloatArray:
     """(u,) what is left of each unit without the mean, times its share; 0 where nothing varies."""
     if of.deviation == 0:
         return np.zeros(len(pairs.units.names))
@@ -163,7 +163,7 @@ def centred(pairs: Paired, of: Moments) -> FloatArray:
     return residuals if pairs.units.shares is None else residuals * pairs.units.shares
 
 
-def union(paired: Sequence[Paired]) -> tuple[str, ...]:
+def all_units(paired: Sequence[Paired]) -> tuple[str, ...]:
     """The units of all columns together, in the order of the smallest query id that any column has of them."""
     distinct = {pairs.units.names: pairs for pairs in paired}
     if len(distinct) == 1:
@@ -183,7 +183,7 @@ def _firsts(pairs: Paired) -> Sequence[str]:
     return [pairs.query_ids[place] for place in places.tolist()]
 
 
-def table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
+def units_table(paired: Sequence[Paired], values: Sequence[FloatArray], units: tuple[str, ...]) -> FloatArray:
     """(units x columns) of the values, one array for each column; 0 where a column does not have the unit."""
     rows = {unit: row for row, unit in enumerate(units)}
     filled = np.zeros((len(units), len(paired)))

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ndcg_ab.config.model.operation import GivenPath
 from ndcg_ab.config.model.sources import Readable
-from ndcg_core.measures.external_metric import GivenMetric, canonical
+from ndcg_core.measures.external_metric import GivenMetric, canonical_name
 
 ScoresFormat = Literal["csv", "tsv", "jsonl", "parquet", "trec_eval", "ir_measures", "pytrec_eval"]
 
@@ -42,4 +42,4 @@ def other_metric(text: Any) -> str:
     """The name of a metric that another tool computed; MetricError where it cannot be one."""
     if not isinstance(text, str):
         raise ValueError(f"{text!r}: must be the name of a metric in the scores")
-    return GivenMetric(given=canonical(text)).name
+    return GivenMetric(given=canonical_name(text)).name

@@ -10,7 +10,7 @@ from typing import Any
 from ndcg_ab.config.loading.hints import alpha_meant, is_number, plain_number
 from ndcg_ab.errors import InputError
 from ndcg_ab.finding_codes import CODES
-from ndcg_core.measures.notation import separate
+from ndcg_core.measures.notation import split_metrics
 
 
 def parse_system(text: str) -> tuple[str, str]:
@@ -147,7 +147,7 @@ def parse_alpha(option: str, value: Any) -> float:
 
 def parse_metrics(option: str, texts: Sequence[str]) -> list[str]:
     for text in texts:
-        if len(several := separate(text)) > 1:
+        if len(several := split_metrics(text)) > 1:
             each = " ".join(f"{option} {shlex.quote(metric)}" for metric in several)
             raise InputError(f"{option} {text!r}: names {len(several)} metrics; give each by itself: {each}")
     return list(texts)

@@ -23,7 +23,7 @@ from ndcg_ab.history.bundles.bundle import TABLES
 from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.averages import mean, weighted_mean
-from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split
+from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split_change
 
 BEHIND = 5  # queries that are named behind each part
 THEN, NOW = "then", "now"  # whose rankings they are
@@ -187,7 +187,7 @@ def attribution_rows(
     for key, metric in chosen.items():
         groups = four_values(key, causes[key[1]], earlier.values[key], now[key], mixed)
         values = np.array([[values_in_order(group, query_ids) for group in row] for row in groups])
-        parts = split(values, weights)
+        parts = split_change(values, weights)
         if parts is None:
             raise UnknownPartsError("no query is left with the queries of one, the judgments of the other")
         kept = earlier.means.get(key)

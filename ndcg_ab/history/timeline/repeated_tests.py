@@ -10,7 +10,7 @@ from typing import Any
 
 from ndcg_ab.engines.duckdb import DuckDBEngine
 from ndcg_core.statistics.estimates.mean_difference import minimal_detectable_effect
-from ndcg_core.statistics.over_time.monitor import Evidence, Judged, ledger, monitor
+from ndcg_core.statistics.over_time.monitor import Evidence, Judged, judge_hypotheses, monitor_looks
 from ndcg_core.statistics.verdicts.verdict import Verdict
 
 Row = dict[str, Any]
@@ -101,7 +101,7 @@ def monitor_comparison(rows: Sequence[Row], alpha: float) -> Monitor:
     """The monitor of one comparison; the same content is the same look."""
     contents = {row["content"]: row for row in reversed(rows)}
     firsts = sorted(contents.values(), key=lambda row: int(row["ordinal"]))
-    judged = monitor([evidence(row) for row in firsts], alpha)
+    judged = monitor_looks([evidence(row) for row in firsts], alpha)
     looks = [
         MonitorLook(row["ordinal"], row["began"], *said(row, each)) for row, each in zip(firsts, judged, strict=True)
     ]
@@ -125,7 +125,7 @@ def ledger_entries(rows: Sequence[Row], alpha: float) -> list[Entry]:
     best = [min(found, key=strength) for found in new.values()]
     return [
         Entry(row["ordinal"], row["began"], row["candidate"], row["of_candidate"][:8], row["metric"], *said(row, each))
-        for row, each in zip(best, ledger([evidence(row) for row in best], alpha), strict=True)
+        for row, each in zip(best, judge_hypotheses([evidence(row) for row in best], alpha), strict=True)
     ]
 
 

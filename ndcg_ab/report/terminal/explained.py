@@ -10,7 +10,7 @@ from rich.text import Text
 from ndcg_ab.report.terminal.grid import plain_table
 from ndcg_ab.studies.explain import Explained
 from ndcg_core.measures.explain import Explanation, Place, Step
-from ndcg_core.measures.writing import number
+from ndcg_core.measures.writing import format_number
 
 NOTHING = {"zero": "nothing was returned", "condense": "nothing that is judged was returned"}
 SHOWN = 30  # places shown of a ranking that no cutoff ends
@@ -39,7 +39,7 @@ def ranking_table(title: str, explanation: Explanation) -> Table:
         made.add_column(name, justify="left" if name == "document" else "right", overflow="fold")
     counted = explanation.counted[: explanation.metric.cutoff or SHOWN]
     for place in counted:
-        score = "–" if place.score is None else number(place.score)
+        score = "–" if place.score is None else format_number(place.score)
         made.add_row(str(place.rank), Text(place.doc_id or ""), score, format_grade(place), *format_place(place))
     if len(explanation.places) > len(counted):
         rest = len(explanation.places) - len(counted)
@@ -64,7 +64,7 @@ def ideal_table(explanation: Explanation) -> Table:
 
 
 def format_grade(place: Place) -> str:
-    return "[dim]unjudged[/]" if place.grade is None else number(place.grade)
+    return "[dim]unjudged[/]" if place.grade is None else format_number(place.grade)
 
 
 def format_place(place: Place) -> list[str]:

@@ -21,7 +21,7 @@ from ndcg_ab.report.words.text import (
 from ndcg_ab.results.decisions import Choice, whether_settled
 from ndcg_ab.results.outcome import Outcome
 from ndcg_ab.results.wording import GUARDRAILS, PRIMARY, fully_judged_text, queries_text, signed
-from ndcg_core.measures.external_metric import GivenMetric, metric_named
+from ndcg_core.measures.external_metric import GivenMetric, make_metric
 from ndcg_core.measures.meanings import PLAIN_MEANINGS
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -70,7 +70,7 @@ def explain_comparison(outcome: Outcome, candidate: str, rows: Sequence[Comparis
     over = queries_text(most) if least == most else f"{least} to {most} queries"
     yield f"{candidate}, in the place of {outcome.baseline}, on {over}."
     for row in rows:
-        metric = metric_named(row.metric)
+        metric = make_metric(row.metric)
         if row.family == PRIMARY:
             yield f"What decides: {metric.name}{explain_metric(metric)}."
         else:
@@ -99,7 +99,7 @@ def format_judged_shares(outcome: Outcome, candidate: str, rows: Sequence[Compar
     ours, theirs = shares.get(candidate), shares.get(outcome.baseline)
     if ours is None or theirs is None:
         return ""
-    cutoff = metric_named(rows[0].metric).cutoff
+    cutoff = make_metric(rows[0].metric).cutoff
     where = f"in the first {cutoff} places" if cutoff else "in all"
     if ours == theirs == 1:
         return f"Every result that they show {where} is judged."

@@ -12,7 +12,7 @@ from ndcg_ab.results.codec import encode
 from ndcg_ab.results.outcome import Outcome, SystemSummary
 from ndcg_ab.results.wording import PRIMARY, signed
 from ndcg_ab.trackers.mlflow.names import judged_name, metric_name, tag_key, tag_names
-from ndcg_core.measures.external_metric import metric_named
+from ndcg_core.measures.external_metric import make_metric
 from ndcg_core.measures.metric import Metric
 from ndcg_core.statistics.over_time.attribution import CAUSES
 from ndcg_core.statistics.verdicts.comparison import Comparison
@@ -155,7 +155,7 @@ def system_values(bundle: Bundle, name: str) -> dict[str, float]:
     values: dict[str, float | None] = {}
     for row in outcome.systems:
         if row.system_id == name:
-            metric = metric_named(row.metric)
+            metric = make_metric(row.metric)
             values[metric_name(metric)] = row.mean
             values.setdefault(judged_name(metric), row.judged)
     for test in outcome.main:

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.registry import GAINS, Counted
 from ndcg_core.measures.score import discount, gain, highest_gain
-from ndcg_core.measures.unjudged.many_completions import BY_RULE, is_walked
+from ndcg_core.measures.unjudged.many_completions import BY_RULE, is_cascade_measure
 from ndcg_core.measures.unjudged.places import Bounds, FloatArray, IntArray, Judged, Places, no_places
-from ndcg_core.measures.unjudged.walk_bounds import walk_bounds
+from ndcg_core.measures.unjudged.walk_bounds import cascade_bounds
 
 CLOSE = 1e-13  # an increase of a bound below this is rounding
 
@@ -81,7 +81,7 @@ def why_unbounded(metric: Metric) -> str | None:
         return "each system is divided by an ideal of its own results"
     if metric.traits.takes("ideal") and metric.ideal_cut == "returned":
         return "the ideal ends where a system's results end"
-    if metric.cutoff is None and (metric.has_endless_ideal or factor(metric, 1.0, 1) != factor(metric, 1.0, 2)):
+    if metric.cutoff is None and (metric.has_endless_ideal or sum_factor(metric, 1.0, 1) != sum_factor(metric, 1.0, 2)):
         return "without a cutoff it is divided by how much was returned"
     return None
 
@@ -101,8 +101,8 @@ def difference_bounds(
     """
     if reason := why_unbounded(metric):
         raise ValueError(f"metric {metric.name}: no bounds, {reason}")
-    if is_walked(metric):
-        return walk_bounds(metric, values, candidate, baseline, judged)
+    if is_cascade_measure(metric):
+        return cascade_bounds(metric, values, candidate, baseline, judged)
     return sum_bounds(metric, values, candidate, baseline, judged)
 
 
@@ -124,7 +124,7 @@ def sum_bounds(
     known = np.where(is_open, 0.0, values)
     scale = fixed_factor(metric, judged)
     if scale is None:
-        ideal = ideal_of(metric, levels, judged, net.query)
+        ideal = make_ideal(metric, levels, judged, net.query)
     for sign, ends in ((-1, found.low), (1, found.high)):
         if scale is None:
             most = greatest_quotients(sign * known, sign * net.weight, net.query, ideal, is_open)
@@ -157,7 +157,7 @@ def greatest_quotients(
     known = ideal.known(np.arange(len(values)))
     found = np.where(is_open, -np.inf, values)
     for rows, sums in ordered_sums(weights, numbers):
-        found[rows] = greatest(values[rows] * known[rows], sums, ideal, rows, is_open[rows])
+        found[rows] = greatest_of_groups(values[rows] * known[rows], sums, ideal, rows, is_open[rows])
     return found
 
 
@@ -171,10 +171,10 @@ def fixed_factor(metric: Metric, judged: Judged) -> float | None:
     if metric.ideal_traits is not None and not metric.has_endless_ideal:
         return None
     best = highest_gain(metric, max(judged.grades)) if metric.has_endless_ideal else 0.0
-    return factor(metric, best * sum(discount(metric, rank) for rank in range(1, (metric.cutoff or 0) + 1)), 1)
+    return sum_factor(metric, best * sum(discount(metric, rank) for rank in range(1, (metric.cutoff or 0) + 1)), 1)
 
 
-def factor(metric: Metric, ideal: float, returned: int) -> float:
+def sum_factor(metric: Metric, ideal: float, returned: int) -> float:
     """What its measure makes of a sum of 1, of so many results: 1 / its divisor, and 0 where that is 0."""
     return metric.traits.quotient(Counted([1.0], 1.0, ideal, metric.cutoff, returned)).value
 
@@ -206,7 +206,7 @@ def net_weights(metric: Metric, candidate: Places, baseline: Places) -> Net:
     return Net(found, query[first], doc[first])
 
 
-def ideal_of(metric: Metric, levels: FloatArray, judged: Judged, numbers: IntArray) -> Ideal:
+def make_ideal(metric: Metric, levels: FloatArray, judged: Judged, numbers: IntArray) -> Ideal:
     gains = np.array([gain(metric, grade) for grade in judged.grades])
     counts = np.stack([judged.counts[:, gains >= level].sum(axis=1) for level in levels], axis=1)
     longest = int(counts.max(initial=0)) + int(np.bincount(numbers).max(initial=0))
@@ -242,7 +242,7 @@ def ordered_sums(weights: FloatArray, numbers: IntArray) -> list[tuple[IntArray,
     return found
 
 
-def greatest(
+def greatest_of_groups(
     above: FloatArray, sums: FloatArray, ideal: Ideal, rows: IntArray, is_open: NDArray[np.bool_]
 ) -> FloatArray:
     """The largest quotient of each query; above: its known numerator, sums: as `ordered_sums` gives them.

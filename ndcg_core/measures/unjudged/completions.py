@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.unjudged.bounds import fixed_factor, ideal_of, net_weights, positive_gains, why_unbounded
-from ndcg_core.measures.unjudged.many_completions import Grades, Side, is_walked, parts
+from ndcg_core.measures.unjudged.bounds import fixed_factor, make_ideal, net_weights, positive_gains, why_unbounded
+from ndcg_core.measures.unjudged.many_completions import Grades, Side, is_cascade_measure, split_queries
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
 
 
@@ -29,16 +29,18 @@ class Completions:
         self.codes = self.grades.codes_of(grades)
         self.gains = self.grades.gains[self.codes]
         queries = len(judged.counts)
-        self.relevant = self.grades.relevant + sums_of(self.gains > 0, query, queries)
-        self.nonrelevant = self.grades.nonrelevant + sums_of(self.grades.is_nonrelevant[self.codes], query, queries)
-        self.scale = None if is_walked(metric) else fixed_factor(metric, judged)
+        self.relevant = self.grades.relevant + sum_by_query(self.gains > 0, query, queries)
+        self.nonrelevant = self.grades.nonrelevant + sum_by_query(
+            self.grades.is_nonrelevant[self.codes], query, queries
+        )
+        self.scale = None if is_cascade_measure(metric) else fixed_factor(metric, judged)
         self.known, self.below = np.zeros(queries), np.zeros((len(grades), queries))
         levels = positive_gains(metric, judged)
-        if self.scale is None and not is_walked(metric) and len(levels):
-            ideal = ideal_of(metric, levels, judged, query)
+        if self.scale is None and not is_cascade_measure(metric) and len(levels):
+            ideal = make_ideal(metric, levels, judged, query)
             self.known = ideal.known(np.arange(queries))
             for place, level in enumerate(levels):
-                more = sums_of(self.gains >= level, query, queries)
+                more = sum_by_query(self.gains >= level, query, queries)
                 self.below += ideal.added(place, ideal.counts[:, place] + more.astype(np.int64))
 
     def differences(self, values: FloatArray, queries: IntArray, candidate: Places, baseline: Places) -> FloatArray:
@@ -46,11 +48,11 @@ class Completions:
 
         candidate, baseline: what each shows; doc is the number among all unjudged documents.
         """
-        if is_walked(self.metric):
+        if is_cascade_measure(self.metric):
             sides = [self.grades.side(places) for places in (candidate, baseline)]
             return self.values(sides[0], queries) - self.values(sides[1], queries)
         weight, query, doc = net_weights(self.metric, candidate, baseline)
-        moved = sums_of(weight * self.gains[:, doc], query, len(self.known))[:, queries]
+        moved = sum_by_query(weight * self.gains[:, doc], query, len(self.known))[:, queries]
         if self.scale is not None:
             return np.asarray(values + moved * self.scale, dtype=np.float64)
         below = self.below[:, queries]
@@ -60,7 +62,7 @@ class Completions:
         """(draws, queries) values of one system, of a measure that is measured again."""
         found = np.zeros((len(self.codes), len(queries)))
         width = int(side.length[queries].max(initial=0))
-        for part in parts(np.arange(len(queries)), width * len(self.codes)):
+        for part in split_queries(np.arange(len(queries)), width * len(self.codes)):
             rows = queries[part]
             relevant, nonrelevant = self.relevant[:, rows].T, self.nonrelevant[:, rows].T
             found[:, part] = self.grades.values(side, rows, self.codes_of, relevant, nonrelevant).T
@@ -71,7 +73,7 @@ class Completions:
         return np.moveaxis(self.codes[:, doc], 0, -1)
 
 
-def sums_of(values: NDArray[np.float64 | np.bool_], query: IntArray, queries: int) -> FloatArray:
+def sum_by_query(values: NDArray[np.float64 | np.bool_], query: IntArray, queries: int) -> FloatArray:
     """(draws, queries) sums of (draws, n) values; query: (n,) rising."""
     found = np.zeros((len(values), queries))
     if len(query):

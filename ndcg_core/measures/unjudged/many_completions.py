@@ -47,24 +47,24 @@ class Walks(NamedTuple):
         return self.gains > 0
 
 
-def share_of(walks: Walks, found: FloatArray) -> FloatArray:
+def relevant_share(walks: Walks, found: FloatArray) -> FloatArray:
     """What the relevant places add, of all relevant documents."""
     share: FloatArray = np.divide(found, walks.relevant, out=np.zeros_like(found), where=walks.relevant > 0)
     return share
 
 
-def above(counted: NDArray[Any]) -> FloatArray:
+def count_above(counted: NDArray[Any]) -> FloatArray:
     """How many of them stand above each place."""
     found: FloatArray = counted.cumsum(axis=1, dtype=np.float64) - counted
     return found
 
 
-def precision_there(walks: Walks) -> FloatArray:
+def precision_factors(walks: Walks) -> FloatArray:
     is_relevant = walks.is_relevant
-    return share_of(walks, (is_relevant * is_relevant.cumsum(axis=1) / walks.rank).sum(axis=1))
+    return relevant_share(walks, (is_relevant * is_relevant.cumsum(axis=1) / walks.rank).sum(axis=1))
 
 
-def stopping(walks: Walks) -> FloatArray:
+def stopping_factors(walks: Walks) -> FloatArray:
     satisfied = walks.gains / (walks.highest + 1.0)
     going_on = np.ones_like(satisfied)
     going_on[:, 1:] = np.cumprod(1.0 - satisfied[:, :-1], axis=1)
@@ -72,47 +72,49 @@ def stopping(walks: Walks) -> FloatArray:
     return found
 
 
-def within_relevant(walks: Walks) -> FloatArray:
+def within_relevant_factors(walks: Walks) -> FloatArray:
     """Of a group of equal scores, where ties are averaged, the share that stands at the first R places."""
     inside = np.clip(walks.relevant[:, None] - walks.first_rank + 1, 0, walks.size) / walks.size
-    return share_of(walks, (walks.gains * inside).sum(axis=1))
+    return relevant_share(walks, (walks.gains * inside).sum(axis=1))
 
 
-def preferred(walks: Walks) -> FloatArray:
+def preference_factors(walks: Walks) -> FloatArray:
     relevant = walks.relevant[:, None]
     least = np.minimum(walks.nonrelevant[:, None], relevant)
-    share = np.minimum(above(walks.is_nonrelevant), relevant) / np.maximum(least, 1.0)
-    return share_of(walks, (walks.is_relevant * (1.0 - share)).sum(axis=1))
+    share = np.minimum(count_above(walks.is_nonrelevant), relevant) / np.maximum(least, 1.0)
+    return relevant_share(walks, (walks.is_relevant * (1.0 - share)).sum(axis=1))
 
 
-def inferred_precision(walks: Walks) -> FloatArray:
-    relevant, nonrelevant, undrawn = (above(each) for each in (walks.is_relevant, walks.is_nonrelevant, walks.is_below))
+def inferred_precision_factors(walks: Walks) -> FloatArray:
+    relevant, nonrelevant, undrawn = (
+        count_above(each) for each in (walks.is_relevant, walks.is_nonrelevant, walks.is_below)
+    )
     judged = relevant + nonrelevant
     likely = (relevant + factors.INFERRED) / (judged + 2 * factors.INFERRED)
-    return share_of(walks, (walks.is_relevant * (1.0 + (judged + undrawn) * likely) / walks.rank).sum(axis=1))
+    return relevant_share(walks, (walks.is_relevant * (1.0 + (judged + undrawn) * likely) / walks.rank).sum(axis=1))
 
 
 OF_MANY: dict[Callable[..., list[float]], Callable[[Walks], FloatArray]] = {
-    factors.precision_there: precision_there,
-    factors.stopping: stopping,
-    factors.within_relevant: within_relevant,
-    factors.preferred: preferred,
-    factors.inferred_precision: inferred_precision,
+    factors.precision_factors: precision_factors,
+    factors.stopping_factors: stopping_factors,
+    factors.within_relevant_factors: within_relevant_factors,
+    factors.preference_factors: preference_factors,
+    factors.inferred_precision_factors: inferred_precision_factors,
 }
 """The factors of one ranking -> the values of many with them."""
 
 
 @lru_cache(maxsize=4096)
-def value_at(metric: Metric, rank: int) -> float:
+def value_at_rank(metric: Metric, rank: int) -> float:
     """Of a ranking whose first relevant document stands there; for measures of which it alone decides."""
     gains = [0.0] * (rank - 1) + [1.0]
     return metric.traits.quotient(Counted(gains, 1.0, 0.0, metric.cutoff, rank)).value
 
 
-def values_at(metric: Metric, ranks: IntArray) -> FloatArray:
+def values_at_ranks(metric: Metric, ranks: IntArray) -> FloatArray:
     """The same of many; 0 where nothing is relevant (`BEYOND`)."""
     distinct, at = np.unique(ranks, return_inverse=True)
-    found = [0.0 if rank == BEYOND else value_at(metric, rank) for rank in distinct.tolist()]
+    found = [0.0 if rank == BEYOND else value_at_rank(metric, rank) for rank in distinct.tolist()]
     return np.array(found)[at].reshape(ranks.shape)
 
 
@@ -227,7 +229,7 @@ class Grades:
         gains = self.gains[filled]
         rank, first_rank, size = (each[at][:, :, None] for each in side.places[2:5])
         if self.metric.traits.factors is None:
-            return values_at(self.metric, np.where(gains > 0, rank, BEYOND).min(axis=1))
+            return values_at_ranks(self.metric, np.where(gains > 0, rank, BEYOND).min(axis=1))
         is_nonrelevant, is_below = gains < 0, gains < 0
         if self.metric.traits.counts_nonrelevant:
             is_nonrelevant, is_below = self.is_nonrelevant[filled], self.is_below[filled]
@@ -237,12 +239,12 @@ class Grades:
         )
 
 
-def is_walked(metric: Metric) -> bool:
+def is_cascade_measure(metric: Metric) -> bool:
     """Whether a place counts by what stands above it: its values are made here, and need the judged places."""
     return metric.traits.factors is not None or metric.traits.is_decided_by_first
 
 
-def parts(rows: IntArray, cells: int) -> Iterator[IntArray]:
+def split_queries(rows: IntArray, cells: int) -> Iterator[IntArray]:
     """Queries in parts; cells: places x completions that one takes."""
     step = max(CELLS // max(cells, 1), 1)
     for start in range(0, len(rows), step):

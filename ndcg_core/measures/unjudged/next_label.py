@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.unjudged.bounds import fixed_factor, ideal_of, net_weights, positive_gains, why_unbounded
-from ndcg_core.measures.unjudged.many_completions import UNJUDGED, Grades, is_walked, parts
+from ndcg_core.measures.unjudged.bounds import fixed_factor, make_ideal, net_weights, positive_gains, why_unbounded
+from ndcg_core.measures.unjudged.many_completions import UNJUDGED, Grades, is_cascade_measure, split_queries
 from ndcg_core.measures.unjudged.places import FloatArray, IntArray, Judged, Places
-from ndcg_core.measures.unjudged.walk_bounds import Sides, alike
+from ndcg_core.measures.unjudged.walk_bounds import Sides, group_alike
 
 
 class Moved(NamedTuple):
@@ -32,7 +32,7 @@ class Moved(NamedTuple):
     counts: NDArray[np.bool_]
 
 
-def moved_differences(
+def possible_differences(
     metric: Metric,
     differences: FloatArray,
     candidate: Places,
@@ -50,13 +50,13 @@ def moved_differences(
         raise ValueError(f"metric {metric.name}: no effect of a grade, {reason}")
     known = Grades(metric, judged)
     codes = known.codes_of(np.array(grades))
-    moved = walked_differences if is_walked(metric) else summed_differences
+    moved = differences_of_cascades if is_cascade_measure(metric) else differences_of_sums
     query, doc, found = moved(metric, differences, candidate, baseline, judged, codes)
     counts = (known.relevant[query] > 0)[:, None] | (known.gains[codes] > 0)
     return Moved(query, doc, found, counts)
 
 
-def summed_differences(
+def differences_of_sums(
     metric: Metric,
     differences: FloatArray,
     candidate: Places,
@@ -73,7 +73,7 @@ def summed_differences(
     scale = fixed_factor(metric, judged)
     if scale is not None or not len(levels):
         return net.query, net.doc, before[:, None] + added * (scale or 0.0)
-    ideal = ideal_of(metric, levels, judged, net.query)
+    ideal = make_ideal(metric, levels, judged, net.query)
     known = ideal.known(net.query)
     risen = [np.diff(ideal.reached(level, net.query, 1), axis=1)[:, 0] for level in range(len(levels))]
     more = np.concatenate([np.zeros((1, len(net.query))), np.cumsum(risen, axis=0)])
@@ -83,7 +83,7 @@ def summed_differences(
     return net.query, net.doc, found
 
 
-def walked_differences(
+def differences_of_cascades(
     metric: Metric,
     differences: FloatArray,
     candidate: Places,
@@ -95,14 +95,14 @@ def walked_differences(
     sides = Sides(metric, candidate, baseline, judged)
     documents, kind_of = sides.documents, sides.grades.kind_of[codes]
     found = np.repeat(differences[documents.query][:, None], len(codes), axis=1)
-    for rows in alike(documents, np.flatnonzero(documents.counts)):
+    for rows in group_alike(documents, np.flatnonzero(documents.counts)):
         numbers = np.arange(documents.counts[rows[0]])
         width = int(sides.width[rows].max())
         for kind in set(kind_of.tolist()) - {UNJUDGED}:
             columns = np.flatnonzero(kind_of == kind)
-            for some in parts(numbers, width):
+            for some in split_queries(numbers, width):
                 one = np.where(numbers[:, None] == some, kind, UNJUDGED)[None]
-                for part in parts(rows, width * len(some)):
+                for part in split_queries(rows, width * len(some)):
                     at = documents.start[part][:, None] + some
                     found[at[:, :, None], columns] = sides.differences(part, one)[:, :, None]
     order = np.lexsort((documents.doc, documents.query))

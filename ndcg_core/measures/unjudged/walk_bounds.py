@@ -22,7 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.measures.metric import Metric
-from ndcg_core.measures.unjudged.many_completions import BEYOND, BY_RULE, CELLS, Grades, Side, parts, values_at
+from ndcg_core.measures.unjudged.many_completions import (
+    BEYOND,
+    BY_RULE,
+    CELLS,
+    Grades,
+    Side,
+    split_queries,
+    values_at_ranks,
+)
 from ndcg_core.measures.unjudged.places import Bounds, FloatArray, IntArray, Judged, Places, no_places
 
 Codes = NDArray[Any]
@@ -57,7 +65,7 @@ class Documents(NamedTuple):
         return np.cumsum(counts) - counts
 
 
-def documents_of(candidate: Side, baseline: Side, queries: int) -> tuple[Documents, Side, Side]:
+def number_documents(candidate: Side, baseline: Side, queries: int) -> tuple[Documents, Side, Side]:
     """And both sides with the place among the query's documents as the number of each."""
     unjudged = [np.flatnonzero(side.doc >= 0) for side in (candidate, baseline)]
     query, doc, rank = (
@@ -92,7 +100,7 @@ class Sides:
         self.queries = len(judged.counts)
         self.is_alone = baseline is None
         sides = [self.grades.side(places) for places in (candidate, no_places() if baseline is None else baseline)]
-        self.documents, *self.sides = documents_of(sides[0], sides[1], self.queries)
+        self.documents, *self.sides = number_documents(sides[0], sides[1], self.queries)
 
     def values(self, which: int, rows: IntArray, codes: Codes) -> FloatArray:
         """(queries, completions) values of one system; codes: (queries, documents, completions), or (1, …) for all."""
@@ -118,10 +126,10 @@ class Sides:
         return found
 
 
-def walk_bounds(
+def cascade_bounds(
     metric: Metric, values: FloatArray, candidate: Places, baseline: Places | None, judged: Judged
 ) -> Bounds:
-    """As of `unjudged.bounds.difference_bounds`, for measures that `is_walked` names."""
+    """As of `unjudged.bounds.difference_bounds`, for measures that `is_cascade_measure` names."""
     sides = Sides(metric, candidate, baseline, judged)
     found = Bounds(values.copy(), values.copy(), len(sides.documents.query), np.ones(len(values), dtype=bool))
     low, high = np.full(len(values), np.inf), np.full(len(values), -np.inf)
@@ -145,7 +153,7 @@ def first_place_bounds(sides: Sides, low: FloatArray, high: FloatArray) -> None:
     """Puts the extremes of every query into low and high."""
     documents, grades = sides.documents, sides.grades
     first = [first_relevant(side, sides.queries) for side in sides.sides]
-    start = [values_at(sides.metric, ranks) for ranks in first]
+    start = [values_at_ranks(sides.metric, ranks) for ranks in first]
     known = start[0] - start[1]
     rule = BY_RULE[sides.metric.no_relevant] if sides.is_alone else 0.0
     known = np.where(grades.relevant > 0, known, rule)
@@ -153,7 +161,7 @@ def first_place_bounds(sides: Sides, low: FloatArray, high: FloatArray) -> None:
     if not grades.rising or not len(documents.query):
         return
     one, other = (
-        values_at(sides.metric, np.minimum(ranks, of[documents.query]))
+        values_at_ranks(sides.metric, np.minimum(ranks, of[documents.query]))
         for ranks, of in zip(documents.ranks, first, strict=True)
     )
     np.minimum.at(low, documents.query, one - other)
@@ -176,21 +184,23 @@ def tried_bounds(sides: Sides, rows: IntArray, low: FloatArray, high: FloatArray
     documents, traits = sides.documents, sides.metric.traits
     is_by_rank = traits.is_monotone and not (traits.counts_nonrelevant and sides.grades.is_below.any())
     wanted = (
-        counted_by_rank(sides.grades, documents) if is_by_rank else counted_by_kind(documents, len(sides.grades.kinds))
+        count_codes_by_rank(sides.grades, documents)
+        if is_by_rank
+        else count_codes_by_kind(documents, len(sides.grades.kinds))
     )
     wanted[wanted > MOST_TRIED] = np.inf
-    is_exact = affordable(2 * wanted * sides.width, rows)
-    for group in alike(documents, rows[is_exact[rows]]):
+    is_exact = select_affordable(2 * wanted * sides.width, rows)
+    for group in group_alike(documents, rows[is_exact[rows]]):
         shared, alone, others = (int(each[group[0]]) for each in (documents.shared, documents.alone, documents.others))
         if is_by_rank:
-            every = [by_rank(sides.grades, shared, alone, others, sign) for sign in (1, -1)]
+            every = [codes_by_rank(sides.grades, shared, alone, others, sign) for sign in (1, -1)]
         else:
-            every = [by_kind(sides.grades, shared + alone + others)]
+            every = [codes_by_kind(sides.grades, shared + alone + others)]
         for codes in every:
             take_extremes(sides, group, codes, low, high)
     left = rows[~is_exact[rows]]
     counted = np.asarray(2.0 * (documents.counts + 1) * sides.width, dtype=np.float64)
-    is_counted = affordable(counted, left if is_by_rank else left[:0])
+    is_counted = select_affordable(counted, left if is_by_rank else left[:0])
     for row in left[is_counted[left]]:
         low[row], high[row] = bounds_by_count(sides, np.array([row]))
     wide = left[~is_counted[left]]
@@ -198,7 +208,7 @@ def tried_bounds(sides: Sides, rows: IntArray, low: FloatArray, high: FloatArray
     return is_exact
 
 
-def affordable(cells: FloatArray, rows: IntArray) -> NDArray[np.bool_]:
+def select_affordable(cells: FloatArray, rows: IntArray) -> NDArray[np.bool_]:
     """(queries,): the cheapest of these, as many as `MOST_CELLS` are enough for."""
     order = rows[np.argsort(cells[rows], kind="stable")]
     found = np.zeros(len(cells), dtype=bool)
@@ -206,7 +216,7 @@ def affordable(cells: FloatArray, rows: IntArray) -> NDArray[np.bool_]:
     return found
 
 
-def alike(documents: Documents, rows: IntArray) -> Iterator[IntArray]:
+def group_alike(documents: Documents, rows: IntArray) -> Iterator[IntArray]:
     """Queries in groups that show as many unjudged documents of each kind."""
     shapes = np.stack([documents.shared[rows], documents.alone[rows], documents.others[rows]], axis=1)
     _, group = np.unique(shapes, axis=0, return_inverse=True)
@@ -215,39 +225,41 @@ def alike(documents: Documents, rows: IntArray) -> Iterator[IntArray]:
         yield from np.split(rows[order], np.flatnonzero(np.diff(group.ravel()[order])) + 1)
 
 
-def counted_by_rank(grades: Grades, documents: Documents) -> FloatArray:
-    """(queries,): how many completions `by_rank` gives."""
+def count_codes_by_rank(grades: Grades, documents: Documents) -> FloatArray:
+    """(queries,): how many completions `codes_by_rank` gives."""
     alone, others = (
-        np.array([len(tried_alone(grades, many)) for many in range(int(each.max(initial=0)) + 1)])[each]
+        np.array([len(count_tried_alone(grades, many)) for many in range(int(each.max(initial=0)) + 1)])[each]
         for each in (documents.alone, documents.others)
     )
     sets = 2.0 ** np.minimum(documents.shared, 99)
     return np.asarray(sets * alone * others + documents.counts, dtype=np.float64)
 
 
-def counted_by_kind(documents: Documents, kinds: int) -> FloatArray:
-    """(queries,): how many completions `by_kind` gives."""
+def count_codes_by_kind(documents: Documents, kinds: int) -> FloatArray:
+    """(queries,): how many completions `codes_by_kind` gives."""
     return np.asarray(float(kinds) ** np.minimum(documents.counts, 99), dtype=np.float64)
 
 
-def by_rank(grades: Grades, shared: int, alone: int, others: int, sign: int) -> Codes:
+def codes_by_rank(grades: Grades, shared: int, alone: int, others: int, sign: int) -> Codes:
     """(1, documents, completions): among them the one with the largest difference, or with sign -1 the lowest."""
     many = shared + alone + others
     if not grades.rising:
         return np.full((1, many, 1), grades.nothing)
     sets = (np.arange(2**shared) >> np.arange(shared)[:, None]) & 1 == 1
-    of_alone, of_others = (np.arange(each)[:, None] < tried_alone(grades, each) for each in (alone, others))
+    of_alone, of_others = (np.arange(each)[:, None] < count_tried_alone(grades, each) for each in (alone, others))
     if sign > 0:  # of the documents of the candidate those at the top, of the baseline's those at the bottom
         of_others = of_others[::-1]
     else:
         of_alone = of_alone[::-1]
     at = np.indices((sets.shape[1], of_alone.shape[1], of_others.shape[1])).reshape(3, -1)
     raised = np.concatenate([sets[:, at[0]], of_alone[:, at[1]], of_others[:, at[2]]])
-    one_at_least = coded(np.eye(many, dtype=bool), grades.rising[0], grades)  # the least where none is another rule's
-    return np.concatenate([coded(raised, grades.rising[-1], grades), one_at_least], axis=1)[None]
+    one_at_least = make_codes(
+        np.eye(many, dtype=bool), grades.rising[0], grades
+    )  # the least where none is another rule's
+    return np.concatenate([make_codes(raised, grades.rising[-1], grades), one_at_least], axis=1)[None]
 
 
-def tried_alone(grades: Grades, many: int) -> IntArray:
+def count_tried_alone(grades: Grades, many: int) -> IntArray:
     """Of so many documents that one system alone shows, how many are tried to be relevant.
 
     Where nothing is divided by what is relevant, each helps the one that shows it, and touches no other: all or none.
@@ -255,7 +267,7 @@ def tried_alone(grades: Grades, many: int) -> IntArray:
     return np.unique([0, many]) if grades.metric.ideal_traits is None else np.arange(many + 1)
 
 
-def coded(is_raised: NDArray[np.bool_], kind: int, grades: Grades) -> Codes:
+def make_codes(is_raised: NDArray[np.bool_], kind: int, grades: Grades) -> Codes:
     """This kind of grade for some documents, and 0 for the others."""
     found: Codes = np.array([grades.nothing, kind], dtype=np.min_scalar_type(len(grades.levels)))[
         is_raised.astype(np.intp)
@@ -263,7 +275,7 @@ def coded(is_raised: NDArray[np.bool_], kind: int, grades: Grades) -> Codes:
     return found
 
 
-def by_kind(grades: Grades, many: int) -> Codes:
+def codes_by_kind(grades: Grades, many: int) -> Codes:
     """(1, documents, completions): every one."""
     kinds = np.array(grades.kinds, dtype=np.min_scalar_type(len(grades.levels)))
     every = np.arange(len(kinds) ** many) // len(kinds) ** np.arange(many)[:, None] % len(kinds)
@@ -275,7 +287,7 @@ def take_extremes(sides: Sides, rows: IntArray, codes: Codes, low: FloatArray, h
     step = max(CELLS // max(width, 1), 1)
     for start in range(0, codes.shape[2], step):
         some = codes[:, :, start : start + step]
-        for part in parts(rows, width * some.shape[2]):
+        for part in split_queries(rows, width * some.shape[2]):
             found = sides.differences(part, some)
             low[part] = np.minimum(low[part], found.min(axis=1))
             high[part] = np.maximum(high[part], found.max(axis=1))
@@ -299,7 +311,7 @@ def bounds_by_count(sides: Sides, row: IntArray) -> tuple[float, float]:
         step = max(CELLS // max(int(sides.width[row[0]]), 1), 1)
         for start in range(0, len(least[0]) + 1, step):
             many = np.arange(start, min(start + step, len(least[0]) + 1))
-            codes = [coded(line[:, None] < many, grades.rising[-1], grades)[None] for line in least]
+            codes = [make_codes(line[:, None] < many, grades.rising[-1], grades)[None] for line in least]
             one = sides.values(0, row, codes[0])
             found.append(one if sides.is_alone else one - sides.values(1, row, codes[1]))
         ends.append(sign * max((sign * each).max() for each in found))

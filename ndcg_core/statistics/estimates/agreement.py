@@ -32,21 +32,21 @@ def krippendorff_alpha(
     counts = counts[counts.sum(axis=1) > 1]
     shares = counts / (counts.sum(axis=1, keepdims=True) - 1)
     coincidences = counts.T @ shares - np.diag(shares.sum(axis=0))
-    return alpha_of(coincidences, levels, distance)
+    return alpha_from_coincidences(coincidences, levels, distance)
 
 
-def alpha_of(coincidences: Array, levels: Array, distance: Distance) -> float | None:
+def alpha_from_coincidences(coincidences: Array, levels: Array, distance: Distance) -> float | None:
     """Alpha from how often two values of one unit coincide; levels: the values, rising."""
     totals = coincidences.sum(axis=1)
     count = totals.sum()
-    squares = distances(totals, levels, distance)
+    squares = squared_distances(totals, levels, distance)
     expected = float((np.outer(totals, totals) * squares).sum())
     if expected == 0:
         return None
     return 1 - float((count - 1) * (coincidences * squares).sum()) / expected
 
 
-def distances(totals: Array, levels: Array, distance: Distance) -> Array:
+def squared_distances(totals: Array, levels: Array, distance: Distance) -> Array:
     """Squared distances of every two values; of ordinal ones by how many values lie between them."""
     if distance == "nominal":
         return 1 - np.eye(len(levels))
@@ -55,7 +55,7 @@ def distances(totals: Array, levels: Array, distance: Distance) -> Array:
     return found
 
 
-def confusion(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
+def confusion_matrix(first: Sequence[float] | Array, second: Sequence[float] | Array) -> Array:
     """(levels x levels): how often two judges gave the same documents each pair of the grades that occur, rising."""
     grades = np.concatenate([np.asarray(first, dtype=float), np.asarray(second, dtype=float)])
     levels, places = np.unique(grades, return_inverse=True)
@@ -65,7 +65,7 @@ def confusion(first: Sequence[float] | Array, second: Sequence[float] | Array) -
 
 
 def cohen_kappa(confusion: Array, weights: Literal["linear", "quadratic"] | None = None) -> float | None:
-    """Kappa of two judges' `confusion`; None where it is empty, and where all grades are one.
+    """Kappa of two judges' `confusion_matrix`; None where it is empty, and where all grades are one.
 
     weights: a disagreement counts as the distance of its grades, counted in grades, or as its square; None: as 1.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import ndtr, ndtri
-from ndcg_core.statistics.estimates.mean_difference import Differences, Interval, moments, relative_weights
+from ndcg_core.statistics.estimates.mean_difference import Differences, Interval, compute_moments, relative_weights
 from ndcg_core.statistics.hypothesis_tests.flips import DEFAULT_RESAMPLES, DEFAULT_SEED, TIE_TOLERANCE
 
 _BATCH = 2**19  # queries drawn together: 4 MB for each array of them
@@ -36,7 +36,7 @@ def bca_interval(
     """
     _check_settings(level, resamples, seed)
     values = np.asarray(differences, dtype=np.float64)
-    of = moments(values, weights)
+    of = compute_moments(values, weights)
     if of.deviation == 0:
         return Interval(of.mean, of.mean)
     share = None if weights is None else relative_weights(weights, of.n)

@@ -17,7 +17,7 @@ import numpy as np
 from ndcg_core.statistics.distributions import stdtr, stdtrit
 from ndcg_core.statistics.estimates.mean_difference import Moments
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import FloatArray, Paired, centred, table, union
+from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, units_table
 from ndcg_core.statistics.verdicts.record import Selection
 
 SHARE = 0.1
@@ -32,7 +32,7 @@ class Room(NamedTuple):
     high: float
 
 
-def selections(paired: Sequence[Paired], of: Sequence[Moments], alpha: float) -> dict[int, Selection]:
+def select_best(paired: Sequence[Paired], of: Sequence[Moments], alpha: float) -> dict[int, Selection]:
     """Number of a column -> what allows for the choice; of the best column of each metric with several candidates.
 
     The candidates of a metric have one baseline and one slice. None is the best where the two largest means are equal.
@@ -47,18 +47,20 @@ def selections(paired: Sequence[Paired], of: Sequence[Moments], alpha: float) ->
             chosen = [paired[number] for number in numbers]
             means = [of[number] for number in numbers]
             best = max(range(len(numbers)), key=lambda place: means[place].mean)
-            selection = selection_of(best, means, ratios(best, chosen, means), alpha)
+            selection = make_selection(best, means, covariance_ratios(best, chosen, means), alpha)
             if selection is not None:
                 found[numbers[best]] = selection
     return found
 
 
-def ratios(best: int, paired: Sequence[Paired], of: Sequence[Moments]) -> FloatArray:
+def covariance_ratios(best: int, paired: Sequence[Paired], of: Sequence[Moments]) -> FloatArray:
     """(k,) how far each mean goes with the best one: their covariance over the variance of the best; 1 for itself.
 
     The covariance is that of the units' residuals (clusters, weights), scaled to the errors of the means.
     """
-    residuals = table(paired, [centred(pairs, each) for pairs, each in zip(paired, of, strict=True)], union(paired))
+    residuals = units_table(
+        paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], all_units(paired)
+    )
     norms = np.sqrt(np.square(residuals).sum(axis=0))
     products = residuals.T @ residuals[:, best]
     along = np.divide(products, norms * norms[best], out=np.zeros_like(products), where=norms * norms[best] > 0)
@@ -67,10 +69,10 @@ def ratios(best: int, paired: Sequence[Paired], of: Sequence[Moments]) -> FloatA
     return found
 
 
-def selection_of(best: int, of: Sequence[Moments], ratio: FloatArray, alpha: float) -> Selection | None:
+def make_selection(best: int, of: Sequence[Moments], ratio: FloatArray, alpha: float) -> Selection | None:
     """The hybrid estimate and interval at 1 - alpha; None where the best does not vary, or is not the only one."""
     chosen, means = of[best], np.array([each.mean for each in of])
-    room = room_of(best, means, ratio)
+    room = best_mean_bounds(best, means, ratio)
     if chosen.error == 0 or room is None:
         return None
     outer = SHARE * alpha
@@ -84,7 +86,7 @@ def selection_of(best: int, of: Sequence[Moments], ratio: FloatArray, alpha: flo
     return Selection(len(of), estimate, low, high)
 
 
-def room_of(best: int, means: FloatArray, ratio: FloatArray) -> Room | None:
+def best_mean_bounds(best: int, means: FloatArray, ratio: FloatArray) -> Room | None:
     """The bounds of the best mean; None where another one is as large, without being the same candidate over again.
 
     A mean that goes with the best one by r < 1 lies below it from (other - r best) / (1 - r) on; by r > 1, up to there.

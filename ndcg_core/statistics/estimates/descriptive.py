@@ -18,11 +18,11 @@ from ndcg_core.statistics.distributions import bdtr, ndtr
 from ndcg_core.statistics.estimates.mean_difference import (
     Differences,
     Moments,
-    chances,
-    interval,
-    moments,
+    compute_moments,
+    interval_from_moments,
     relative_weights,
-    t_test_of,
+    t_chances,
+    t_test_from_moments,
 )
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE, settle_ties
 
@@ -50,7 +50,7 @@ class Carrier:
 
 @dataclass(frozen=True, slots=True)
 class Descriptive:
-    """What `describe` finds in n >= 2 differences.
+    """What `describe_differences` finds in n >= 2 differences.
 
     effect_size: d_z = mean / deviation of the queries' `Moments`, without unit; None where they do not vary.
     changed: share of the queries that differ, in [0, 1].
@@ -83,7 +83,7 @@ class Descriptive:
     carriers: tuple[Carrier, ...]
 
 
-def describe(
+def describe_differences(
     query_ids: Sequence[str],
     differences: Differences,
     of: Moments,
@@ -110,8 +110,8 @@ def describe(
         share = None
     wins, losses = int(np.count_nonzero(values > 0)), int(np.count_nonzero(values < 0))
     relative, low, high = _relative(values, of, baseline_values, share, members, level)
-    spread = of if members is None else moments(values, share)
-    above, within, below = (None, None, None) if smallest_effect is None else chances(of, smallest_effect)
+    spread = of if members is None else compute_moments(values, share)
+    above, within, below = (None, None, None) if smallest_effect is None else t_chances(of, smallest_effect)
     top_share, carriers = _carried(query_ids, values, share, of)
     return Descriptive(
         effect_size=of.mean / spread.deviation if spread.deviation > 0 else None,
@@ -119,7 +119,7 @@ def describe(
         relative=relative,
         relative_low=low,
         relative_high=high,
-        p_t=t_test_of(of).p_value,
+        p_t=t_test_from_moments(of).p_value,
         p_wilcoxon=_signed_rank_p_value(values),
         p_sign=sign_test(wins, losses),
         skewness=_skewness(_parts(values, share, members, of)) if of.deviation > 0 else None,
@@ -185,8 +185,8 @@ def _relative(
     if mean < 0:  # so that more is better in the change, too
         baseline, mean = -baseline, -mean
     relative = of.mean / mean
-    deviation = moments(values - relative * baseline, share, members).deviation / mean
-    return relative, *interval(of._replace(mean=relative, deviation=deviation), level)
+    deviation = compute_moments(values - relative * baseline, share, members).deviation / mean
+    return relative, *interval_from_moments(of._replace(mean=relative, deviation=deviation), level)
 
 
 def _parts(

@@ -90,7 +90,7 @@ def expit(odds: FloatArray) -> FloatArray:
     return found
 
 
-def fit(graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0) -> Fitted:
+def fit_model(graded: Graded, levels: int, queries: int, spreads: FloatArray, alike: int = 0) -> Fitted:
     """The model of so many levels, >= 2; spreads: (p,) of the slopes' priors, around 0.
 
     alike: how many slopes, the last ones, are of one kind, whose spread is learned; the one given counts as that of

@@ -12,11 +12,11 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, variance
 
-from ndcg_core.statistics.estimates.mean_difference import Moments, interval
+from ndcg_core.statistics.estimates.mean_difference import Moments, interval_from_moments
 from ndcg_core.statistics.verdicts.record import Likely
 
 
-def combined(of: Sequence[Moments], alpha: float) -> Likely:
+def combine_draws(of: Sequence[Moments], alpha: float) -> Likely:
     """The interval of level 1 - alpha over draws and units. of: the moments of each draw, two or more."""
     if len(of) < 2:
         raise ValueError(f"{len(of)} draws, must be at least 2")
@@ -27,7 +27,7 @@ def combined(of: Sequence[Moments], alpha: float) -> Likely:
     mean = fmean(each.mean for each in of)
     freedom = degrees_of_freedom(fmean(each.freedom for each in of), share, len(of))
     n = of[0].n
-    low, high = interval(Moments(n, mean, math.sqrt(total * n), freedom), 1 - alpha)
+    low, high = interval_from_moments(Moments(n, mean, math.sqrt(total * n), freedom), 1 - alpha)
     return Likely(len(of), mean, low, high, share)
 
 

@@ -5,21 +5,23 @@ be moved by grades of results that count. Such queries are no random sample of a
 labels came from").
 """
 
-from ndcg_core.statistics.estimates.mean_difference import interval
-from ndcg_core.statistics.paired import Column, by_query, mean_of, moments_of
+from ndcg_core.statistics.estimates.mean_difference import interval_from_moments
+from ndcg_core.statistics.paired import Column, mean_of, moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.record import Labels
 
 
-def labels_of(full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float) -> Labels:
+def describe_labels(
+    full: Column, baseline_judged: float | None, candidate_judged: float | None, alpha: float
+) -> Labels:
     """The labels of one comparison.
 
     full: its column on the fully judged queries alone, with their weights and clusters. baseline_judged,
     candidate_judged: mean shares of judged results. alpha: in (0, 1); the interval is Student's t.
     Raises ValueError as `verdicts.comparison.compare_family`.
     """
-    (pairs,) = by_query([full])
+    (pairs,) = sort_by_query([full])
     of = moments_of(pairs)
-    between = interval(of, 1 - alpha) if of else None
+    between = interval_from_moments(of, 1 - alpha) if of else None
     return Labels(
         baseline_judged=baseline_judged,
         candidate_judged=candidate_judged,

@@ -73,7 +73,7 @@ class Chances(NamedTuple):
     below: float
 
 
-def moments(
+def compute_moments(
     differences: Differences, weights: Differences | None = None, members: NDArray[np.intp] | None = None
 ) -> Moments:
     """The moments of n >= 2 differences, each with a weight > 0 where weights are given.
@@ -95,7 +95,7 @@ def moments(
     if members is not None and int(members.max()) + 1 < n:
         share = None if weights is None else relative_weights(weights, n)
         mean = exact_sum(values if share is None else share * values) / n
-        return moments(*cluster_means(values, share, members))._replace(mean=mean)
+        return compute_moments(*cluster_means(values, share, members))._replace(mean=mean)
     if weights is None:
         return Moments(n, mean_difference(values), standard_deviation(values), n - 1)
     share = relative_weights(weights, n)
@@ -167,10 +167,10 @@ def t_interval(differences: Differences, level: float = 0.95) -> Interval:
     queries was measured as .975 / .952 / .952. Of width 0 if the differences do not vary.
     Raises ValueError for n < 2, NaN, infinity or a level out of range. (Sakai, chapters 1 to 5.)
     """
-    return interval(moments(differences), level)
+    return interval_from_moments(compute_moments(differences), level)
 
 
-def interval(of: Moments, level: float = 0.95) -> Interval:
+def interval_from_moments(of: Moments, level: float = 0.95) -> Interval:
     """The same from moments; with level = 1 - 2 a, each bound is also a one-sided bound of level 1 - a."""
     return interval_reaching(of, reach_alone(of, level))
 
@@ -181,10 +181,10 @@ def t_test(differences: Differences) -> TTest:
     differences: n >= 2 numbers. Raises ValueError for n < 2, NaN or infinity. (Sakai, chapters 1 to 5;
     `scipy.stats.ttest_1samp`.)
     """
-    return t_test_of(moments(differences))
+    return t_test_from_moments(compute_moments(differences))
 
 
-def t_test_of(of: Moments) -> TTest:
+def t_test_from_moments(of: Moments) -> TTest:
     """The same from moments."""
     if of.error > 0:
         statistic = of.mean / of.error
@@ -195,7 +195,7 @@ def t_test_of(of: Moments) -> TTest:
     return TTest(statistic, of.freedom, 2 * float(stdtr(of.freedom, -abs(statistic))))
 
 
-def chances(of: Moments, margin: float) -> Chances:
+def t_chances(of: Moments, margin: float) -> Chances:
     """How the t distribution around the mean, scaled by its standard error, divides at -margin and +margin.
 
     margin: > 0, in the unit of the differences. It is the posterior of the mean under a flat prior (the Bayesian
@@ -236,7 +236,7 @@ def lower_bound(of: Moments, alpha: float = 0.05) -> float:
 
 
 def reach_alone(of: Moments, level: float, comparisons: int = 1) -> float:
-    """How many standard errors an interval reaches to each side: t((1 + level) / 2, freedom), as `interval` has it.
+    """How many standard errors `interval_from_moments` reaches to each side: t((1 + level) / 2, freedom).
 
     comparisons: of how many the intervals are to hold together, by Bonferroni's inequality; >= 1.
     """

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ndcg_core.statistics.distributions import stdtr, stdtrit
-from ndcg_core.statistics.estimates.mean_difference import Moments, effective_number, moments
+from ndcg_core.statistics.estimates.mean_difference import Moments, compute_moments, effective_number
 from ndcg_core.statistics.exact_sums import exact_sum
 from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
-from ndcg_core.statistics.paired import LEAST_OTHERS, Column, by_query
+from ndcg_core.statistics.paired import LEAST_OTHERS, Column, sort_by_query
 from ndcg_core.statistics.verdicts.record import CheapCorrected
 
 FloatArray = NDArray[np.float64]
@@ -73,7 +73,7 @@ class Balance(NamedTuple):
     p_value: float
 
 
-def correct(careful: Column, cheap: Column, judged: Collection[str], alpha: float) -> CheapCorrected | None:
+def correct_difference(careful: Column, cheap: Column, judged: Collection[str], alpha: float) -> CheapCorrected | None:
     """The difference of one comparison by both kinds of judgments, with its (1 - alpha) interval.
 
     careful: the differences by the careful judgments. cheap: those of all queries by the cheap ones, with 0 where these
@@ -82,13 +82,13 @@ def correct(careful: Column, cheap: Column, judged: Collection[str], alpha: floa
     None for fewer than four careful units or fewer than two others, and where the careful differences do not vary.
     Raises ValueError as `verdicts.comparison.compare_family`, and for a careful query without a cheap one.
     """
-    (pairs,) = by_query([cheap])
+    (pairs,) = sort_by_query([cheap])
     known = dict(zip(careful.query_ids, np.asarray(careful.differences, dtype=np.float64).tolist(), strict=True))
     ids, members = pairs.query_ids, pairs.units.members
     every = {*judged, *known}
     for query_id in sorted(every.difference(ids))[:1]:
         raise ValueError(f"{cheap}: query {query_id!r} is judged carefully, must be judged cheaply too")
-    return estimate(
+    return estimate_from_arrays(
         Judged(
             pairs.differences,
             np.array([known.get(query_id, 0.0) for query_id in ids]),
@@ -101,7 +101,7 @@ def correct(careful: Column, cheap: Column, judged: Collection[str], alpha: floa
     )
 
 
-def estimate(given: Judged, alpha: float) -> CheapCorrected | None:
+def estimate_from_arrays(given: Judged, alpha: float) -> CheapCorrected | None:
     """The same of arrays."""
     alone = _moments(given)
     others = ~given.is_careful
@@ -144,12 +144,12 @@ def estimate(given: Judged, alpha: float) -> CheapCorrected | None:
     )
 
 
-def balance(cheap: Column, judged: Collection[str]) -> Balance:
+def check_balance(cheap: Column, judged: Collection[str]) -> Balance:
     """Whether the queries in `judged` can be a random sample, by the values of `cheap` on them and on the others.
 
     Weights and clusters as those of the column. p_value is 1 where the values do not vary, or a part has one unit.
     """
-    (pairs,) = by_query([cheap])
+    (pairs,) = sort_by_query([cheap])
     known = set(judged)
     inside = np.array([query_id in known for query_id in pairs.query_ids], dtype=np.bool_)
     given = Judged(pairs.differences, pairs.differences, inside, inside, pairs.shares, pairs.units.members)
@@ -181,7 +181,7 @@ def _moments(given: Judged) -> Moments | None:
         _, members = np.unique(given.members[scored], return_inverse=True)
     if np.count_nonzero(scored) < 2 or (members is not None and members.max() < 1):
         return None
-    return moments(given.careful[scored], shares, members)
+    return compute_moments(given.careful[scored], shares, members)
 
 
 def _part(values: FloatArray, weights: FloatArray) -> _Part:

@@ -19,8 +19,8 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     FloatArray,
     IntArray,
     check_settings,
-    over_blocks,
-    processors,
+    count_processors,
+    map_blocks,
 )
 from ndcg_core.statistics.hypothesis_tests.sign_flip import raise_down_the_order
 
@@ -95,7 +95,7 @@ def bootstrap_max_t(
     order = active[np.argsort(-np.abs(statistic[active]), kind="stable")]
     sums = _quantised(residuals[:, order], None if shares is None else shares[:, order])
     work = partial(_reached_in_blocks, sums, np.abs(statistic[order])[:, np.newaxis], resamples, seed)
-    parts = over_blocks(work, resamples, workers or processors())
+    parts = map_blocks(work, resamples, workers or count_processors())
     hits = np.sum([part[: 2 * len(order)] for part in (np.asarray(each) for each in parts)], axis=0)
     largest = np.sort(np.concatenate([np.asarray(each)[2 * len(order) :] for each in parts]))
     chances = (1 + hits.reshape(2, -1)) / (resamples + 1)

@@ -60,7 +60,7 @@ class Family:
     scale: FloatArray  # (c,) 1 / root of the sum of squares of quantised
 
 
-def standardised(table: FloatArray, differing: IntArray) -> Family:
+def standardise_family(table: FloatArray, differing: IntArray) -> Family:
     columns = np.flatnonzero(differing)
     rows = np.flatnonzero(table.any(axis=1))
     quantised = np.ascontiguousarray(table.T[np.ix_(columns, rows)])
@@ -81,10 +81,10 @@ def standardised(table: FloatArray, differing: IntArray) -> Family:
 
 def _quantise(column: FloatArray, differing: int) -> None:
     """Round a column, in place, to whole numbers of its quantum."""
-    np.rint(np.ldexp(column, fineness(column, differing)), out=column)
+    np.rint(np.ldexp(column, quantum_bits(column, differing)), out=column)
 
 
-def fineness(column: FloatArray, differing: int) -> int:
+def quantum_bits(column: FloatArray, differing: int) -> int:
     """q: a column's quantum is 2^-q, so coarse that every sum of whole numbers of it is exact.
 
     Sums that are equal in exact arithmetic differ by 1e-17 in floating point, and `>=` would lose such ties. The
@@ -93,7 +93,7 @@ def fineness(column: FloatArray, differing: int) -> int:
     return min(_FINEST, math.floor(EXACT - math.log2(differing) - math.log2(np.abs(column).max())))
 
 
-def together(families: Sequence[Family]) -> tuple[Family, list[slice]]:
+def join_families(families: Sequence[Family]) -> tuple[Family, list[slice]]:
     """The columns of several families as one, whose sums are theirs; and where each family's columns stand in it.
 
     What orders the columns is their family's: `order` means nothing here.
@@ -111,7 +111,7 @@ def together(families: Sequence[Family]) -> tuple[Family, list[slice]]:
     return Family(rows=rows, quantised=quantised, **joined), parts
 
 
-def by_number_of_columns(families: Sequence[Family], most: int) -> list[list[int]]:
+def group_families(families: Sequence[Family], most: int) -> list[list[int]]:
     """The families' numbers in groups of at most so many columns, or of one family."""
     groups: list[list[int]] = []
     columns = most + 1
@@ -124,7 +124,7 @@ def by_number_of_columns(families: Sequence[Family], most: int) -> list[list[int
     return groups
 
 
-def flips_of(family: Family, resamples: int, seed: int) -> tuple[int, Callable[[int], BitTiles]]:
+def make_flips(family: Family, resamples: int, seed: int) -> tuple[int, Callable[[int], BitTiles]]:
     """How many flips a family has, and their bits block by block: every pattern where few rows differ, else drawn."""
     if len(family.rows) <= ENUMERABLE:
         return 2 ** len(family.rows), partial(enumerated_bits, len(family.rows))
@@ -154,7 +154,7 @@ def drawn_bits(seed: int, rows: IntArray, block: int) -> BitTiles:
         yield slice(first, last), np.unpackbits(octets, axis=1, bitorder="little")
 
 
-def over_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, workers: int) -> list[Any]:
+def map_blocks(work: Callable[[range], IntArray | FloatArray], flips: int, workers: int) -> list[Any]:
     """What `work` gives for the blocks of all flips, dealt to the workers in turn."""
     blocks = range(-(-flips // _BLOCK))
     workers = min(workers, len(blocks))
@@ -192,11 +192,11 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # looks through the loaded libraries: once is enough, numpy has loaded its own
 
 
-def processors() -> int:
+def count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checked(differences: ArrayLike) -> FloatArray:
+def check_differences(differences: ArrayLike) -> FloatArray:
     table = np.asarray(differences, dtype=np.float64)
     if table.ndim != 2:
         raise ValueError(f"differences have shape {table.shape}, must be (queries, comparisons)")

@@ -19,10 +19,10 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     Family,
     FloatArray,
     IntArray,
+    count_processors,
     drawn_bits,
-    fineness,
-    over_blocks,
-    processors,
+    map_blocks,
+    quantum_bits,
     settle_ties,
     signed_sums,
 )
@@ -66,7 +66,7 @@ def p_values_of_two(
     if not made.numbers:
         return {}
     work = partial(_counted_in_blocks, family, made, partial(drawn_bits, seed, family.rows), resamples)
-    hits, doubtful = np.sum(over_blocks(work, resamples, workers or processors()), axis=0)
+    hits, doubtful = np.sum(map_blocks(work, resamples, workers or count_processors()), axis=0)
     p_values = ((1 + hits) / (resamples + 1)).tolist()
     return {number: p_values[at] for at, number in enumerate(made.numbers) if not doubtful[at]}
 
@@ -96,7 +96,7 @@ def _derived(
         differing = int(np.count_nonzero(column))
         if differing <= ENUMERABLE:
             continue
-        own = fineness(column, differing)
+        own = quantum_bits(column, differing)
         quantised = np.rint(np.ldexp(column, own))
         first, second = (places[base] for base in two)
         rest = quantised - np.ldexp(family.quantised[first] - family.quantised[second], own - fine)

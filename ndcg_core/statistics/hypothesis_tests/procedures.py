@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together, t_test_of
+from ndcg_core.statistics.estimates.mean_difference import Moments, reach_alone, reach_together, t_test_from_moments
 from ndcg_core.statistics.hypothesis_tests.bootstrap_max_t import bootstrap_max_t
 from ndcg_core.statistics.hypothesis_tests.flips import ENUMERABLE
 from ndcg_core.statistics.hypothesis_tests.multiplicity import benjamini_hochberg, holm
@@ -22,7 +22,7 @@ from ndcg_core.statistics.hypothesis_tests.sign_flip import (
     sign_flips,
 )
 from ndcg_core.statistics.hypothesis_tests.simultaneous import simultaneous_quantiles
-from ndcg_core.statistics.paired import FloatArray, Paired, centred, flippable_count, table, union
+from ndcg_core.statistics.paired import FloatArray, Paired, all_units, centre_units, flippable_count, units_table
 from ndcg_core.statistics.verdicts.verdict import TESTABLE, Reaches, Tested
 
 Procedure = Literal["max-t", "benjamini-hochberg", "t-holm"]
@@ -48,19 +48,23 @@ def _own_p_values(
         numbers = [number for number, pairs in enumerate(paired) if pairs.units.names == own_units]
         own = [paired[number] for number in numbers]
         told = p_values_of_two(
-            [pairs.units.flippable for pairs in own], made_of_two(own), resamples=resamples, seed=seed, workers=workers
+            [pairs.units.flippable for pairs in own],
+            find_differences_of_two(own),
+            resamples=resamples,
+            seed=seed,
+            workers=workers,
         )
         for place, p_value in told.items():
             p_values[numbers[place]] = p_value
         rest = [place for place in range(len(own)) if place not in told]
-        rows = table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
+        rows = units_table([own[place] for place in rest], [own[place].units.flippable for place in rest], own_units)
         p_values[[numbers[place] for place in rest]] = sign_flip_p_values(
             rows, resamples=resamples, seed=seed, workers=workers
         )
     return p_values
 
 
-def made_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
+def find_differences_of_two(paired: Sequence[Paired]) -> dict[int, tuple[int, int]]:
     """Number -> the numbers of two columns of which it is the difference: two candidates', each from the same baseline.
 
     That is the baseline of the first column of its metric and slice.
@@ -90,10 +94,10 @@ def max_t(
     workers: int | None,
 ) -> list[list[Tested]]:
     """Of every family: p_value from a column's own queries alone, p_adjusted from those of its columns together."""
-    rows = [union(paired) for paired, _ in families]
+    rows = [all_units(paired) for paired, _ in families]
     joint = sign_flips(
         [
-            table(paired, [pairs.units.flippable for pairs in paired], units)
+            units_table(paired, [pairs.units.flippable for pairs in paired], units)
             for (paired, _), units in zip(families, rows, strict=True)
         ],
         resamples=resamples,
@@ -104,7 +108,7 @@ def max_t(
     several = [number for number, (paired, _) in enumerate(families) if len(paired) > 1]
     quantiles = simultaneous_quantiles(
         [
-            table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+            units_table(paired, [_residuals(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
             for (paired, of), units in ((families[number], rows[number]) for number in several)
         ],
         levels=_levels(alpha),
@@ -121,15 +125,15 @@ def max_t(
     return found
 
 
-def bootstrapped(
+def bootstrap_family(
     paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
 ) -> list[Tested]:
     """A family by the studentised bootstrap: p_value, p_adjusted and the reaches from the same resamples."""
-    units = union(paired)
-    residuals = table(paired, [centred(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
+    units = all_units(paired)
+    residuals = units_table(paired, [centre_units(pairs, each) for pairs, each in zip(paired, of, strict=True)], units)
     shares = _shares(paired, units)
     if shares is None and any(len(pairs.units.names) < len(units) for pairs in paired):
-        shares = table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
+        shares = units_table(paired, [np.ones(len(pairs.units.names)) for pairs in paired], units)
     levels = _levels(alpha)
     found = bootstrap_max_t(
         [each.mean for each in of],
@@ -164,7 +168,7 @@ def _studentised(of: Moments, quantile: float, linear_error: float, level: float
     return None if np.isinf(quantile) else max(quantile * linear_error / of.error, reach_alone(of, level))
 
 
-def with_second(
+def add_second_test(
     family: Sequence[Paired],
     of: Sequence[Moments],
     tested: list[Tested],
@@ -179,9 +183,9 @@ def with_second(
 
     decides: whether a difference is shown only where both find it: p_adjusted is the larger, the reaches the wider.
     """
-    if not family or len(family) > SECOND_COLUMNS or len(union(family)) > SECOND_UNITS:
+    if not family or len(family) > SECOND_COLUMNS or len(all_units(family)) > SECOND_UNITS:
         return tested
-    other = bootstrapped(family, of, alpha, seed, resamples, workers)
+    other = bootstrap_family(family, of, alpha, seed, resamples, workers)
     if decides:
         return [_of_both(flipped, drawn) for flipped, drawn in zip(tested, other, strict=True)]
     return [replace(each, second=(BOOTSTRAP, row.p_adjusted)) for each, row in zip(tested, other, strict=True)]
@@ -231,7 +235,7 @@ def _tested(flipped: SignFlip, p_values: FloatArray, reaches: Sequence[Reaches])
 
 
 def _residuals(pairs: Paired, of: Moments) -> FloatArray:
-    values = centred(pairs, of)
+    values = centre_units(pairs, of)
     if of.deviation == 0:
         return values
     # Where one unit has nearly all the weight, every value is near 0: the test's quantum would take it for 0.
@@ -244,10 +248,10 @@ def _shares(paired: Sequence[Paired], units: tuple[str, ...]) -> FloatArray | No
     if all(of.shares is None for of in known):
         return None
     shares = [np.ones(len(of.names)) if of.shares is None else of.shares for of in known]
-    return table(paired, shares, units)
+    return units_table(paired, shares, units)
 
 
-def false_discovery(
+def false_discovery_family(
     paired: Sequence[Paired], of: Sequence[Moments], alpha: float, seed: int, resamples: int, workers: int | None
 ) -> list[Tested]:
     p_values = _own_p_values(paired, np.ones(len(paired)), (), seed, resamples, workers).tolist()
@@ -267,8 +271,8 @@ def false_discovery(
     ]
 
 
-def preview(of: Sequence[Moments], alpha: float) -> list[Tested]:
-    p_values = [t_test_of(each).p_value for each in of]
+def preview_tests(of: Sequence[Moments], alpha: float) -> list[Tested]:
+    p_values = [t_test_from_moments(each).p_value for each in of]
     return [
         Tested(p_value, adjusted, "t, Holm", True, reach)
         for p_value, adjusted, reach in zip(p_values, holm(p_values), _reaches(of, alpha), strict=True)
@@ -291,14 +295,14 @@ def adjust_families(chosen: Sequence[tuple[list[Paired], list[Moments]]], how: F
     """What the procedure makes of the columns of each family that can be tested."""
     alpha, seed, resamples, workers = how.alpha, how.seed, how.resamples, how.workers
     if how.procedure == "t-holm":
-        return [preview(of, alpha) for _, of in chosen]
+        return [preview_tests(of, alpha) for _, of in chosen]
     if how.procedure != "max-t":
-        return [false_discovery(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+        return [false_discovery_family(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     if how.resampling == "bootstrap":
-        return [bootstrapped(family, of, alpha, seed, resamples, workers) for family, of in chosen]
+        return [bootstrap_family(family, of, alpha, seed, resamples, workers) for family, of in chosen]
     results = max_t(chosen, alpha, seed, resamples, workers)
     if how.exploratory:
         return results
     decides = how.resampling == "both"
     pairs = zip(chosen, results, strict=True)
-    return [with_second(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs]
+    return [add_second_test(*own, tested, alpha, seed, resamples, workers, decides=decides) for own, tested in pairs]

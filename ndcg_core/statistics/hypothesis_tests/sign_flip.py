@@ -27,16 +27,16 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     FloatArray,
     IntArray,
     absolute_sums,
-    by_number_of_columns,
+    check_differences,
     check_settings,
-    checked,
+    count_processors,
     drawn_bits,
-    flips_of,
-    over_blocks,
-    processors,
+    group_families,
+    join_families,
+    make_flips,
+    map_blocks,
     settle_ties,
-    standardised,
-    together,
+    standardise_family,
 )
 
 
@@ -95,15 +95,15 @@ def sign_flips(
 ) -> list[SignFlip]:
     """`sign_flip` of every family, bit for bit; the flips are drawn once for all of them: faster for many families."""
     check_settings(resamples, seed, workers)
-    tables = [settle_ties(checked(differences)) for differences in families]
-    made = [standardised(table, np.count_nonzero(table, axis=0)) for table in tables]
+    tables = [settle_ties(check_differences(differences)) for differences in families]
+    made = [standardise_family(table, np.count_nonzero(table, axis=0)) for table in tables]
     found: dict[int, SignFlip] = {}
     drawn = [number for number, family in enumerate(made) if len(family.rows) > ENUMERABLE]
-    groups = [[drawn[place] for place in group] for group in by_number_of_columns([made[at] for at in drawn], COLUMNS)]
+    groups = [[drawn[place] for place in group] for group in group_families([made[at] for at in drawn], COLUMNS)]
     for group in [*groups, *([number] for number in range(len(made)) if number not in drawn)]:
-        joined, parts = together([made[number] for number in group])
-        flips, bits = flips_of(joined, resamples, seed)
-        hits = _counted(joined, parts, bits, flips, workers or processors())
+        joined, parts = join_families([made[number] for number in group])
+        flips, bits = make_flips(joined, resamples, seed)
+        hits = _counted(joined, parts, bits, flips, workers or count_processors())
         for number, part in zip(group, parts, strict=True):
             found[number] = _result(tables[number], made[number], hits[:, part], flips, resamples)
     return [found[number] for number in range(len(made))]
@@ -141,21 +141,21 @@ def sign_flip_p_values(
 ) -> tuple[float, ...]:
     """The p_value of `sign_flip` for every column, bit for bit, without the adjustment: faster for many columns."""
     check_settings(resamples, seed, workers)
-    table = settle_ties(checked(differences))
+    table = settle_ties(check_differences(differences))
     differing = np.count_nonzero(table, axis=0)
     p_value = np.ones(table.shape[1])
     for few in (differing <= ENUMERABLE, differing > ENUMERABLE):
         columns = np.flatnonzero(few & (differing > 0))
         for start in range(0, len(columns), COLUMNS):
             chosen = columns[start : start + COLUMNS]
-            family = standardised(table[:, chosen], differing[chosen])
+            family = standardise_family(table[:, chosen], differing[chosen])
             numbers = chosen[family.order]
             if differing[chosen[0]] <= ENUMERABLE:
                 pairs = zip(family.quantised, differing[numbers].tolist(), strict=True)
                 p_value[numbers] = [_enumerated_p_value(column, count) for column, count in pairs]
             else:
                 work = partial(_reached_in_blocks, family, partial(drawn_bits, seed, family.rows), resamples)
-                hits = np.sum(over_blocks(work, resamples, workers or processors()), axis=0)
+                hits = np.sum(map_blocks(work, resamples, workers or count_processors()), axis=0)
                 p_value[numbers] = (1 + hits) / (resamples + 1)
     return tuple(p_value.tolist())
 
@@ -194,7 +194,7 @@ def _counted(
     if not len(joined.order):
         return np.zeros((2, 0), dtype=np.intp)
     work = partial(_counted_in_blocks, joined, parts, bits, flips)
-    hits: IntArray = np.sum(over_blocks(work, flips, workers), axis=0)
+    hits: IntArray = np.sum(map_blocks(work, flips, workers), axis=0)
     return hits
 
 

@@ -21,15 +21,15 @@ from ndcg_core.statistics.hypothesis_tests.flips import (
     Family,
     FloatArray,
     absolute_sums,
-    by_number_of_columns,
+    check_differences,
     check_settings,
-    checked,
-    flips_of,
-    over_blocks,
-    processors,
+    count_processors,
+    group_families,
+    join_families,
+    make_flips,
+    map_blocks,
     signed_sums,
-    standardised,
-    together,
+    standardise_family,
 )
 
 
@@ -75,25 +75,25 @@ def simultaneous_quantiles(
     for level in levels:
         if not 0 < level < 1:
             raise ValueError(f"level == {level}, must lie between 0 and 1")
-    tables = [checked(residuals) for residuals in families]
-    made = [standardised(table, np.count_nonzero(table, axis=0)) for table in tables]
+    tables = [check_differences(residuals) for residuals in families]
+    made = [standardise_family(table, np.count_nonzero(table, axis=0)) for table in tables]
     found = {number: (0.0,) * len(levels) for number, family in enumerate(made) if not len(family.order)}
     alike = [
         number
         for number, family in enumerate(made)
         if number not in found and shares[number] is None and len(family.rows) > ENUMERABLE
     ]
-    groups = [[alike[place] for place in group] for group in by_number_of_columns([made[at] for at in alike], COLUMNS)]
+    groups = [[alike[place] for place in group] for group in group_families([made[at] for at in alike], COLUMNS)]
     others = [[number] for number in range(len(made)) if number not in found and number not in alike]
     for group in [*groups, *others]:
-        joined, parts = together([made[number] for number in group])
-        flips, bits = flips_of(joined, resamples, seed)
+        joined, parts = join_families([made[number] for number in group])
+        flips, bits = make_flips(joined, resamples, seed)
         own = shares[group[0]]
         if own is None:
             work = partial(_largest_in_blocks, joined, parts, bits, flips)
         else:
-            work = partial(_largest_t_in_blocks, _weighed(joined, checked(own)), joined, bits, flips)
-        largest = np.sort(np.concatenate(over_blocks(work, flips, workers or processors()), axis=1), axis=1)
+            work = partial(_largest_t_in_blocks, _weighed(joined, check_differences(own)), joined, bits, flips)
+        largest = np.sort(np.concatenate(map_blocks(work, flips, workers or count_processors()), axis=1), axis=1)
         counted = flips if len(joined.rows) <= ENUMERABLE else flips + 1
         places = [math.ceil(level * counted) for level in levels]
         for number, row in zip(group, largest, strict=True):

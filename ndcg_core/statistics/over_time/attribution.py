@@ -58,7 +58,7 @@ class Mean:
         return shared * (self.values - middle) / total + alone
 
 
-def split(values: Values, weights: Values) -> Split | None:
+def split_change(values: Values, weights: Values) -> Split | None:
     """The parts of the change between two evaluations; None where one of the eight means has no query.
 
     values: [ranking, judgments, query], 0 the old and 1 the new one; NaN where that ranking has no value by those

@@ -54,17 +54,17 @@ class Judged:
         return self.p_value <= self.level
 
 
-def spent(alpha: float, look: int) -> float:
+def spend_alpha(alpha: float, look: int) -> float:
     """The part of alpha that look 1, 2, 3, … may spend; all of them together alpha."""
     return 6 * alpha / (math.pi * look) ** 2
 
 
-def monitor(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
+def monitor_looks(looks: Sequence[Evidence], alpha: float) -> list[Judged]:
     """Every look at one comparison with its level: the chance that any detects a true null is at most alpha."""
-    return [_judged(each, spent(alpha, at)) for at, each in enumerate(looks, start=1)]
+    return [_judged(each, spend_alpha(alpha, at)) for at, each in enumerate(looks, start=1)]
 
 
-def ledger(hypotheses: Sequence[Evidence], alpha: float) -> list[Judged]:
+def judge_hypotheses(hypotheses: Sequence[Evidence], alpha: float) -> list[Judged]:
     """Every hypothesis with its level, in the order of their coming: false discoveries are at most alpha of all."""
     return list(_ledger(hypotheses, alpha))
 
@@ -73,7 +73,7 @@ def _ledger(hypotheses: Sequence[Evidence], alpha: float) -> Iterator[Judged]:
     discoveries, harmonic = 0, 0.0
     for at, each in enumerate(hypotheses, start=1):
         harmonic += 1 / at
-        found = _judged(each, min(alpha, spent(alpha, at) / harmonic * (discoveries + 1)))
+        found = _judged(each, min(alpha, spend_alpha(alpha, at) / harmonic * (discoveries + 1)))
         discoveries += found.is_detected
         yield found
 

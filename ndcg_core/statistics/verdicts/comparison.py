@@ -15,14 +15,14 @@ from typing import Literal
 import numpy as np
 
 from ndcg_core.statistics.estimates.bca_bootstrap import bca_interval
-from ndcg_core.statistics.estimates.best_of_several import selections
-from ndcg_core.statistics.estimates.descriptive import Descriptive, describe, is_skewed
+from ndcg_core.statistics.estimates.best_of_several import select_best
+from ndcg_core.statistics.estimates.descriptive import Descriptive, describe_differences, is_skewed
 from ndcg_core.statistics.estimates.mean_difference import (
     Interval,
     Moments,
     detectable_effect,
     effective_number,
-    interval,
+    interval_from_moments,
     interval_reaching,
     mean_difference,
     minimal_detectable_effect,
@@ -41,7 +41,15 @@ from ndcg_core.statistics.hypothesis_tests.guardrails import (
     unseen_losses,
 )
 from ndcg_core.statistics.hypothesis_tests.procedures import FamilyTest, Procedure, Resampling, adjust_families
-from ndcg_core.statistics.paired import Column, Paired, baseline_mean, by_query, flippable_count, mean_of, moments_of
+from ndcg_core.statistics.paired import (
+    Column,
+    Paired,
+    baseline_mean,
+    flippable_count,
+    mean_of,
+    moments_of,
+    sort_by_query,
+)
 from ndcg_core.statistics.verdicts.notes import notes
 from ndcg_core.statistics.verdicts.record import Clusters, Comparison, Selection
 from ndcg_core.statistics.verdicts.verdict import (
@@ -136,7 +144,7 @@ def compare_families(
         raise ValueError(f"resamples == {resamples}, must be at least {round(1 / alpha)} for alpha == {alpha}")
     if least_queries < 2:
         raise ValueError(f"least_queries == {least_queries}, must be at least 2")
-    columns = iter(by_query([column for family in families.values() for column in family]))
+    columns = iter(sort_by_query([column for family in families.values() for column in family]))
     paired = [list(islice(columns, len(family))) for family in families.values()]
     known = [[moments_of(pairs) for pairs in family] for family in paired]
     testable = [
@@ -152,7 +160,7 @@ def compare_families(
     found = []
     for name, family, of, numbers, tested, own in zip(families, paired, known, testable, results, chosen, strict=True):
         tests = dict(zip(numbers, tested, strict=True))
-        best = {} if exploratory else {numbers[at]: each for at, each in selections(own[0], own[1], alpha).items()}
+        best = {} if exploratory else {numbers[at]: each for at, each in select_best(own[0], own[1], alpha).items()}
         settings = _Settings(name, exploratory, alpha, seed, resamples, interval_method, least_queries)
         rows = [_comparison(pairs, of[at], tests.get(at), len(numbers), settings) for at, pairs in enumerate(family)]
         found.append([_with_selection(row, best.get(at)) for at, row in enumerate(rows)])
@@ -187,7 +195,7 @@ def check_guardrails(
     for column in columns:
         if column.smallest_effect is None:
             raise ValueError(f"{column}: a guardrail needs a smallest_effect")
-    paired = by_query(columns)
+    paired = sort_by_query(columns)
     known = [moments_of(pairs) for pairs in paired]
     tested = [(pairs, of) for pairs, of in zip(paired, known, strict=True) if of is not None]
     how = FamilyTest(procedure, resampling, False, alpha, seed, resamples, workers)
@@ -321,14 +329,14 @@ def _queries_for_effect(facts: Facts, conclusion: Verdict) -> int | None:
 def _interval(pairs: Paired, of: Moments, settings: _Settings) -> Interval:
     level = 1 - settings.alpha
     if settings.interval_method == "t":
-        return interval(of, level)
+        return interval_from_moments(of, level)
     return bca_interval(
         pairs.units.values, level=level, resamples=settings.resamples, seed=settings.seed, weights=pairs.units.shares
     )
 
 
 def _described(pairs: Paired, of: Moments, settings: _Settings) -> Descriptive:
-    return describe(
+    return describe_differences(
         pairs.query_ids,
         pairs.differences,
         of,

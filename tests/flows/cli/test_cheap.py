@@ -18,7 +18,7 @@ from ndcg_ab.pipeline import pulls
 from ndcg_ab.pipeline.run import announce, parts_left
 from ndcg_ab.runs.run import perform_run
 from ndcg_ab.sources import RANKING
-from ndcg_core.statistics.estimates.prediction_powered import correct
+from ndcg_core.statistics.estimates.prediction_powered import correct_difference
 from ndcg_core.statistics.verdicts.comparison import Column
 from tests.small_evaluation import calling, no_tracker, plain_page
 
@@ -103,7 +103,7 @@ def test_the_difference_is_corrected_by_values_worked_out_by_hand(
     case: Case, found: dict[str, Any], clusters: bool
 ) -> None:
     made = content(case, *CHEAP, "--cluster-prefix", "_") if clusters else found
-    expected = correct(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
+    expected = correct_difference(column(case, True, clusters), column(case, False, clusters), case.careful, 0.05)
     assert expected is not None
     assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
     assert (expected.careful_queries, expected.cheap_queries) == (CAREFUL, EVERY)
@@ -119,7 +119,7 @@ def test_weights_hold(case: Case, tmp_path: Path) -> None:
     known = dict(zip(IDS, weights.tolist(), strict=True))
     columns = [column(case, careful) for careful in (True, False)]
     columns = [dataclasses.replace(each, weights=[known[query] for query in each.query_ids]) for each in columns]
-    expected = correct(*columns, case.careful, 0.05)
+    expected = correct_difference(*columns, case.careful, 0.05)
     assert expected is not None
     assert made["comparisons"][0]["cheap"] == pytest.approx(dataclasses.asdict(expected), rel=1e-9)
     lacking = next(place for place, query in enumerate(IDS) if query not in case.careful)

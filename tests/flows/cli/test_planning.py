@@ -18,7 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from ndcg_ab.flows.cli.app import app
-from ndcg_core.statistics.estimates.mean_difference import moments
+from ndcg_core.statistics.estimates.mean_difference import compute_moments
 from tests.places import ROOT
 from tests.references import Collection
 
@@ -184,7 +184,7 @@ def test_weights_are_used(scores: Path, weighted: tuple[Path, dict[str, float]])
     (plan,) = plans("--scores", scores, "--weights", path, "--candidate", "dense", "--metric", "ndcg@10")
     differences = values()["dense"] - values()["bm25"]
     share = np.array([weights[f"q{place:03d}"] for place in range(40)])
-    found = moments(differences, share)
+    found = compute_moments(differences, share)
     effective = share.sum() ** 2 / (share**2).sum()
     assert plan["difference"] == pytest.approx(np.average(differences, weights=share), rel=1e-12)
     assert plan["deviation"] == pytest.approx(found.deviation, rel=1e-12)

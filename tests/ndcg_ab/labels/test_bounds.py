@@ -23,7 +23,7 @@ from ndcg_ab.scoring.parity import recompute_sample
 from ndcg_ab.scoring.scoring import score_metrics
 from ndcg_ab.sources import Queries
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.statistics.verdicts.comparison import Comparison
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -90,7 +90,7 @@ def extremes(name: str) -> tuple[float, float]:
         sides = [RANKINGS[system].get(query, []) for system in ("new", "old")]
         if score_query(metric, sides[0], known, 2.0) is None:
             continue
-        placed = [enumerate(arrange(metric, side, known), start=1) for side in sides]
+        placed = [enumerate(arrange_places(metric, side, known), start=1) for side in sides]
         shown = {
             place.doc_id
             for side in placed
@@ -323,7 +323,8 @@ def test_two_thousand_completions_of_cast_2021_lie_between() -> None:
         if max(known.values()) <= 0:
             continue
         tops = [
-            [place.doc_id for place in arrange(metric, rankings[name].get(query, []), known)][:10] for name in rankings
+            [place.doc_id for place in arrange_places(metric, rankings[name].get(query, []), known)][:10]
+            for name in rankings
         ]
         shown = sorted({doc for top in tops for doc in top} - known.keys())
         grades = made.integers(0, 5, (completions, len(shown))).astype(float)

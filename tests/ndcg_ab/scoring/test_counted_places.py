@@ -18,7 +18,7 @@ from ndcg_ab.scoring.counted_places import RESULT, count_long_answers
 from ndcg_ab.scoring.parity import read_results, recompute_sample
 from ndcg_core.measures.metric import Metric, MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.score import Result, arrange_places, score_query
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def check(seed: int, chosen: Sequence[Metric]) -> None:
         own, judged = answers[answer], grades[answer[1]]
         assert found[answer].returned == len(own)
         for metric in chosen:
-            places, expected = found[answer].places(metric), arrange(metric, own, judged)
+            places, expected = found[answer].places(metric), arrange_places(metric, own, judged)
             assert len(places) == len(expected)
             for place, there in zip(places, expected, strict=True):
                 assert place == there or (there.doc_id not in judged and place.doc_id == ""), (seed, metric.name)

@@ -24,7 +24,7 @@ from ndcg_core.measures.registry import (
     Pool,
     Quotient,
 )
-from ndcg_core.measures.score import Result, discount, gain, order, place_factors, placed_gains, score_query
+from ndcg_core.measures.score import Result, discount, gain, order_results, place_factors, placed_gains, score_query
 from tests.examples import examples
 from tests.laboratory import in_order
 from tests.places import ROOT
@@ -109,7 +109,7 @@ def test_additive_measures_are_sums_of_what_each_place_adds(
         value = score_query(metric, ranked, judgments)
         if value is None or explain(metric, ranked, judgments).because:
             return
-        places = order(ranked, metric)
+        places = order_results(ranked, metric)
         gains = placed_gains(metric, places, judgments)[: metric.cutoff]
         factors = place_factors(metric, places, gains, judgments, max(judgments.values()))
         values.append(value)

@@ -6,7 +6,7 @@ import pytest
 
 from ndcg_core.measures.metric import MetricError
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Placed, Result, discount, gain, order, score_query
+from ndcg_core.measures.score import Placed, Result, discount, gain, order_results, score_query
 from tests.laboratory import Case, both, both_of_all, both_of_each, core_scores, in_order, sql_scores
 
 
@@ -161,10 +161,10 @@ def test_equal_scores_are_ordered_by_id_as_bytes_descending() -> None:
     # As bytes, "z" (7a) < "é" (c3 a9) < "€" (e2 82 ac) < "𝄞" (f0 9d …), which UTF-16 would order before "€" … "\uffff".
     tied = [Result(doc_id, 1.0) for doc_id in ("z", "é", "€", "𝄞", "\uffff", "Z", "10", "9")]
     expected = ["𝄞", "\uffff", "€", "é", "z", "Z", "9", "10"]
-    assert ids(order(tied)) == expected
-    assert {place.first_rank for place in order(tied)} == {1}
+    assert ids(order_results(tied)) == expected
+    assert {place.first_rank for place in order_results(tied)} == {1}
     ascending = parse("ndcg(ties=doc_id_asc)")
-    assert ids(order(tied, ascending)) == expected[::-1]
+    assert ids(order_results(tied, ascending)) == expected[::-1]
     falling = {doc_id: place for place, doc_id in enumerate(reversed(expected))}
     rising = {doc_id: place for place, doc_id in enumerate(expected)}
     assert both_of_all([Case(falling, tied, "ndcg"), Case(rising, tied, ascending.name)]) == [(1.0, 1.0)] * 2
@@ -178,14 +178,14 @@ def test_minus_zero_and_zero_are_one_score() -> None:
 def test_a_ranking_without_scores_is_ordered_by_its_ranks() -> None:
     judgments = {"q": {"a": 1, "b": 0, "c": 0}}
     ranked = [Result("c", None, 2), Result("a", None, 10), Result("b", None, 2)]
-    assert ids(order(ranked)) == ["c", "b", "a"]
+    assert ids(order_results(ranked)) == ["c", "b", "a"]
     assert both(judgments, ranked, "rr") == (1 / 3, 1 / 3)
 
 
 def test_scores_win_over_ranks() -> None:
     returned = [Result("a", 1.0, 1), Result("b", 2.0, 2)]
-    assert ids(order(returned)) == ["b", "a"]
-    assert ids(order(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
+    assert ids(order_results(returned)) == ["b", "a"]
+    assert ids(order_results(returned, parse("ndcg(ties=given)"))) == ["a", "b"]
     found = both_of_each({"q": {"b": 1}}, returned, ["ndcg@1", "ndcg(ties=given)@1"])
     assert list(found.values()) == [(1.0, 1.0), (0.0, 0.0)]
 
@@ -200,7 +200,7 @@ def test_scores_win_over_ranks() -> None:
 )
 def test_the_core_refuses_what_has_no_order(returned: list[Result], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        order(returned)
+        order_results(returned)
 
 
 def test_a_grade_that_a_gain_table_lacks_is_named() -> None:

@@ -103,10 +103,10 @@ def test_intervals_that_hold_alone_only_are_noticed(world: simulate.World, monke
 @pytest.mark.soak
 def test_a_deviation_without_the_weights_is_noticed(world: simulate.World, monkeypatch: pytest.MonkeyPatch) -> None:
     def unweighted(differences: np.ndarray, weights: np.ndarray) -> estimates.Moments:
-        mean = estimates.moments(differences, weights).mean
-        return estimates.moments(differences)._replace(mean=mean)
+        mean = estimates.compute_moments(differences, weights).mean
+        return estimates.compute_moments(differences)._replace(mean=mean)
 
-    monkeypatch.setattr(simulate, "moments", unweighted)
+    monkeypatch.setattr(simulate, "compute_moments", unweighted)
     rows = simulate.weighted(world, rng(), 500, 200)
     assert [row.what for row in rows if not row.holds(errors=3)] == ["coverage of the weighted interval"]
 
@@ -133,11 +133,11 @@ def test_cheap_judgments_that_are_taken_for_careful_ones_are_noticed(monkeypatch
     def trusting(given: simulate_cheap.Judged, alpha: float) -> CheapCorrected | None:
         every = np.ones(len(given.cheap), dtype=np.bool_)
         every[-2:] = False
-        return prediction_powered.estimate(
+        return prediction_powered.estimate_from_arrays(
             simulate_cheap.Judged(given.cheap, given.cheap, every, every, given.shares, given.members), alpha
         )
 
-    monkeypatch.setattr(simulate_cheap, "estimate", trusting)
+    monkeypatch.setattr(simulate_cheap, "estimate_from_arrays", trusting)
     rows = simulate_cheap.independent(rng(), np.linspace(-0.4, 0.5, 101), 100, 30, 600, 0.7)
     assert "coverage, corrected by cheap judgments" in [row.what for row in rows if not row.holds(errors=3)]
 

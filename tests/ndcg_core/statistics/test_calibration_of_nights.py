@@ -17,8 +17,8 @@ def test_a_quick_run_lies_within_three_standard_errors_of_the_ranges() -> None:
 
 
 def test_looks_that_spend_too_much_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nights, "spent", lambda alpha, look: alpha)
-    monkeypatch.setattr(over_time, "spent", lambda alpha, look: alpha)
+    monkeypatch.setattr(nights, "spend_alpha", lambda alpha, look: alpha)
+    monkeypatch.setattr(over_time, "spend_alpha", lambda alpha, look: alpha)
     rows = [*nights.measured(2, SEED, quick=True), *nights.measured(14, SEED, quick=True)]
     assert [row.what for row in rows if not row.holds(errors=3)] == [
         "any night of a year, monitor",

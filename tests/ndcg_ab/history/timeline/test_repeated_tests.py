@@ -16,7 +16,7 @@ from ndcg_ab.history.timeline.timeline import read_timeline, timeline_json
 from ndcg_ab.report.sections.repeated_tests import print_repeated_tests
 from ndcg_ab.results.codec import records_table
 from ndcg_ab.results.outcome import Input
-from ndcg_core.statistics.over_time.monitor import spent
+from ndcg_core.statistics.over_time.monitor import spend_alpha
 from ndcg_core.statistics.verdicts.comparison import compare_family
 from ndcg_core.statistics.verdicts.verdict import Verdict
 from tests.ndcg_core.statistics.columns import column
@@ -66,7 +66,7 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
     night(past, 2, {"new": LOSS}, "acj")
     night(past, 3, {"new": NOTHING}, "abj")
     (monitor,) = found(past).monitors
-    assert (monitor.looks, monitor.latest.ordinal, monitor.latest.level) == (2, 1, spent(0.05, 1))
+    assert (monitor.looks, monitor.latest.ordinal, monitor.latest.level) == (2, 1, spend_alpha(0.05, 1))
     assert [(look.ordinal, look.conclusion) for look in monitor.detected] == [(2, Verdict.REGRESSED)]
     assert "2 looks, this one at level 0.03 (p " in said(found(past))
     assert "nothing now (first in evaluation 2, 2026-11-02: regressed)" in said(found(past))
@@ -75,7 +75,7 @@ def test_the_same_content_is_the_same_look(past: DuckDBEngine) -> None:
         night(past, ordinal, {"new": NOTHING}, digests)
         assert found(past).monitors[0].looks == ordinal - 1, "another ranking, baseline, judgments"
     latest = found(past).monitors[0]
-    assert latest.latest.level == spent(0.05, 5)
+    assert latest.latest.level == spend_alpha(0.05, 5)
     assert latest.mde is not None and latest.mde_alone is not None and latest.mde > 1.3 * latest.mde_alone
     assert "finds 0." in said(found(past))
 
@@ -101,9 +101,9 @@ def test_the_ledger_has_every_version_once(past: DuckDBEngine) -> None:
         (3, "new", "c", Verdict.UNDECIDED),
         (4, "new", "d", Verdict.IMPROVED),
     ]
-    assert entries[0].level == spent(0.05, 1)
+    assert entries[0].level == spend_alpha(0.05, 1)
     assert [entry.level for entry in entries[1:]] == pytest.approx(
-        [2 * spent(0.05, 2) / 1.5, 2 * spent(0.05, 3) / (11 / 6)]
+        [2 * spend_alpha(0.05, 2) / 1.5, 2 * spend_alpha(0.05, 3) / (11 / 6)]
     )
     text = said(found(past))
     assert "3 candidate versions so far, 2 discoveries" in text

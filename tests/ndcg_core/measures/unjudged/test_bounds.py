@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ndcg_core.measures.metric import Metric
 from ndcg_core.measures.notation import parse
 from ndcg_core.measures.registry import MEASURES
-from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged import walk_bounds
 from ndcg_core.measures.unjudged.bounds import difference_bounds, why_unbounded
 from ndcg_core.measures.unjudged.many_completions import OF_MANY
@@ -56,7 +56,7 @@ def places(metric: Metric, rankings: list[list[Result]], queries: list[dict[str,
     """What one system shows, query by query; a document is known by its name's number."""
     rows = []
     for number, (results, judgments) in enumerate(zip(rankings, queries, strict=True)):
-        placed = arrange(metric, results, judgments)
+        placed = arrange_places(metric, results, judgments)
         for rank, place in enumerate(placed, start=1):
             size = sum(each.first_rank == place.first_rank for each in placed)
             group = (place.first_rank, size) if metric.ties == "average" else (rank, 1)
@@ -84,7 +84,7 @@ def completions(metric: Metric, query: Query, grades: tuple[float, ...]) -> list
     known = query[0]
     shown = set()
     for ranking in query[1:]:
-        placed = arrange(metric, ranking, known)[: None if metric.ties == "average" else metric.cutoff]
+        placed = arrange_places(metric, ranking, known)[: None if metric.ties == "average" else metric.cutoff]
         shown |= {place.doc_id for place in placed if place.first_rank <= (metric.cutoff or len(placed))}
     open_docs = sorted(shown - known.keys())
     levels = sorted({0.0, *grades})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ndcg_core.measures.notation import parse
-from ndcg_core.measures.score import Result, arrange, score_query
+from ndcg_core.measures.score import Result, arrange_places, score_query
 from ndcg_core.measures.unjudged.completions import Completions
 from ndcg_core.measures.unjudged.places import Judged, Places, no_places
 
@@ -32,7 +32,7 @@ def places(name: str, rankings: list[list[str]]) -> Places:
     numbers = {pair: number for number, pair in enumerate((q, d) for q, docs in enumerate(UNJUDGED) for d in docs)}
     rows = []
     for query, docs in enumerate(rankings):
-        placed = arrange(metric, results(docs), KNOWN[query])
+        placed = arrange_places(metric, results(docs), KNOWN[query])
         firsts = [place.first_rank for place in placed]
         for rank, place in enumerate(placed, start=1):
             is_tied = metric.ties == "average"

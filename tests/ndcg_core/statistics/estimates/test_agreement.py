@@ -5,7 +5,13 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.estimates.agreement import Distance, alpha_of, cohen_kappa, confusion, krippendorff_alpha
+from ndcg_core.statistics.estimates.agreement import (
+    Distance,
+    alpha_from_coincidences,
+    cohen_kappa,
+    confusion_matrix,
+    krippendorff_alpha,
+)
 
 # K. Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011: four observers, twelve units.
 OBSERVED = ("1 2 3 3 2 1 4 1 2 . . .", "1 2 3 3 2 2 4 1 2 5 . 3", ". 3 3 3 2 3 4 2 2 5 1 .", "1 2 3 3 2 4 4 1 2 5 1 .")
@@ -34,7 +40,7 @@ def test_alpha_of_nothing_to_compare_is_not_known() -> None:
     ],
 )
 def test_alpha_of_coincidences_at_its_ends(table: list[list[int]], expected: float | None) -> None:
-    found = alpha_of(np.array(table, dtype=float), np.arange(len(table), dtype=float), "ordinal")
+    found = alpha_from_coincidences(np.array(table, dtype=float), np.arange(len(table), dtype=float), "ordinal")
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -45,13 +51,13 @@ def test_kappa_is_that_of_another_implementation(weights: Literal["linear", "qua
     first = rng.integers(0, 4, 300)
     second = np.where(rng.random(300) < 0.6, first, rng.integers(0, 4, 300))
     expected = metrics.cohen_kappa_score(first, second, weights=weights)
-    assert cohen_kappa(confusion(first, second), weights) == pytest.approx(expected, abs=1e-12)
+    assert cohen_kappa(confusion_matrix(first, second), weights) == pytest.approx(expected, abs=1e-12)
 
 
 def test_kappa_by_hand_and_where_it_is_not_known() -> None:
     """Agreement on 35 of 50, by chance on 25: (0.7 - 0.5) / (1 - 0.5)."""
     first = [1] * 25 + [0] * 25
     second = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
-    assert confusion(first, second).tolist() == [[15, 10], [5, 20]]
-    assert cohen_kappa(confusion(first, second)) == pytest.approx(0.4)
-    assert cohen_kappa(confusion([1, 1], [1, 1])) is None and cohen_kappa(confusion([], [])) is None
+    assert confusion_matrix(first, second).tolist() == [[15, 10], [5, 20]]
+    assert cohen_kappa(confusion_matrix(first, second)) == pytest.approx(0.4)
+    assert cohen_kappa(confusion_matrix([1, 1], [1, 1])) is None and cohen_kappa(confusion_matrix([], [])) is None

@@ -8,9 +8,9 @@ import pytest
 from scipy import integrate, stats
 
 from ndcg_core.statistics.estimates import best_of_several as winner
-from ndcg_core.statistics.estimates.best_of_several import Room, room_of, selections, truncated_share
-from ndcg_core.statistics.estimates.mean_difference import interval
-from ndcg_core.statistics.paired import by_query, moments_of
+from ndcg_core.statistics.estimates.best_of_several import Room, best_mean_bounds, select_best, truncated_share
+from ndcg_core.statistics.estimates.mean_difference import interval_from_moments
+from ndcg_core.statistics.paired import moments_of, sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, Comparison, compare_family
 from ndcg_core.statistics.verdicts.record import Selection
 from ndcg_core.statistics.verdicts.verdict import Verdict
@@ -26,8 +26,8 @@ def candidates(seed: int, queries: int, means: list[float], correlation: float =
 
 
 def selected(columns: list[Column], alpha: float = 0.05) -> dict[int, Selection]:
-    paired = by_query(columns)
-    return selections(paired, [moments for pairs in paired if (moments := moments_of(pairs))], alpha)
+    paired = sort_by_query(columns)
+    return select_best(paired, [moments for pairs in paired if (moments := moments_of(pairs))], alpha)
 
 
 def best(columns: list[Column]) -> Comparison:
@@ -38,7 +38,7 @@ def best(columns: list[Column]) -> Comparison:
 def test_a_winner_far_ahead_has_its_usual_interval() -> None:
     columns = candidates(1, 60, [5.0, 0.0, 0.0])
     (found,) = selected(columns).values()
-    usual = interval(moments_of(by_query(columns)[0]))
+    usual = interval_from_moments(moments_of(sort_by_query(columns)[0]))
     assert found.among == 3
     assert found.estimate == pytest.approx(usual.low / 2 + usual.high / 2, abs=1e-6)
     assert (found.low, found.high) == pytest.approx(usual, rel=0.01)
@@ -61,7 +61,7 @@ def test_a_winner_that_is_shown_has_its_interval_as_a_note() -> None:
 
 
 def test_the_share_is_that_of_the_truncated_distribution() -> None:
-    of = moments_of(by_query([column(around(0.03))])[0])
+    of = moments_of(sort_by_query([column(around(0.03))])[0])
     for mean, room in ((0.02, Room(0.01, 0.05)), (-0.02, Room(0.02, math.inf)), (0.1, Room(-math.inf, 0.04))):
         density = stats.t(of.freedom, loc=mean, scale=of.error).pdf
         low, high = max(room.low, mean - 6 * of.error), min(room.high, mean + 6 * of.error)
@@ -79,18 +79,18 @@ def test_the_share_is_that_of_the_truncated_distribution() -> None:
     ],
 )
 def test_the_room_of_the_best_by_hand(ratio: float, room: Room) -> None:
-    assert room_of(1, np.array([0.2, 0.3]), np.array([ratio, 1.0])) == pytest.approx(room)
+    assert best_mean_bounds(1, np.array([0.2, 0.3]), np.array([ratio, 1.0])) == pytest.approx(room)
 
 
 def test_correlated_candidates_leave_more_room() -> None:
     """The same means with residuals that go along: the choice between them tells less of the best one's own error."""
     close, apart = candidates(3, 80, [0.2, 0.1], 0.95), candidates(3, 80, [0.2, 0.1], 0.0)
     for columns in (close, apart):
-        paired = by_query(columns)
+        paired = sort_by_query(columns)
         of = [moments_of(pairs) for pairs in paired]
         table = np.array([each.differences for each in columns])
         order = max((0, 1), key=lambda place: of[place].mean)
-        ratio = winner.ratios(order, paired, of)
+        ratio = winner.covariance_ratios(order, paired, of)
         covariance = np.cov(table)
         assert ratio == pytest.approx(covariance[order] / covariance[order, order])
 
@@ -153,6 +153,6 @@ def test_the_interval_covers_and_the_estimate_is_as_often_too_large_as_too_small
 
 @pytest.mark.soak
 def test_bounds_that_ignore_the_covariance_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(winner, "ratios", lambda best, paired, of: np.eye(len(of))[best])
+    monkeypatch.setattr(winner, "covariance_ratios", lambda best, paired, of: np.eye(len(of))[best])
     _, above = covered(300, [0.0] * 6)
     assert not 0.44 <= above <= 0.56

@@ -14,12 +14,12 @@ from ndcg_core.statistics.estimates.descriptive import (
     CARRIERS,
     Carrier,
     Descriptive,
-    describe,
+    describe_differences,
     is_skewed,
     sign_test,
     wilcoxon,
 )
-from ndcg_core.statistics.estimates.mean_difference import chances, moments, t_interval, t_test
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, t_chances, t_interval, t_test
 from tests.examples import examples
 from tests.references import cases
 from tests.repeated import mostly_soaked
@@ -30,7 +30,9 @@ thousandths = st.integers(-1_000, 1_000).map(lambda value: value / 1_000)
 
 def described(differences: Any, **settings: Any) -> Descriptive:
     query_ids = [f"q{place:04}" for place in range(len(differences))]
-    return describe(query_ids, differences, moments(differences, settings.get("weights")), **settings)
+    return describe_differences(
+        query_ids, differences, compute_moments(differences, settings.get("weights")), **settings
+    )
 
 
 def carrier(query_id: str, difference: float, share: float) -> Carrier:
@@ -195,7 +197,7 @@ def test_five_queries_by_hand() -> None:
     assert found.p_wilcoxon == wilcoxon(DIFFERENCES)
     assert found.p_sign == sign_test(3, 1)
     assert found.skewness == pytest.approx(0.0, abs=1e-12)  # -.1, 0, .1, -.2, .2 around the mean
-    assert (found.above, found.within, found.below) == chances(moments(DIFFERENCES), 0.05)
+    assert (found.above, found.within, found.below) == t_chances(compute_moments(DIFFERENCES), 0.05)
     assert found.top_share == pytest.approx(0.6)
     assert found.carriers == (
         carrier("q0004", 0.3, 0.6),
@@ -222,7 +224,7 @@ def test_weights_by_hand() -> None:
     error = math.sqrt(variance / 4) / (3.9 / 8)
     margin = scipy.stats.t.ppf(0.975, 16 / 5.5 - 1) * error
     assert (found.relative_low, found.relative_high) == pytest.approx((relative - margin, relative + margin))
-    assert found.effect_size == pytest.approx(0.05 / moments(differences, weights).deviation)
+    assert found.effect_size == pytest.approx(0.05 / compute_moments(differences, weights).deviation)
     assert found.carriers == (
         carrier("q0000", 0.4, 1.0),
         carrier("q0003", 0.15, 0.75),
@@ -346,7 +348,7 @@ def test_queries_against_the_effect_lower_no_top_share() -> None:
     [
         ({"query_ids": ["a"]}, "1 query_ids and 2 differences, must be 2 as in the moments"),
         ({"differences": [0.1]}, "2 query_ids and 1 differences, must be 2"),
-        ({"of": moments([0.1, 0.2, 0.3])}, "2 query_ids and 2 differences, must be 3"),
+        ({"of": compute_moments([0.1, 0.2, 0.3])}, "2 query_ids and 2 differences, must be 3"),
         ({"baseline_values": [0.5]}, r"baseline_values have shape \(1,\), must be one for each of 2 differences"),
         ({"weights": [1.0]}, r"weights have shape \(1,\)"),
         ({"weights": [1.0, -1.0]}, r"weights\[1\] == -1.0"),
@@ -355,6 +357,6 @@ def test_queries_against_the_effect_lower_no_top_share() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(call: dict[str, Any], message: str) -> None:
-    given = {"query_ids": ["a", "b"], "differences": [0.1, 0.2], "of": moments([0.1, 0.2]), **call}
+    given = {"query_ids": ["a", "b"], "differences": [0.1, 0.2], "of": compute_moments([0.1, 0.2]), **call}
     with pytest.raises(ValueError, match=message):
-        describe(given.pop("query_ids"), given.pop("differences"), given.pop("of"), **given)
+        describe_differences(given.pop("query_ids"), given.pop("differences"), given.pop("of"), **given)

@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 from ndcg_core.statistics.estimates import grade_model
-from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit
+from ndcg_core.statistics.estimates.grade_model import START_SPREAD, Fitted, Graded, fit_model
 
 SPREADS = np.array([3.0, 1.0])
 STARTS, SLOPES, BETWEEN = np.array([0.5, -0.5, -1.0]), np.array([1.0, -0.7]), 1.0
@@ -28,7 +28,7 @@ def graded() -> Graded:
 
 @pytest.fixture(scope="module")
 def fitted(graded: Graded) -> Fitted:
-    return fit(graded, 4, 41, SPREADS)
+    return fit_model(graded, 4, 41, SPREADS)
 
 
 def loss(numbers: np.ndarray, graded: Graded, between: float) -> float:
@@ -59,7 +59,7 @@ def test_a_query_without_a_judged_document_is_any_query(fitted: Fitted) -> None:
 
 
 def test_of_many_documents_it_finds_what_made_them() -> None:
-    found = fit(made(3, 300, 10), 4, 300, SPREADS)
+    found = fit_model(made(3, 300, 10), 4, 300, SPREADS)
     truth = np.concatenate([STARTS, SLOPES])
     errors = (found.values - truth) / np.sqrt(np.diag(found.covariance))
     assert np.abs(errors).max() < 3
@@ -79,7 +79,7 @@ def test_draws_have_the_chances_and_are_uncertain_in_common(fitted: Fitted) -> N
 
 def test_one_level_only_does_not_run_away() -> None:
     graded = made(5, 20, 8)
-    found = fit(graded._replace(level=np.zeros_like(graded.level)), 4, 20, SPREADS)
+    found = fit_model(graded._replace(level=np.zeros_like(graded.level)), 4, 20, SPREADS)
     assert np.isfinite(found.values).all()
     assert found.reached(graded.features, graded.query)[0].max() < 0.1
 
@@ -87,5 +87,5 @@ def test_one_level_only_does_not_run_away() -> None:
 def test_a_spread_that_is_not_learned_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one round the effects are not yet as wide as the queries differ."""
     monkeypatch.setattr(grade_model, "ROUNDS", 1)
-    found = fit(made(3, 300, 10), 4, 300, SPREADS)
+    found = fit_model(made(3, 300, 10), 4, 300, SPREADS)
     assert found.between != pytest.approx(BETWEEN, abs=0.15)

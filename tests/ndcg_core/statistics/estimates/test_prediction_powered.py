@@ -8,8 +8,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from ndcg_core.statistics.estimates.mean_difference import interval, moments
-from ndcg_core.statistics.estimates.prediction_powered import Judged, balance, correct, estimate
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
+from ndcg_core.statistics.estimates.prediction_powered import (
+    Judged,
+    check_balance,
+    correct_difference,
+    estimate_from_arrays,
+)
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 from ndcg_core.statistics.verdicts.record import CheapCorrected
 
@@ -33,7 +38,7 @@ def given(exact: FloatArray, cheap: FloatArray, careful: int, **others: NDArray[
 def found(
     exact: FloatArray, cheap: FloatArray, careful: int, **others: NDArray[np.intp] | FloatArray
 ) -> CheapCorrected:
-    corrected = estimate(given(exact, cheap, careful, **others), ALPHA)
+    corrected = estimate_from_arrays(given(exact, cheap, careful, **others), ALPHA)
     assert corrected is not None
     return corrected
 
@@ -73,7 +78,7 @@ def test_cheap_judgments_of_no_use_leave_the_classical_interval(factor: float) -
     """They do not vary, or they say the opposite."""
     exact, _ = drawn(50, 500, 0)
     corrected = found(exact, factor * exact, 50)
-    classical = interval(moments(exact[:50]))
+    classical = interval_from_moments(compute_moments(exact[:50]))
     assert (corrected.low, corrected.high) == pytest.approx(classical, rel=1e-12)
     assert (corrected.share, corrected.saved) == (0, 0)
     assert corrected.correlation == (None if factor == 0 else pytest.approx(-1))
@@ -91,7 +96,7 @@ def test_cheap_judgments_like_the_careful_ones_are_worth_as_many_queries() -> No
     """Then the estimate is the mean over all queries, and the interval nearly theirs."""
     exact, _ = drawn(50, 5_000, 0)
     corrected = found(exact, exact, 50)
-    of_all = interval(moments(exact))
+    of_all = interval_from_moments(compute_moments(exact))
     width = of_all.high - of_all.low
     assert corrected.difference == pytest.approx(exact.mean(), abs=0.2 * width)
     assert corrected.high - corrected.low == pytest.approx(width, rel=0.1)
@@ -109,7 +114,7 @@ def test_the_unit_of_the_cheap_judgments_and_their_bias_change_nothing() -> None
 def test_the_interval_is_never_wider_than_the_classical_one(seed: int) -> None:
     exact, cheap = drawn(20, 60, 0.1, seed)
     corrected = found(exact, cheap, 20)
-    classical = interval(moments(exact[:20]))
+    classical = interval_from_moments(compute_moments(exact[:20]))
     assert corrected.high - corrected.low <= (classical.high - classical.low) * (1 + 1e-12)
     assert corrected.saved >= 0
 
@@ -118,11 +123,11 @@ def test_columns_are_paired_by_query_id_in_any_order() -> None:
     exact, cheap = drawn(30, 200, 0.8)
     names = [f"q{number}" for number in range(200)]
     careful, all_cheap = columns(exact, cheap, 30, names)
-    corrected = correct(careful, all_cheap, careful.query_ids, ALPHA)
+    corrected = correct_difference(careful, all_cheap, careful.query_ids, ALPHA)
     order = np.random.default_rng(1).permutation(200)
     shuffled = Column("old", "new", "ndcg@10", tuple(names[place] for place in order), cheap[order])
     back = dataclasses.replace(careful, query_ids=careful.query_ids[::-1], differences=exact[:30][::-1])
-    assert correct(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
+    assert correct_difference(back, shuffled, frozenset(names[:30]), ALPHA) == corrected
     assert corrected is not None
     assert dataclasses.astuple(corrected) == pytest.approx(dataclasses.astuple(found(exact, cheap, 30)), rel=1e-9)
 
@@ -137,7 +142,7 @@ def test_the_classical_interval_behind_it_is_that_of_the_comparison() -> None:
     careful = dataclasses.replace(careful, weights=weights[:60], clusters=groups[:60])
     cheap = dataclasses.replace(cheap, weights=weights, clusters=groups)
     (row,) = compare_family([careful], resamples=100)
-    corrected = correct(careful, cheap, careful.query_ids, ALPHA)
+    corrected = correct_difference(careful, cheap, careful.query_ids, ALPHA)
     assert corrected is not None
     assert (corrected.difference, corrected.low, corrected.high) == pytest.approx((row.difference, row.low, row.high))
 
@@ -147,11 +152,13 @@ def test_clusters_are_summed() -> None:
     exact, cheap = drawn(30, 300, 0.7)
     twice = [np.repeat(values, 2) for values in (exact, cheap)]
     known = np.arange(600) < 60
-    doubled = estimate(Judged(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA)
+    doubled = estimate_from_arrays(
+        Judged(twice[1], twice[0], known, known, members=np.repeat(np.arange(300), 2)), ALPHA
+    )
     once = found(exact, cheap, 30)
     assert doubled is not None
     assert (doubled.low, doubled.high, doubled.correlation) == pytest.approx((once.low, once.high, once.correlation))
-    alone = estimate(Judged(twice[1], twice[0], known, known), ALPHA)
+    alone = estimate_from_arrays(Judged(twice[1], twice[0], known, known), ALPHA)
     assert alone is not None
     assert alone.high - alone.low < 0.8 * (once.high - once.low)
 
@@ -167,7 +174,7 @@ def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_cheap_
     exact, cheap = drawn(40, 400, 0.8)
     judged = np.arange(400) < 40
     scored = judged & (np.arange(400) >= 4)
-    corrected = estimate(Judged(cheap, np.where(scored, exact, 0), judged, scored), ALPHA)
+    corrected = estimate_from_arrays(Judged(cheap, np.where(scored, exact, 0), judged, scored), ALPHA)
     assert corrected is not None
     assert corrected.careful_queries == 36
     expected = exact[4:40].mean() + corrected.share * (cheap[40:].mean() - cheap[:40].mean())
@@ -180,7 +187,7 @@ def test_a_query_that_the_careful_judgments_cannot_score_counts_among_the_cheap_
     ids=["three careful queries", "no variance", "identical", "one other query"],
 )
 def test_what_cannot_be_estimated_is_none(exact: list[float], careful: int) -> None:
-    assert estimate(given(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
+    assert estimate_from_arrays(given(np.array(exact), np.linspace(0, 1, 6), careful), ALPHA) is None
 
 
 def test_a_careful_query_without_a_cheap_judgment_is_refused() -> None:
@@ -188,17 +195,17 @@ def test_a_careful_query_without_a_cheap_judgment_is_refused() -> None:
     careful, all_cheap = columns(exact, cheap, 10, [f"q{number}" for number in range(50)])
     stranger = dataclasses.replace(careful, query_ids=("elsewhere", *careful.query_ids[1:]))
     with pytest.raises(ValueError, match="query 'elsewhere' is judged carefully, must be judged cheaply too"):
-        correct(stranger, all_cheap, careful.query_ids[1:], ALPHA)
+        correct_difference(stranger, all_cheap, careful.query_ids[1:], ALPHA)
 
 
 def test_a_sample_that_is_no_random_one_is_noticed_as_by_welch() -> None:
     _, cheap = drawn(40, 400, 0.8)
     names = tuple(f"q{number:03d}" for number in range(400))
     column = Column("old", "new", "ndcg@10", names, cheap)
-    usual = balance(column, names[:40])
+    usual = check_balance(column, names[:40])
     assert usual.p_value == pytest.approx(stats.ttest_ind(cheap[:40], cheap[40:], equal_var=False).pvalue, rel=1e-9)
     assert (usual.careful, usual.others) == pytest.approx((cheap[:40].mean(), cheap[40:].mean()))
     best = [names[place] for place in np.argsort(cheap)[-40:]]
-    assert balance(column, best).p_value < 1e-9
-    assert balance(dataclasses.replace(column, differences=np.zeros(400)), names[:40]).p_value == 1
-    assert balance(column, names[:1]).p_value == 1
+    assert check_balance(column, best).p_value < 1e-9
+    assert check_balance(dataclasses.replace(column, differences=np.zeros(400)), names[:40]).p_value == 1
+    assert check_balance(column, names[:1]).p_value == 1

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from ndcg_core.statistics.estimates.mean_difference import (
     Moments,
-    chances,
+    compute_moments,
     effective_number,
     equivalence_p_value,
-    interval,
-    moments,
+    interval_from_moments,
     not_worse_p_value,
     relative_weights,
+    t_chances,
     t_test,
-    t_test_of,
+    t_test_from_moments,
 )
 from tests.references import cases
 
@@ -32,7 +32,7 @@ margins = st.integers(1, 1_000).map(lambda value: value / 1_000)
 
 def test_two_weighted_differences_by_hand() -> None:
     # shares 1/2 and 3/2; mean (.1 x 1 + .3 x 3) / 4 = .25; residuals .5 x -.15 = -.075 and 1.5 x .05 = .075
-    n, mean, _, freedom = of = moments([0.1, 0.3], [1, 3])
+    n, mean, _, freedom = of = compute_moments([0.1, 0.3], [1, 3])
     assert n == 2
     assert mean == pytest.approx(0.25)
     # the variance of one difference is (.1 - .3)^2 / 2 = .02, that of (w1 d1 + w2 d2) / 4 is .02 x (1 + 9) / 16
@@ -46,12 +46,12 @@ def test_two_weighted_differences_by_hand() -> None:
 @given(samples, st.sampled_from([0.1, 1.0, 3.0, 1e6]))
 def test_equal_weights_give_the_same_as_none(differences: list[float], weight: float) -> None:
     weights = [weight] * len(differences)
-    assert moments(differences, weights) == pytest.approx(moments(differences), rel=1e-12, abs=1e-15)
+    assert compute_moments(differences, weights) == pytest.approx(compute_moments(differences), rel=1e-12, abs=1e-15)
     assert effective_number(weights) == pytest.approx(len(differences))
 
 
 def test_a_weight_of_two_is_not_a_query_asked_twice() -> None:
-    weighted, repeated = moments([0.1, 0.3, 0.8], [1, 1, 2]), moments([0.1, 0.3, 0.8, 0.8])
+    weighted, repeated = compute_moments([0.1, 0.3, 0.8], [1, 1, 2]), compute_moments([0.1, 0.3, 0.8, 0.8])
     assert weighted.mean == pytest.approx(repeated.mean)
     assert (weighted.n, repeated.n) == (3, 4)
     assert weighted.error > 1.1 * repeated.error
@@ -65,7 +65,7 @@ def test_the_effective_number_lies_between_1_and_n(weights: list[float]) -> None
 
 def test_weighted_differences_that_do_not_vary_have_no_deviation() -> None:
     assert 0.2 - 0.1 != 0.5 - 0.4
-    of = moments([0.2 - 0.1, 0.5 - 0.4], [1, 9])
+    of = compute_moments([0.2 - 0.1, 0.5 - 0.4], [1, 9])
     assert of.mean == pytest.approx(0.1)
     assert of.deviation == 0
 
@@ -78,8 +78,8 @@ def test_the_weighted_interval_covers_the_weighted_mean_as_often_as_it_says(lean
     differences = 0.1 * (leaning * z + math.sqrt(1 - leaning**2) * other)
     covered, errors, means = [], [], []
     for sample, weights in zip(differences, np.exp(z / 2), strict=True):
-        of = moments(sample, weights)
-        low, high = interval(of)
+        of = compute_moments(sample, weights)
+        low, high = interval_from_moments(of)
         covered.append(low <= leaning / 20 <= high)
         errors.append(of.error)
         means.append(of.mean)
@@ -99,16 +99,16 @@ def test_the_weighted_interval_covers_the_weighted_mean_as_often_as_it_says(lean
 )
 def test_wrong_weights_are_refused(weights: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        moments([0.1, 0.2], weights)
+        compute_moments([0.1, 0.2], weights)
 
 
 def test_too_few_differences_are_refused_with_weights_too() -> None:
     with pytest.raises(ValueError, match="n == 1 differences, must be at least 2"):
-        moments([0.1], [1.0])
+        compute_moments([0.1], [1.0])
 
 
 def test_the_t_test_of_moments_is_that_of_the_differences() -> None:
-    assert t_test_of(moments([0.1, 0.2, 0.6])) == t_test([0.1, 0.2, 0.6])
+    assert t_test_from_moments(compute_moments([0.1, 0.2, 0.6])) == t_test([0.1, 0.2, 0.6])
 
 
 # ---- against a margin
@@ -117,11 +117,11 @@ def test_the_t_test_of_moments_is_that_of_the_differences() -> None:
 @cases("nine_pairs", "r_tost_paired_1")
 def test_two_one_sided_tests(case: dict[str, Any]) -> None:
     expected, margin = case["expected"], case["inputs"]["margin"]
-    of = moments(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
+    of = compute_moments(np.subtract(case["inputs"]["x"], case["inputs"]["y"]))
     assert of.error == pytest.approx(expected["se"], abs=case["tolerance"]["all"])
     assert equivalence_p_value(of, margin) == pytest.approx(expected["p_tost"], abs=case["tolerance"]["all"])
     assert (equivalence_p_value(of, margin) <= 0.05) == expected["equivalent"]
-    assert interval(of, 0.9) == pytest.approx(tuple(expected["ci90"]), abs=case["tolerance"]["all"])
+    assert interval_from_moments(of, 0.9) == pytest.approx(tuple(expected["ci90"]), abs=case["tolerance"]["all"])
 
 
 @settings(deadline=None)
@@ -129,8 +129,8 @@ def test_two_one_sided_tests(case: dict[str, Any]) -> None:
 def test_equivalent_is_the_interval_of_twice_alpha_inside(
     differences: list[float], margin: float, alpha: float
 ) -> None:
-    of = moments(differences)
-    low, high = interval(of, 1 - 2 * alpha)
+    of = compute_moments(differences)
+    low, high = interval_from_moments(of, 1 - 2 * alpha)
     assume(min(abs(low + margin), abs(high - margin)) > 1e-9)
     assert (equivalence_p_value(of, margin) <= alpha) == (-margin < low and high < margin)
     assert (not_worse_p_value(of, margin) <= alpha) == (-margin < low)
@@ -139,7 +139,7 @@ def test_equivalent_is_the_interval_of_twice_alpha_inside(
 def test_not_worse_as_a_one_sided_t_test() -> None:
     differences = [0.1, -0.2, 0.3, 0.05, -0.1]
     expected = scipy.stats.ttest_1samp(differences, -0.05, alternative="greater").pvalue
-    assert not_worse_p_value(moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
+    assert not_worse_p_value(compute_moments(differences), 0.05) == pytest.approx(expected, rel=1e-12)
 
 
 @cases("posterior", "baycomp_nbc_j48")
@@ -147,19 +147,21 @@ def test_a_closed_form_posterior(case: dict[str, Any]) -> None:
     first, second, rope = case["inputs"].values()
     expected, tolerance = case["expected"]["closed_form_t_rope"], case["tolerance"]["closed_form"]
     # The first number is for "the first is better": above, where the difference is first - second.
-    assert chances(moments(np.subtract(first, second)), rope) == pytest.approx(tuple(expected), abs=tolerance)
-    assert chances(moments(np.subtract(second, first)), rope) == pytest.approx(tuple(expected[::-1]), abs=tolerance)
+    assert t_chances(compute_moments(np.subtract(first, second)), rope) == pytest.approx(tuple(expected), abs=tolerance)
+    assert t_chances(compute_moments(np.subtract(second, first)), rope) == pytest.approx(
+        tuple(expected[::-1]), abs=tolerance
+    )
     assert np.mean(first) < np.mean(second)
 
 
 @settings(deadline=None)
 @given(samples, margins)
 def test_chances_divide_1_and_mirror(differences: list[float], margin: float) -> None:
-    of = moments(differences)
-    found = chances(of, margin)
+    of = compute_moments(differences)
+    found = t_chances(of, margin)
     assert sum(found) == pytest.approx(1)
     assert min(found) >= 0
-    above, within, below = chances(of._replace(mean=-of.mean), margin)
+    above, within, below = t_chances(of._replace(mean=-of.mean), margin)
     assert (below, within, above) == pytest.approx(tuple(found))
     assert 1 - not_worse_p_value(of, margin) == pytest.approx(1 - found.below, abs=1e-12)
 
@@ -179,12 +181,12 @@ def test_differences_that_do_not_vary(
     mean: float, divided: tuple[float, ...], equivalent: float, not_worse: float
 ) -> None:
     of = Moments(9, mean, 0.0, 8)
-    assert chances(of, 0.1) == divided
+    assert t_chances(of, 0.1) == divided
     assert equivalence_p_value(of, 0.1) == equivalent
     assert not_worse_p_value(of, 0.1) == not_worse
 
 
-@pytest.mark.parametrize("function", [chances, equivalence_p_value, not_worse_p_value])
+@pytest.mark.parametrize("function", [t_chances, equivalence_p_value, not_worse_p_value])
 @pytest.mark.parametrize("margin", [0.0, -0.1, math.nan, math.inf])
 @pytest.mark.parametrize("deviation", [0.0, 0.1])
 def test_a_margin_not_above_0_is_refused(function: Any, margin: float, deviation: float) -> None:
@@ -195,5 +197,7 @@ def test_a_margin_not_above_0_is_refused(function: Any, margin: float, deviation
 @pytest.mark.parametrize("margin", [0.05])
 def test_two_one_sided_tests_at_the_margin_reject_as_often_as_they_say(margin: float) -> None:
     rng = np.random.default_rng(5)
-    p_values = [equivalence_p_value(moments(sample), margin) for sample in rng.normal(margin, 0.05, size=(4_000, 50))]
+    p_values = [
+        equivalence_p_value(compute_moments(sample), margin) for sample in rng.normal(margin, 0.05, size=(4_000, 50))
+    ]
     assert 0.040 <= np.mean(np.array(p_values) <= 0.05) <= 0.065

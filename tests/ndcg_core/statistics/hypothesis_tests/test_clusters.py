@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ndcg_core.statistics.estimates.mean_difference import interval, moments
+from ndcg_core.statistics.estimates.mean_difference import compute_moments, interval_from_moments
 from ndcg_core.statistics.verdicts.comparison import Clusters, Comparison, check_guardrails, compare_family
 from ndcg_core.statistics.verdicts.verdict import Obstacle, Verdict
 from tests.ndcg_core.statistics.columns import Column, column, family
@@ -52,7 +52,7 @@ def test_the_interval_is_that_of_the_clusters_as_weighted_units() -> None:
     given = conversations()
     sizes = {name: list(given.clusters or ()).count(name) for name in sums_of(given)}
     means = [total / sizes[name] for name, total in sums_of(given).items()]
-    low, high = interval(moments(means, list(sizes.values())))
+    low, high = interval_from_moments(compute_moments(means, list(sizes.values())))
     (found,) = compared(given)
     assert (found.low, found.high) == pytest.approx((low, high))
     (plain,) = compared(replace(given, clusters=None))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ndcg_core.statistics.hypothesis_tests import procedures
 from ndcg_core.statistics.hypothesis_tests.pair_p_values import p_values_of_two
 from ndcg_core.statistics.hypothesis_tests.sign_flip import sign_flip_p_values
-from ndcg_core.statistics.paired import by_query
+from ndcg_core.statistics.paired import sort_by_query
 from ndcg_core.statistics.verdicts.comparison import Column, compare_family
 
 SETTINGS = {"resamples": 700, "seed": 11, "workers": 2}
@@ -37,9 +37,9 @@ def columns(values: NDArray[np.float64], weights: NDArray[np.float64] | None = N
 @pytest.mark.parametrize("weights", [None, np.geomspace(1.0, 40.0, QUERIES)])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_as_from_each_column(name: str, weights: NDArray[np.float64] | None) -> None:
-    paired = by_query(columns(SYSTEMS[name], weights))
+    paired = sort_by_query(columns(SYSTEMS[name], weights))
     flippable = [pairs.units.flippable for pairs in paired]
-    told = p_values_of_two(flippable, procedures.made_of_two(paired), **SETTINGS)
+    told = p_values_of_two(flippable, procedures.find_differences_of_two(paired), **SETTINGS)
     expected = sign_flip_p_values(np.array(flippable).T, **SETTINGS)
     assert told == {number: expected[number] for number in told}
     if name in ("smooth", "fifths, whose sums are often equal", "binary"):
@@ -62,6 +62,6 @@ def test_a_family_of_pairs_is_that_without_the_shortcut(monkeypatch: pytest.Monk
 
 
 def test_which_column_is_made_of_which() -> None:
-    paired = by_query(columns(SYSTEMS["smooth"][:3]))
-    assert procedures.made_of_two(paired) == {2: (1, 0)}  # s2 - s1 is (s2 - s0) - (s1 - s0)
-    assert procedures.made_of_two(paired[1:]) == {}
+    paired = sort_by_query(columns(SYSTEMS["smooth"][:3]))
+    assert procedures.find_differences_of_two(paired) == {2: (1, 0)}  # s2 - s1 is (s2 - s0) - (s1 - s0)
+    assert procedures.find_differences_of_two(paired[1:]) == {}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split
+from ndcg_core.statistics.over_time.attribution import CAUSES, Split, split_change
 
 NONE = np.nan
 
@@ -19,7 +19,7 @@ def scores(*rows: tuple[float, float, float, float]) -> NDArray[np.float64]:
 
 
 def parts(values: NDArray[np.float64], old: list[float], new: list[float]) -> Split:
-    found = split(values, np.array([old, new]))
+    found = split_change(values, np.array([old, new]))
     assert found is not None
     return found
 
@@ -68,7 +68,7 @@ def test_only_queries_that_came_or_went_stand_behind_the_set() -> None:
 
 
 def test_no_query_is_left_in_a_mean() -> None:
-    assert split(scores((0.5, NONE, 0.5, NONE), (NONE, NONE, NONE, 0.5)), np.array([[1, 0], [1, 1]])) is None
+    assert split_change(scores((0.5, NONE, 0.5, NONE), (NONE, NONE, NONE, 0.5)), np.array([[1, 0], [1, 1]])) is None
 
 
 def mean(values: NDArray[np.float64], weights: NDArray[np.float64], state: dict[str, int]) -> float:

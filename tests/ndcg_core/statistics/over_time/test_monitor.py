@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from ndcg_core.statistics.over_time.monitor import Evidence, ledger, monitor, spent
+from ndcg_core.statistics.over_time.monitor import Evidence, judge_hypotheses, monitor_looks, spend_alpha
 
 
 def of(p_value: float, p_t: float | None = None, size: int = 1, resamples: int = 10_000) -> Evidence:
@@ -12,16 +12,18 @@ def of(p_value: float, p_t: float | None = None, size: int = 1, resamples: int =
 
 
 def test_all_looks_together_spend_alpha() -> None:
-    assert spent(0.05, 1) == pytest.approx(0.0303963551)
-    assert spent(0.05, 2) == spent(0.05, 1) / 4
-    assert math.fsum(spent(0.05, look) for look in range(1, 100_000)) == pytest.approx(0.05, abs=1e-6)
+    assert spend_alpha(0.05, 1) == pytest.approx(0.0303963551)
+    assert spend_alpha(0.05, 2) == spend_alpha(0.05, 1) / 4
+    assert math.fsum(spend_alpha(0.05, look) for look in range(1, 100_000)) == pytest.approx(0.05, abs=1e-6)
 
 
 def test_the_same_p_is_enough_for_early_looks_only() -> None:
-    found = monitor([of(0.003)] * 5, 0.05)
+    found = monitor_looks([of(0.003)] * 5, 0.05)
     assert [each.is_detected for each in found] == [True, True, True, False, False]
-    assert [each.level for each in found] == [spent(0.05, look) for look in range(1, 6)]
-    assert [each.is_detected for each in monitor([of(0.04)] * 2, 0.05)] == [False, False], "alpha is for all looks"
+    assert [each.level for each in found] == [spend_alpha(0.05, look) for look in range(1, 6)]
+    assert [each.is_detected for each in monitor_looks([of(0.04)] * 2, 0.05)] == [False, False], (
+        "alpha is for all looks"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,9 +44,9 @@ def test_below_the_resolution_of_flips_t_decides(evidence: Evidence, level: floa
 
 def test_the_ledger_by_hand() -> None:
     """level_t = 6 alpha / (pi t)^2 / (1 + … + 1/t) (discoveries so far + 1)."""
-    levels = [spent(0.05, at) / sum(1 / each for each in range(1, at + 1)) for at in range(1, 5)]
-    found = ledger([of(0.01), of(0.9), of(0.003), of(1e-9)], 0.05)
+    levels = [spend_alpha(0.05, at) / sum(1 / each for each in range(1, at + 1)) for at in range(1, 5)]
+    found = judge_hypotheses([of(0.01), of(0.9), of(0.003), of(1e-9)], 0.05)
     assert [each.level for each in found] == pytest.approx([levels[0], 2 * levels[1], 2 * levels[2], 3 * levels[3]])
     assert [each.is_detected for each in found] == [True, False, True, True]
-    assert not any(each.is_detected for each in ledger([of(0.04)] * 50, 0.05))
-    assert [each.level for each in ledger([of(0.5)] * 4, 0.05)] == pytest.approx(levels)
+    assert not any(each.is_detected for each in judge_hypotheses([of(0.04)] * 50, 0.05))
+    assert [each.level for each in judge_hypotheses([of(0.5)] * 4, 0.05)] == pytest.approx(levels)
