@@ -147,7 +147,7 @@ def flow_run_name() -> str:
 def evaluation_flow(evaluation: Evaluation, force: bool = False, at: datetime | None = None) -> Any:
     """Compares the systems of one evaluation and keeps what was found.
 
-    evaluation: what is compared, and how.  force: compute anew even if inputs and configuration are those of an
+    evaluation: what is compared, and how.  force: compute again even if inputs and configuration are those of an
     earlier evaluation.  at: the moment that it stands for; by default now.
     """
     watch = WATCH.get(Watch())
@@ -269,7 +269,7 @@ def run_evaluation(
 ) -> Finished:
     """Runs the flow here and now; raises what the failing step raised.
 
-    A Prefect server that is away, goes away or hangs on the way does not stop the run: it goes on without.  All work
+    A Prefect server that is away, goes away or hangs meanwhile does not stop the run: it goes on without.  All work
     is done apart, so that whatever interrupts this call is obeyed at once, and leaves nothing behind.
     """
     watch = Watch(say, evaluation)

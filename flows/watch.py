@@ -24,7 +24,7 @@ class GivenUp(BaseException):
 class Watch:
     """What the caller of a flow in this process must know, whatever becomes of Prefect.
 
-    say: told what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
+    say: gets what begins.  evaluation: with what stands in plain text and Prefect, which keeps its parameters, is not
     told.  context: as soon as the evaluation is safe on disk.  performed: when all is done.
     error: what a step raised.  api_url, flow_run: Prefect's address, and its name for the run.  is_over: nobody waits
     for the flow any more, so that no step of it may begin.
@@ -57,7 +57,7 @@ class Watch:
 
     @contextlib.contextmanager
     def ours(self, limit: float | None = None, pause: float = 0.0) -> Iterator[None]:
-        """We are, in the midst of Prefect's work: for `limit` seconds at most; after an error Prefect may pause."""
+        """Context: our code runs inside a Prefect task; enforces `limit` seconds; after an error Prefect may pause."""
         self.refuse_if_over()
         self.deadline = None
         self.limit = None if limit is None else time.monotonic() + limit + GRACE

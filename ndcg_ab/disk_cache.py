@@ -1,6 +1,6 @@
 """Texts that take seconds to make and are the same every time: kept among the user's caches.
 
-Nothing is lost with them: what is not there, or is damaged, is made anew.
+Nothing is lost with them: what is not there, or is damaged, is made again.
 """
 
 import contextlib

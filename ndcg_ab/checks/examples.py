@@ -12,7 +12,7 @@ LOCATED = 5_000  # rows of a table up to which looking for the line of an exampl
 def examples_of(pulled: Pulled, places: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Of (query_id, doc_id) each: ``run.txt, line 7: query 'q1', document 'd3'``; without the line in large tables.
 
-    An empty doc_id stands for the query, whose first line is told.
+    An empty doc_id stands for the query, whose first line is reported.
     """
     return tuple(example_of(pulled, query_id, doc_id) for query_id, doc_id in list(dict.fromkeys(places))[:MOST])
 

@@ -56,7 +56,7 @@ def check_documents_alike(
 ) -> list[Finding]:
     """Says which systems return unjudged documents near the top that would be judged in another spelling.
 
-    known: findings so far; where hardly any id meets, that is told.
+    known: findings so far; where hardly any id meets, that is reported.
     """
     whole = [metric for metric in metrics if metric.unjudged == "zero"]
     if not whole:

@@ -22,8 +22,8 @@ from ndcg_core.statistics.hypothesis_tests.flips import TIE_TOLERANCE
 PLACES = 10  # that are looked at where the first metric has no cutoff
 DEEPEST = 100  # places that are looked at at the most
 MOST_DOCUMENTS = 3_000_000  # queries x candidates x places: some seconds; of more it is left out
-LARGEST = 3  # queries that are told side by side, in either direction
-SIDE_BY_SIDE = 10  # places that they are told with
+LARGEST = 3  # queries that are shown side by side, in either direction
+SIDE_BY_SIDE = 10  # places that they are shown with
 
 
 def find_changes(engine: Engine, evaluation: Evaluation) -> tuple[Changes, ...]:

@@ -71,7 +71,7 @@ class Engine(ABC):
         """
 
     def put(self, name: str, table: pa.Table) -> None:
-        """Takes in an Arrow table; what was made from an earlier one of its name is made anew when it is needed."""
+        """Takes in an Arrow table; what was made from an earlier one of its name is made again when it is needed."""
         self._take(name, table)
         self._forget(name)
 
@@ -103,7 +103,7 @@ class Engine(ABC):
     def give(self, name: str, table: pa.Table) -> None:
         """Takes in what a SQL file would make: the file is not run, nor what it reads.
 
-        What was made or given of tables that read it is made anew, so that these are given later.
+        What was made or given of tables that read it is made again, so that these are given later.
         """
         self.put(name, table)
         self.made[name] = {GIVEN: True}
@@ -124,9 +124,9 @@ class Engine(ABC):
                 self.made[file.name] = dict(bound)
 
     def release(self, *names: str) -> None:
-        """Lets go of tables that nothing needs for now; what was made from them stays, and they are made anew if asked.
+        """Lets go of tables that nothing needs for now; what was made from them stays, and and are made again if asked.
 
-        Memory then holds what is still to be read, and not every step on the way to it.
+        Memory then holds what is still to be read, and not every step that leads to it.
         """
         for name in names:
             if self.made.pop(name, None) is not None:
@@ -266,7 +266,7 @@ class Engine(ABC):
         return made is not None and all(made.get(name, value) == value for name, value in given.items())
 
     def _forget(self, name: str) -> None:
-        """Marks everything that was made from a table as to be made anew."""
+        """Marks everything that was made from a table as to be made again."""
         for table in affected_tables(name, self.files):
             self.made.pop(table, None)
 

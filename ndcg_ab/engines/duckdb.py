@@ -21,7 +21,7 @@ from ndcg_ab.memory import Memory
 STATE = "engine_state"  # the table in a database file that says which tables were made, with which parameters
 KEPT = "kept"  # a finished evaluation's file, as the engine that reads it calls it
 BLOCK = 16_384  # bytes; a table takes a block at least, and DuckDB's own are of 262,144
-SMALL = 1_000_000  # rows that were pulled; of no more, tables are made anew in a moment
+SMALL = 1_000_000  # rows that were pulled; of no more, tables are made again in a moment
 NO_ROOM = ("max_temp_directory_size", "No space left", "quota exceeded")  # words of an error of the spill folder
 SORTED = 8_000_000  # hashes that are sorted in memory where it is limited
 SORTING = 0.5  # of DuckDB's memory that sorting takes: the tables of an evaluation may be there, too
@@ -152,7 +152,7 @@ class DuckDBEngine(Engine):
         return f"select {', '.join(cast)} from {source}"
 
     def use(self, name: str, instead_of: str) -> None:
-        """A table that memory may have no room for takes the other's name; it is made anew if it is asked for."""
+        """A table that memory may have no room for takes the other's name; it is made again if it is asked for."""
         self.build(name)
         self._clear(instead_of)
         self.connection.execute(f'alter table "{name}" rename to "{instead_of}"')
@@ -278,7 +278,7 @@ class DuckDBEngine(Engine):
 
 
 def condense_database(path: Path) -> None:
-    """Writes the file of a finished evaluation anew, in a fraction of its room.
+    """Rewrites the file of a finished evaluation, in a fraction of its room.
 
     In small blocks; and where it is small, a table that a SQL file makes of others is kept as the view that makes it.
     """

@@ -1,4 +1,4 @@
-"""A cluster, and rows that stay on it: what an engine is told of them, without a library."""
+"""A cluster, and rows that stay on it: what an engine knows of them, without a library."""
 
 import dataclasses
 import json

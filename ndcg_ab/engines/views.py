@@ -24,7 +24,7 @@ def make_views(
 ) -> dict[str, str]:
     """View -> its select: the views that were made, and tables that are soon made of others; in their order.
 
-    made: what was made, with which parameters. tables: those that are there. are_small: tables are made anew in a
+    made: what was made, with which parameters. tables: those that are there. are_small: tables are made again in a
     moment, and need not be kept.
     """
     found: dict[str, str] = {}

@@ -3,7 +3,7 @@
 An entry is a folder, named by the key of a content (`sources.files.content`): ``table.parquet`` and ``entry.json``
 with what is known of it.  It is made inside a run's working folder and renamed into its place when all went well, so
 that it is there whole or not at all, whoever is killed and whoever else runs.  One that is damaged is removed and made
-anew, which the run says.
+again, which the run says.
 """
 
 import contextlib
@@ -191,7 +191,7 @@ def touch(entry: Path) -> None:
 
 
 def remove_damaged(entry: Path, error: Exception) -> None:
-    """Says why something is read anew that was known."""
+    """Says why something known is read again."""
     reason = str(error) if type(error) is ValueError else getattr(error, "strerror", None) or "it holds something else"
     said = f"{entry}: what an earlier night left there is damaged ({reason}): it is removed, and made anew"
     print(visible(f"ndcg-ab: {said}"), file=sys.stderr)

@@ -28,7 +28,7 @@ HARDLY_JUDGED = 0.1  # below this share of judged results a verdict is mostly ab
 GRAVE = {"rank_disagrees": "{} ranks disagree with the scores"}
 NAMED = 6  # systems that a finding names; more are counted
 FEW_QUERIES = 10  # equally weighted queries; where weights leave fewer, it is a warning
-MOST_NOTES = 3  # notes of comparisons and slices that are told
+MOST_NOTES = 3  # notes of comparisons and slices that are shown
 
 MARKS = {kind: kind.traits.mark for kind in Verdict if kind.traits.mark}
 UNDECIDED_MARK = "●"

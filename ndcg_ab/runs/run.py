@@ -63,7 +63,7 @@ def perform_run(
 
 
 def finish_run(context: Context, call: Call = call_directly) -> Performed:
-    """The end of a run, when the bundle is safe: its page is drawn, the tracker is told, and what is too old goes."""
+    """The end of a run, when the bundle is safe: its page is drawn, the tracker gets it, and what is too old goes."""
     assert context.bundle is not None
     pending = None
     try:

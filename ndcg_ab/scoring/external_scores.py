@@ -168,7 +168,7 @@ def load_scores(engine: Engine, evaluation: Evaluation, pulled: Sequence[Pulled]
                 scored.setdefault(metric.hash, set()).add(query_id)
     pairs = [(metric, query_id, True) for metric, found in scored.items() for query_id in sorted(found)]
     columns = zip(*pairs, strict=True) if pairs else ((), (), ())
-    # In the order of the SQL files: what is given makes anew what reads it.
+    # In the order of the SQL files: what is given makes again what reads it.
     engine.give("query", query_table(sorted(set().union(*scored.values())), queries))
     engine.give("scored_query", pa.table(list(map(list, columns)), schema=SCORED_QUERY))
     engine.give("query_score", pa.table(rows, schema=QUERY_SCORE))

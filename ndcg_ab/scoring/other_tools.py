@@ -52,7 +52,7 @@ def add_measured(engine: Engine, metrics: Sequence[GivenMetric]) -> None:
                 for query in counted
                 if (system, query) not in failed
             ]
-    # In the order of the SQL files: what is given makes anew what reads it.
+    # In the order of the SQL files: what is given makes again what reads it.
     engine.give("scored_query", append_rows(tables["scored_query"], scored))
     engine.give("query_score", append_rows(tables["query_score"], rows))
     engine.give("coverage", plain_texts(tables["coverage"]))

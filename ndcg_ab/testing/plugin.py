@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ndcg_ab.testing.baselines import RankingBaseline
 
 OPTION, DIRECTORY = "--update-rankings", "ndcg_ab_baselines"
-WRITTEN = "ndcg_ab_baseline"  # the property of a test that names a file it wrote, also on the way from a worker
+WRITTEN = "ndcg_ab_baseline"  # the property of a test that names a file it wrote, also when sent by a worker
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

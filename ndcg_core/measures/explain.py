@@ -80,7 +80,7 @@ class Explanation:
 
 
 class Step(NamedTuple):
-    """One choice changed on the way from one metric to another; value: None where the query is left out."""
+    """One choice changed between one metric and another; value: None where the query is left out."""
 
     choices: str
     metric: Metric

@@ -1,4 +1,4 @@
-"""What is written in an option of `ndcg-ab compare`: NAME=FILE, METRIC=DIFFERENCE and the like, as values."""
+"""What is written in an option of `ndcg-ab compare`: NAME=FILE, METRIC=DIFFERENCE and similar, as values."""
 
 import math
 import re

@@ -1,6 +1,6 @@
 """What all the nights say together: a monitor of every comparison, and a ledger of every candidate that ever came.
 
-Both are made anew from the history whenever they are asked for, so that nothing is kept that could disagree with it.
+Both are made again from the history whenever they are asked for, so that nothing is kept that could disagree with it.
 Evaluations count in the order in which they were finished, which is that in which somebody looked.
 """
 

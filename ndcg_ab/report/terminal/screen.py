@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ndcg_ab.history.bundles.bundle import Finished
 
 MOST_DECISIONS = 8  # candidates with a line each; of more, those with one decision share a line
-WHOLE_REASONS = 3  # candidates whose reasons are told to their end, and how far they are judged
+WHOLE_REASONS = 3  # candidates whose reasons are shown to their end, and how far they are judged
 NAMES = (8, 28)  # columns of the names: at least, at most
 STRIPS = (9, 25)  # of the strips
 INDENT = "  "
@@ -105,7 +105,7 @@ def print_plain_words(console: Console, outcome: Outcome) -> None:
 def print_decisions(console: Console, outcome: Outcome, *, details: bool = False) -> None:
     """One line for each candidate, what must not ship first; many share their lines.
 
-    The reasons of a few, and with details all, are told to their end, on more lines where they need them.
+    The reasons of a few, and with details all, are shown to their end, on more lines where they need them.
     """
     decisions = ordered_decisions(outcome)
     words = max((cell_len(found.decision.words) for found in decisions), default=0)

@@ -1,6 +1,6 @@
 """Modules of the user's, beside a configuration: found while they are imported and while their functions run.
 
-What goes wrong in them is told in one sentence.
+What goes wrong in them is reported in one sentence.
 """
 
 import contextlib

@@ -87,7 +87,7 @@ class SearchEngine(Source):
 
 
 class AnswerFile:
-    """The answers of this run so far, in a file: when the pull begins anew, nobody is asked twice.
+    """The answers of this run so far, in a file: when the pull begins again, nobody is asked twice.
 
     They hold what was read of them, never the request or a secret.
     """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ndcg_ab.comparing.families import Group, column_of, refuse_beyond_range
+from ndcg_ab.comparing.families import Group, make_column, refuse_beyond_range
 from ndcg_ab.comparing.sampling import PLAIN
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.config.options.from_options import evaluation_from_options
@@ -550,7 +550,7 @@ def asked() -> Evaluation:
 )
 def test_what_a_query_can_lose(asked: Evaluation, metric: str, difference: float, loss: float) -> None:
     group = Group(("q",), np.array([difference]), np.array([0.0]))
-    assert column_of(asked, "new", metric, group, PLAIN).largest_loss == loss
+    assert make_column(asked, "new", metric, group, PLAIN).largest_loss == loss
 
 
 def test_a_declared_range_that_the_values_leave_is_refused(asked: Evaluation) -> None:

@@ -1,6 +1,6 @@
 """What the charts share: what a chart is, its words and colours, scales and tips.
 
-Outcomes are told by position or shape, never by colour alone.
+Outcomes are shown by position or shape, never by colour alone.
 """
 
 from collections.abc import Callable, Iterator
