@@ -51,14 +51,20 @@ class Kind(NamedTuple):
 
 
 def comparison_mark(comparison: Comparison) -> str:
-    """▲ improved, ▼ regressed, ✓ holds, ? open and ✗ worse of guardrails, ● any other."""
+    """▲ improved, ▼ regressed, ✓ holds, ? open and ✗ worse of guardrails, ● any other.
+
+    A guardrail that unjudged results could turn is open.
+    """
+    if comparison.conclusion.holds_margin and comparison.label_settled is False:
+        return MARKS[Verdict.MAY_BE_WORSE]
     return MARKS.get(comparison.conclusion, UNDECIDED_MARK)
 
 
 def speaks_for_candidate(comparison: Comparison) -> bool | None:
     """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
     if comparison.family == GUARDRAILS:
-        return True if comparison.conclusion.holds_margin else False if comparison.conclusion.is_harm else None
+        holds_on_judged = comparison.conclusion.holds_margin and comparison.label_settled is not False
+        return True if holds_on_judged else False if comparison.conclusion.is_harm else None
     if comparison.conclusion.is_harm:
         return False
     return True if comparison.conclusion.direction > 0 else None
