@@ -196,6 +196,7 @@ def test_no_number_of_queries_shows_what_is_not_so() -> None:
     found = guard(lost, 0.01)  # measured beyond its margin: the number shows the harm
     assert (found.conclusion, found.queries_needed) == (Verdict.MAY_BE_WORSE, 34)
     assert guard([0.0] * 40, 0.05).queries_needed is None, "an identical pair says what it needs"
-    weighted = guard(np.tile(lost, 2), 0.05, weights=[1.0, 9.0] * 15)
-    assert weighted.queries_needed is not None
-    assert weighted.queries_needed > (guard(np.tile(lost, 2), 0.05).queries_needed or 0)
+    mixed = [-0.1, 0.1] * 15
+    plain, weighted = guard(mixed, 0.05), guard(mixed, 0.05, weights=[1.0] * 15 + [3.0] * 15)
+    assert plain.queries_needed is not None and weighted.queries_needed is not None
+    assert weighted.queries_needed > 1.1 * plain.queries_needed, "unequal weights leave fewer"
