@@ -105,7 +105,7 @@ Combine = Annotated[
 ]
 CheapJudgmentsFile = Annotated[
     str | None,
-    of_data(metavar="FILE", help="Cheap judgments (a model's, clicks) of these queries and of more."),
+    of_data(metavar="FILE", help="Proxy judgments (a model's that has not seen the careful ones, clicks) of these queries and more."),
 ]
 QueriesFile = Annotated[
     str | None,
