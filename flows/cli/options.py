@@ -105,7 +105,7 @@ Combine = Annotated[
 ]
 CheapJudgmentsFile = Annotated[
     str | None,
-    of_data(metavar="FILE", help="Proxy judgments (clicks, or a model that saw no careful grade) of these queries and more."),
+    of_data(metavar="FILE", help="Proxy judgments (clicks, a model that saw no careful grade), of more queries."),
 ]
 QueriesFile = Annotated[
     str | None,
