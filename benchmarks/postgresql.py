@@ -23,10 +23,10 @@ import resource, sys, time
 from pathlib import Path
 import pyarrow.parquet as papq
 from ndcg_ab.config.model.sources import System
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 began = time.perf_counter()
 system = System.model_validate({"name": "a", "database": sys.argv[1], "query": "select * from ranking"})
-pulled = pull(system.source, RANKING, Path())
+pulled = pull_source(system.source, RANKING, Path())
 digest = pulled.digest
 papq.write_table(pulled.table, sys.argv[2], compression="zstd")
 took = time.perf_counter() - began

@@ -61,13 +61,14 @@ def comparison_mark(comparison: Comparison) -> str:
 
 
 def speaks_for_candidate(comparison: Comparison) -> bool | None:
-    """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither."""
-    if comparison.family == GUARDRAILS:
-        holds_on_judged = comparison.conclusion.holds_margin and comparison.label_settled is not False
-        return True if holds_on_judged else False if comparison.conclusion.is_harm else None
+    """Whether a primary metric or a guardrail speaks for the candidate, against it, or (None) neither.
+
+    What unjudged results could turn speaks for nobody.
+    """
     if comparison.conclusion.is_harm:
         return False
-    return True if comparison.conclusion.direction > 0 else None
+    favours = comparison.conclusion.holds_margin or comparison.conclusion.direction > 0
+    return True if favours and comparison.label_settled is not False else None
 
 
 def deciding_comparisons(outcome: Outcome, candidate: str) -> list[Comparison]:

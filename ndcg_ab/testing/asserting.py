@@ -96,9 +96,9 @@ def compare_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"gate = {format_value(gate)}: must be a mapping, such as {{'judged': 0.8}}")
     if margins and gate and "not_worse" in gate:
         raise InputError("margin and gate['not_worse']: both say by how much the candidate may be worse; give one")
-    asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins)}
+    asked: dict[str, Any] = {"no_regression": not set(metrics) <= set(margins), "proof": True}
     if margins:
-        asked |= {"not_worse": margins, "proof": True}
+        asked["not_worse"] = margins
     return arguments | {"gate": asked | dict(gate or {})}
 
 

@@ -23,7 +23,7 @@ UNPUBLISHED = [name for name in WHOLE if name != "published.json"]
 @pytest.fixture(scope="module")
 def nights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Place -> what was left there, and what the next night made of it."""
-    asked = {item.callspec.params.get("place") for item in request.session.items if hasattr(item, "callspec")}
+    asked = [item.callspec.params.get("place") for item in request.session.items if hasattr(item, "callspec")]
     places = [place for place in PLACES if place in asked]
     folder = tmp_path_factory.mktemp("nights")
     with_store(folder / "first")

@@ -76,7 +76,7 @@ def test_a_comment_is_markdown() -> None:
     found = RUNNER.invoke(app, command)
     assert found.exit_code == 0
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(found.stdout)
-    assert page.startswith("<h3>✓ ship if cheap: new</h3>")
+    assert page.startswith("<h3>? judge more results: new</h3>")
     widths = [[row.count("<td") for row in part.split("<tr>")[2:]] for part in page.split("<table>")[1:]]
     assert [set(rows) for rows in widths] == [{4}, {5}, {5}, {5}, {3}], "decisions, three metrics, queries"
     assert len(widths[-1]) == 10, "the queries that moved most"

@@ -343,13 +343,13 @@ import time
 from pathlib import Path
 
 from ndcg_ab.engines.spark import SparkEngine
-from ndcg_ab.scoring.scoring import opened
+from ndcg_ab.scoring.scoring import open_engine_for
 from ndcg_ab.pipeline import check_only
 from tests.small_evaluation import small
 
 spark = {"remote": sys.argv[2], "scratch": f"{sys.argv[1]}/scratch", "patience": 400}
 evaluation = small(Path(sys.argv[1]), engine={"spark": spark})
-with opened(evaluation) as engine:
+with open_engine_for(evaluation) as engine:
     found, counts = check_only(evaluation, engine)
     assert isinstance(engine.there, SparkEngine)
 print(*[finding.message for finding in found], counts, sep="\\n")

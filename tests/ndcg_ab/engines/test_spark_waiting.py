@@ -76,11 +76,11 @@ def test_a_cluster_of_another_kind_is_not_asked() -> None:
 ASK = """
 import json, sys
 from ndcg_ab.engines.remote_table import Cluster
-from ndcg_ab.engines.spark import session_of
+from ndcg_ab.engines.spark import open_session
 from ndcg_ab.errors import InputError
 
 try:
-    session_of(Cluster(sys.argv[1], conf=json.loads(sys.argv[2]), patience=float(sys.argv[3])))
+    open_session(Cluster(sys.argv[1], conf=json.loads(sys.argv[2]), patience=float(sys.argv[3])))
 except InputError as error:
     print(error, flush=True)
 """

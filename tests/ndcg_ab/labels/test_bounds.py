@@ -283,7 +283,7 @@ def test_a_guardrail_has_them_within_the_declared_range() -> None:
     keys = {"guardrails": {"dcg@1": 0.1}, "statistics": {"ranges": {"dcg@1": [0, 2]}}}
     row = row_of(concluded(*given, ("ndcg@1",), **keys), "dcg@1")
     assert row.conclusion is Verdict.NOT_WORSE
-    assert row.bound_low_conclusion is Verdict.MAY_BE_WORSE
+    assert row.bound_low_conclusion is Verdict.WORSE
     assert row.bound_low == pytest.approx(-2 * 29 / 30), "a loss of 3 - 1 in every query but the last"
 
 

@@ -24,7 +24,7 @@ from ndcg_ab.flows.cli.app import app
 from ndcg_ab.history.bundles.bundle import read_bundle
 from ndcg_ab.pipeline import evaluate
 from ndcg_ab.report import bundle_files
-from ndcg_ab.report.answer import comparison_mark
+from ndcg_ab.report.answer import comparison_mark, speaks_for_candidate
 from ndcg_ab.report.page import render as page
 from ndcg_ab.report.page.charts import CHARTS
 from ndcg_ab.report.page.charts.style import PAGE, Words
@@ -270,7 +270,7 @@ class TestWords:
         told = [
             f"{each.decision.words} {squeezed([f'{each.candidate} {each.reason}'])}" for each in data.outcome.decisions
         ]
-        assert [each.decision for each in data.outcome.decisions] == ["ship", "do_not_ship"]
+        assert [each.decision for each in data.outcome.decisions] == ["judge_results", "do_not_ship"]
         assert 0 < shown.index(told[1]) < shown.index(told[0])
 
     def test_a_card_lists_every_metric_that_decides(self, data: PageData, text: str) -> None:
@@ -285,9 +285,7 @@ class TestWords:
             assert [row[1] for row in found] == [format_plain(means[decision.candidate, row[0][2:]]) for row in found]
             for row in compared:
                 if row.metric != "precision@5":
-                    mark = {"improved": "✓", "not_worse": "✓", "regressed": "✗", "may_be_worse": "✗"}.get(
-                        row.conclusion, "●"
-                    )
+                    mark = {True: "✓", False: "✗", None: "●"}[speaks_for_candidate(row)]
                     assert [f"{mark} {row.metric}", signed(row.difference)] in [[each[0], each[2]] for each in found]
 
     def test_a_card_colours_what_a_metric_gained_or_lost(self) -> None:
@@ -298,7 +296,8 @@ class TestWords:
             (PRIMARY, Verdict.REGRESSED, ("✗", "loss", "regressed")),
             (PRIMARY, Verdict.IDENTICAL, ("●", "tie", "")),
             (GUARDRAILS, Verdict.NOT_WORSE, ("✓", "win", "")),
-            (GUARDRAILS, Verdict.MAY_BE_WORSE, ("✗", "loss", "")),
+            (GUARDRAILS, Verdict.MAY_BE_WORSE, ("●", "tie", "")),
+            (GUARDRAILS, Verdict.WORSE, ("✗", "loss", "")),
         ):
             made = card_row(dataclasses.replace(row, family=family, conclusion=conclusion), 0.5)
             assert (made.mark, made.kind, made.moved) == expected

@@ -47,11 +47,11 @@ PUBLISHERS = """import os, sys
 from pathlib import Path
 from mlflow.store.tracking import sqlalchemy_store
 from sqlalchemy.orm import configure_mappers
-from ndcg_ab.trackers import tracker_of
+from ndcg_ab.trackers import tracker_for_bundle
 configure_mappers()
 for name in sys.argv[1:]:
     if os.fork() == 0:
-        os.write(1, f"{tracker_of(None, Path(name)).publish(Path(name)).new}\\n".encode())
+        os.write(1, f"{tracker_for_bundle(None, Path(name)).publish(Path(name)).new}\\n".encode())
         os._exit(0)
 for _ in sys.argv[1:]:
     os.wait()

@@ -228,13 +228,13 @@ PEAK = """
 import re, sys
 from pathlib import Path
 from ndcg_ab.config.model.sources import System
-from ndcg_ab.sources import RANKING, pull
+from ndcg_ab.sources import RANKING, pull_source
 query = "select g / 100 || 'q' as query_id, 'doc' || g as doc_id, g::float8 as score from generate_series(1, 400000) g"
 system = System.model_validate({"name": "a", "database": sys.argv[1], "query": query})
 def peak():  # what rusage tells begins with the parent's
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
 before = peak()
-table = pull(system.source, RANKING, Path()).table
+table = pull_source(system.source, RANKING, Path()).table
 print(table.num_rows, peak() - before, "polars" in sys.modules)
 """
 
