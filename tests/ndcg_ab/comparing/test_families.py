@@ -39,6 +39,7 @@ TOGETHER = {
     "mde",
     "selection",
     "second_p_adjusted",
+    "queries_needed",
     "notes",
     *VERDICT,
     *("bound_low", "bound_high", "bound_exact", "bound_low_conclusion", "bound_high_conclusion", "bound_left_out"),
