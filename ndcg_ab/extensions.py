@@ -9,7 +9,7 @@ A package names its addition in its own pyproject.toml, and it is loaded when a 
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from ndcg_ab.errors import InputError, words_of
+from ndcg_ab.errors import InputError, format_value, words_of
 
 TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sources"  # groups of entry points
 
@@ -17,6 +17,15 @@ TRACKERS, CHECKS, SOURCES = "ndcg_ab.trackers", "ndcg_ab.checks", "ndcg_ab.sourc
 def extensions(group: str) -> dict[str, EntryPoint]:
     """Name -> entry point of what installed packages add to a group."""
     return {found.name: found for found in entry_points(group=group)}
+
+
+def load_named(group: str, name: str, where: str) -> Any:
+    """What a configuration names of a group; where: its place in messages.  InputError where it is not installed."""
+    added = extensions(group)
+    if name not in added:
+        known = f" ({', '.join(sorted(added))} are)" if added else ""
+        raise InputError(f"{where}{format_value(name)}: is not installed{known}: install the package that adds it")
+    return load_extension(added[name])
 
 
 def load_extension(found: EntryPoint) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.engines.base import Engine
 from ndcg_ab.errors import InputError, format_value, words_of
-from ndcg_ab.extensions import CHECKS, extensions, load_extension
+from ndcg_ab.extensions import CHECKS, load_named
 from ndcg_ab.results.outcome import Finding
 
 
@@ -14,15 +14,9 @@ def run_added_checks(engine: Engine, evaluation: Evaluation) -> list[Finding]:
 
     Raises InputError for a check that is not installed, fails, or gives something else than findings.
     """
-    if not evaluation.checks:
-        return []
-    added = extensions(CHECKS)
     found = []
     for name in evaluation.checks:
-        if name not in added:
-            known = f" ({', '.join(sorted(added))} are)" if added else ""
-            raise InputError(f"checks: {format_value(name)}: is not installed{known}: install the package that adds it")
-        check = load_extension(added[name])
+        check = load_named(CHECKS, name, "checks: ")
         try:
             given = list(check(engine, evaluation))
         except Exception as error:  # whatever the code of somebody else raises

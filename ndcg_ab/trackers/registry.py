@@ -63,8 +63,7 @@ def tracker_for_bundle(evaluation: Evaluation | None, folder: Path) -> Tracker:
     if found.tracker != TrackerChoice():
         raise InputError(
             f"{folder}: goes to {tracker_label(found)}, which a bundle alone does not decide: publish by the"
-            " configuration:"
-            " ndcg-ab publish CONFIG"
+            " configuration: ndcg-ab publish CONFIG"
         )
     return make_tracker(found)
 
@@ -82,8 +81,7 @@ def load_added_tracker(name: str) -> type[Tracker]:
         known = ", ".join(sorted({*TRACKERS, *added}))
         raise InputError(
             f"tracker = {format_value(name)}: there is none of this name; take one of {known}, or install the package"
-            " that"
-            " adds it"
+            " that adds it"
         )
     found = load_extension(added[name])
     if not (isinstance(found, type) and issubclass(found, Tracker)):

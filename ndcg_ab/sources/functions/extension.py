@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from ndcg_ab.config.model.sources import ExtensionSource, InMemoryData
 from ndcg_ab.config.secrets.lookup import reveal_arguments
-from ndcg_ab.errors import InputError, format_value
-from ndcg_ab.extensions import SOURCES, extensions, load_extension
+from ndcg_ab.errors import InputError
+from ndcg_ab.extensions import SOURCES, load_named
 from ndcg_ab.sources.base import Source
 from ndcg_ab.sources.functions.modules import name_function_in_errors
 from ndcg_ab.sources.tables.in_memory import InMemorySource, is_table
@@ -34,13 +34,7 @@ class Extension(Source):
 
     def pull(self, layout: Layout, queries: Mapping[str, str]) -> pa.Table:
         """What the extension returns; raises InputError where it is not installed, fails, or breaks a rule."""
-        added = extensions(SOURCES)
-        if self.name not in added:
-            known = f" ({', '.join(sorted(added))} are)" if added else ""
-            raise InputError(
-                f"extension = {format_value(self.name)}: is not installed{known}: install the package that adds it"
-            )
-        read = load_extension(added[self.name])
+        read = load_named(SOURCES, self.name, "extension = ")
         arguments = reveal_arguments(self.arguments, f"{self.origin}, arguments", self.directory)
         with name_function_in_errors(self.origin, ""):
             data = read(layout.kind, dict(queries), self.directory, **arguments)
