@@ -2,7 +2,7 @@
 
 import math
 
-from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, least_differing
+from ndcg_core.statistics.verdicts.verdict import SMALL_SAMPLE, Facts, Tested, Verdict, least_differing, verdict
 
 
 def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tuple[str, ...]:
@@ -22,7 +22,7 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
             found.append("within Monte-Carlo error of alpha; raise resamples")
     if not facts.rules_out_rare:
         found.append(f"within {facts.smallest_effect:g} by its interval, but rare losses are not ruled out")
-    if is_improved(facts) and facts.unseen is not None and not guardrail:
+    if not guardrail and facts.unseen is not None and verdict(facts).kind is Verdict.IMPROVED:
         units, (one, many) = facts.queries, ("query", "queries")
         if facts.clusters is not None:
             units, (one, many) = facts.clusters, ("cluster", "clusters")
@@ -36,13 +36,6 @@ def notes(facts: Facts, *, skewed: bool = False, guardrail: bool = False) -> tup
         if is_found != (facts.test.p_adjusted <= facts.alpha):
             found.append(f"{name} finds {'a' if is_found else 'no'} difference (p = {p_adjusted:.4f})")
     return tuple(found)
-
-
-def is_improved(facts: Facts) -> bool:
-    """Whether the verdict is a gain."""
-    if facts.of is None or facts.test is None or facts.differing < least_differing(facts.alpha):
-        return False
-    return facts.of.mean > 0 and facts.test.p_adjusted <= facts.alpha
 
 
 def _at_floor(test: Tested, facts: Facts) -> bool:
