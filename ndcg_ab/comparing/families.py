@@ -52,17 +52,22 @@ def make_families(engine: Engine, evaluation: Evaluation, sampling: Sampling) ->
     return found
 
 
-def whole_families(columns: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
-    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins."""
+def whole_families(columns: Sequence[Column], evaluation: Evaluation, *, plan: bool = True) -> list[Comparison]:
+    """Those over all queries, of `paired_columns`: primary and secondary metrics, guardrails, the gate's margins.
+
+    plan: whether the number of queries that settles an open guardrail is asked for.
+    """
     primary = [column for column in columns if column.metric in evaluation.metrics]
     secondary = [column for column in columns if column.metric in evaluation.secondary_metrics]
     guarded = [each for each in columns if each.metric in evaluation.guardrails]
     found = compare_columns(primary, evaluation, PRIMARY)
     found += compare_columns(secondary, evaluation, SECONDARY, exploratory=True)
-    return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation)
+    return found + held_to_margins(guarded, gate_columns(columns, evaluation), evaluation, plan)
 
 
-def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation) -> list[Comparison]:
+def held_to_margins(
+    guarded: Sequence[Column], gated: Sequence[Column], evaluation: Evaluation, plan: bool
+) -> list[Comparison]:
     """Guardrails and the gate's margins: harm is looked for in all of them together."""
     settings = evaluation.statistics
     refuse_beyond_range([*guarded, *gated], evaluation)
@@ -74,6 +79,7 @@ def held_to_margins(guarded: Sequence[Column], gated: Sequence[Column], evaluati
         workers=evaluation.resources.threads,
         procedure="t-holm" if settings.preview else "max-t",
         resampling=settings.resampling,
+        plan=plan,
     )
     found = []
     for family, part in ((GUARDRAILS, rows[: len(guarded)]), (GATE, rows[len(guarded) :])):

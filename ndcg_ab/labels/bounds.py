@@ -116,7 +116,7 @@ def bound_comparisons(
     low, high = (
         {
             row_place(row): row
-            for row in whole_families(list(columns_at_bound(columns, found, end, evaluation)), evaluation)
+            for row in whole_families(list(columns_at_bound(columns, found, end, evaluation)), evaluation, plan=False)
         }
         for end in ("low", "high")
     )
