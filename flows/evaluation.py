@@ -43,7 +43,7 @@ from ndcg_ab.config.secrets.lookup import remember_address, without_password
 from ndcg_ab.config.secrets.plain_secrets import without_plain_secrets
 from ndcg_ab.config.secrets.redaction import censor_logs, discreet_error, redact
 from ndcg_ab.deadlines import BackgroundTask, OverdueError, run_with_timeout
-from ndcg_ab.errors import InputError, ParityError, SilentError, SqlError, on_one_line
+from ndcg_ab.errors import on_one_line
 from ndcg_ab.full_disks import full_place
 from ndcg_ab.history.bundles.bundle import Bundle, Finished, read_bundle
 from ndcg_ab.history.bundles.working_folders import abandon_working_folders
@@ -58,17 +58,16 @@ from ndcg_ab.runs.run import Performed, finish_run, perform_run
 
 from .events import events_of
 from .temporary_server import TemporaryServer
+from .unobserved import OURS, is_worth_retrying, most_retries, read_finished, retrying, too_slow
 from .watch import WATCH, Watch, hide_late_cancellations
 
 PATIENCE = 5.0  # seconds in which a Prefect server must say that it is there
 LAST_WORD = 1.0  # seconds that it is given to hear that a run was stopped
-OURS = (InputError, ParityError, SqlError)  # what is no fault of Prefect's
 
 
-def is_worth_retrying(_task: Any, _run: Any, state: Any) -> bool:
-    """A place that did not answer may answer later; data that break a rule will not mend themselves."""
-    error = state.result(raise_on_failure=False)
-    return isinstance(error, SilentError) or not isinstance(error, OURS)
+def should_retry(_task: Any, _run: Any, state: Any) -> bool:
+    """Whether Prefect tries a task again that failed."""
+    return is_worth_retrying(state.result(raise_on_failure=False))
 
 
 def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> Any:
@@ -80,9 +79,9 @@ def as_task(stage: Stage, part: str, evaluation: Evaluation, watch: Watch) -> An
     prefect = evaluation.prefect
     if stage.outside:
         settings = {
-            "retries": min(prefect.retries, prefect.retries if stage.most_retries is None else stage.most_retries),
+            "retries": most_retries(stage, prefect),
             "retry_delay_seconds": prefect.retry_seconds,
-            "retry_condition_fn": is_worth_retrying,
+            "retry_condition_fn": should_retry,
             "timeout_seconds": prefect.timeout_seconds,
         }
     name = stage.task or stage.shown(part)
@@ -260,7 +259,7 @@ def publish_results(evaluation: Evaluation, performed: Performed, bundle: Bundle
         emit_event(event.name, event.resource, payload=event.payload)
 
 
-def run_evaluation(
+def run_observed(
     evaluation: Evaluation,
     say: Callable[[str], None] = lambda step: None,
     *,
@@ -274,13 +273,13 @@ def run_evaluation(
     """
     watch = Watch(say, evaluation)
     try:
-        trouble = run_observed(evaluation, watch, force, at)
+        trouble = run_flow(evaluation, watch, force, at)
         performed = watch.performed
         if performed is None and (context := watch.context) is not None:
             performed = BackgroundTask(lambda: finish_run(context)).wait()
         if performed is None:
             say(f"going on without Prefect ({trouble})")
-            call = announce(say)
+            call = announce(say, retrying(evaluation, say))
             performed = BackgroundTask(lambda: perform_run(evaluation, call, say=say, force=force, at=at)).wait()
     except BaseException as error:
         if not isinstance(error, Exception):
@@ -288,10 +287,10 @@ def run_evaluation(
             abandon_working_folders()
             report_stopped(watch, evaluation)
         raise
-    return finish_flow(performed, trouble)
+    return read_finished(performed, trouble)
 
 
-def run_observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | None) -> str | None:
+def run_flow(evaluation: Evaluation, watch: Watch, force: bool, at: datetime | None) -> str | None:
     """Runs the flow; why Prefect has no record of it, None where it has.  Raises what is no fault of Prefect's."""
     url, trouble = server_for_run()
     if trouble:
@@ -305,21 +304,19 @@ def run_observed(evaluation: Evaluation, watch: Watch, force: bool, at: datetime
             if watch.performed is None:
                 state.result()
 
-    limit = evaluation.prefect.timeout_seconds
-    too_slow = f"prefect.timeout_seconds = {limit or 0:g}: a pull took longer and was given up"
     try:
         with hide_late_cancellations():
             BackgroundTask(work).wait(watch.is_overdue)
     except OverdueError:
         watch.is_over = True
         if watch.limit is not None:
-            raise InputError(too_slow) from None
+            raise too_slow(evaluation.prefect) from None
         return f"{without_password(remember_address(url))} has not answered for half a minute"
     except Exception as error:
         if watch.context is None and isinstance(watch.error, OURS):
             raise watch.error from None
         if watch.context is None and isinstance(watch.error, TaskRunTimeoutError):
-            raise InputError(too_slow) from None
+            raise too_slow(evaluation.prefect) from None
         if watch.context is None and watch.error is not None and not is_prefect_error(watch.error):
             raise
         return on_one_line(f"{type(error).__name__}: {error}", 300)
@@ -333,9 +330,15 @@ def evaluation_for_prefect(evaluation: Evaluation) -> Evaluation:
     return evaluation if kept == content else Evaluation.model_validate(kept)
 
 
+def named_server() -> str | None:
+    """The address of the server that Prefect's settings name."""
+    found: str | None = PREFECT_API_URL.value()
+    return found
+
+
 def server_for_run() -> tuple[str, str | None]:
     """The address of the server that is named, or of a temporary one; why it cannot be used."""
-    if url := PREFECT_API_URL.value():
+    if url := named_server():
         return url, explain_no_answer(url)
     if not PREFECT_SERVER_EPHEMERAL_ENABLED.value():
         return "", "none is named, and temporary ones are switched off (PREFECT_SERVER_EPHEMERAL_ENABLED)"
@@ -383,18 +386,3 @@ def is_prefect_error(error: BaseException) -> bool:
     """Whether an error comes from talking to Prefect, not from the evaluation."""
     module = type(error).__module__.partition(".")[0]
     return module in ("prefect", "httpx", "httpcore", "websockets") or "Failed to reach API" in str(error)
-
-
-def finish_flow(performed: Performed, trouble: str | None) -> Finished:
-    bundle = read_bundle(performed.bundle).as_of(reused=performed.reused)
-    return Finished(
-        bundle=bundle.folder,
-        outcome=bundle.outcome,
-        extremes=bundle.extremes,
-        comparisons_so_far=bundle.comparisons_so_far,
-        reused=performed.reused,
-        unobserved=trouble,
-        inputs=bundle.inputs,
-        since_last=bundle.since_last,
-        **performed.published,
-    )

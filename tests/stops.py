@@ -45,7 +45,8 @@ def stop_group(folder: Path, count: int, chance: random.Random, fresh: bool, fou
         with_prefect(folder / "prefect")
     (folder / "temporary").mkdir()
     environment = os.environ | {"PREFECT_HOME": str(folder / "prefect"), "TMPDIR": str(folder / "temporary")}
-    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(small(folder), folder))]
+    config = configuration(small(folder, prefect={"server": "temporary"}), folder)
+    command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(config)]
     usual = 30.0
     for turn in (-1, 0) if not fresh else ():  # the first takes longer
         changed_run(folder, turn)

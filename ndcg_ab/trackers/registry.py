@@ -27,13 +27,17 @@ def load_json_lines() -> type[Tracker]:
 
 
 class Kind(NamedTuple):
-    """A tracker of ours. label: its name in messages. load: imports its class, when it is asked for."""
+    """A tracker of ours.
+
+    label: its name in messages. load: imports its class, when it is asked for. libraries: what it imports of LIBRARIES.
+    """
 
     label: str
     load: Callable[[], type[Tracker]]
+    libraries: tuple[str, ...] = ()
 
 
-TRACKERS = {"mlflow": Kind("MLflow", load_mlflow), "json_lines": Kind("JSON Lines", load_json_lines)}
+TRACKERS = {"mlflow": Kind("MLflow", load_mlflow, ("mlflow",)), "json_lines": Kind("JSON Lines", load_json_lines)}
 """Name in a configuration -> tracker."""
 
 
@@ -41,6 +45,12 @@ def tracker_label(evaluation: Evaluation) -> str:
     """The tracker's name in messages, without importing it."""
     name = evaluation.tracker.name
     return TRACKERS[name].label if name in TRACKERS else name
+
+
+def tracker_libraries(evaluation: Evaluation) -> tuple[str, ...]:
+    """What the tracker needs of what an installation may lack."""
+    name = evaluation.tracker.name
+    return TRACKERS[name].libraries if name in TRACKERS else ()
 
 
 def make_tracker(evaluation: Evaluation) -> Tracker:

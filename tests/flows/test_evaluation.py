@@ -55,10 +55,10 @@ def demo(output: Path, **changes: object) -> Evaluation:
 @pytest.fixture(scope="module")
 def two_nights(server: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list]:
     """The demo, run twice into one output directory."""
-    from ndcg_ab.flows.evaluation import run_evaluation
+    from ndcg_ab.flows.evaluation import run_observed
 
     output = with_store(tmp_path_factory.mktemp("results"))
-    return output, [run_evaluation(demo(output), force=True) for _ in range(2)]
+    return output, [run_observed(demo(output), force=True) for _ in range(2)]
 
 
 def client_of(output: Path) -> object:
@@ -220,7 +220,7 @@ def test_a_failed_run_leaves_nothing_behind(
 
         monkeypatch.setattr(stages, "recompute_sample", disagree)
     with pytest.raises(expected) as caught:
-        flow.run_evaluation(demo(tmp_path / "results", **changes))
+        flow.run_observed(demo(tmp_path / "results", **changes))
     assert ("bad.tsv, line 2: grade = 'three'" if broken == "judgments" else "planted") in str(caught.value)
     assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
 
@@ -290,7 +290,7 @@ def test_a_run_leaves_no_secret_anywhere(server: None, tmp_path: Path, monkeypat
 
 @pytest.mark.soak
 def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: None, tmp_path: Path) -> None:
-    from ndcg_ab.flows.evaluation import run_evaluation
+    from ndcg_ab.flows.evaluation import run_observed
 
     rows = [line.split() for line in (DATA / "judgments.qrels").read_text().splitlines()]
     values = ", ".join(f"('{query}', '{document}', {grade})" for query, _, document, grade in rows)
@@ -315,7 +315,7 @@ def test_a_database_that_restarts_in_the_midst_of_a_pull_is_asked_again(server: 
             if step == "pull judgments":
                 restart.start()
 
-        finished = run_evaluation(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
+        finished = run_observed(small(with_store(tmp_path), judgments=judgments, prefect=prefect), say)
         assert "terminating connection due to administrator command" in (folder / "log").read_text()
     assert finished.unobserved is None
     assert finished.inputs[0]["rows"] == len(rows)

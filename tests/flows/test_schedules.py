@@ -202,7 +202,7 @@ RAISED = {
 def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path) -> None:
     from prefect.states import Failed
 
-    from ndcg_ab.flows.evaluation import is_worth_retrying
+    from ndcg_ab.flows.evaluation import should_retry
 
     name = f"silent{list(RAISED).index(error)}"
     (tmp_path / f"{name}.py").write_text(f"def search(queries):\n    raise {error}\n")
@@ -210,16 +210,7 @@ def test_a_place_that_does_not_answer_is_asked_again(error: str, tmp_path: Path)
         pull_source(PythonSource(python=f"{name}:search"), RANKING, tmp_path, {"q": "text"})
     assert isinstance(caught.value, SilentError) == RAISED[error]
     assert str(caught.value).startswith(f"python = '{name}:search' failed: ")
-    assert is_worth_retrying(None, None, Failed(data=caught.value)) == RAISED[error]
-
-
-def test_what_breaks_a_rule_is_not_read_again() -> None:
-    from prefect.states import Failed
-
-    from ndcg_ab.flows.evaluation import is_worth_retrying
-
-    assert not is_worth_retrying(None, None, Failed(data=InputError("grade = 'three'")))
-    assert is_worth_retrying(None, None, Failed(data=ConnectionError("MLflow")))
+    assert should_retry(None, None, Failed(data=caught.value)) == RAISED[error]
 
 
 class Prefects:

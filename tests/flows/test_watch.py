@@ -11,9 +11,9 @@ from ndcg_ab.config.environment import prepare_environment
 from ndcg_ab.config.model.evaluation import Evaluation
 from ndcg_ab.deadlines import OverdueError, run_with_timeout
 from ndcg_ab.errors import InputError
+from ndcg_ab.flows.unobserved import retrying
 from ndcg_ab.history.bundles import bundle as bundles
 from ndcg_ab.pipeline import Context, Stage, stages
-from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from ndcg_ab.runs.run import finish_run, perform_run
 from tests.slow.broken_servers import dripping
@@ -34,7 +34,7 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(watch, "GRACE", 0.1)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
     quiet = calling(PUBLISH=no_tracker)
-    monkeypatch.setattr(announce, "__defaults__", (quiet, lambda: None))
+    monkeypatch.setattr(retrying, "__defaults__", (quiet,))
     monkeypatch.setattr(finish_run, "__defaults__", (quiet,))
     return evaluation
 
@@ -71,7 +71,7 @@ def test_a_prefect_that_hangs_is_left_behind(
     monkeypatch.setattr(flow, "evaluation_flow", hanging_after(step))
     evaluation = small(tmp_path)
     began = time.monotonic()
-    finished = flow.run_evaluation(evaluation, force=True)
+    finished = flow.run_observed(evaluation, force=True)
     assert time.monotonic() - began < 30
     assert finished.unobserved == "http://hangs has not answered for half a minute"
     assert rows_of(evaluation, "select ordinal from evaluation") == [(1,)], "neither lost nor doubled"
@@ -88,7 +88,7 @@ def test_a_pull_that_prefect_cannot_end_is_given_up(flow: Any, tmp_path: Path, m
     monkeypatch.setattr(flow, "evaluation_flow", slow)
     evaluation = small(tmp_path, prefect={"timeout_seconds": 0.1})
     with pytest.raises(InputError, match=r"prefect\.timeout_seconds = 0\.1: a pull took longer and was given up"):
-        flow.run_evaluation(evaluation)
+        flow.run_observed(evaluation)
 
 
 def test_a_prefect_that_answers_byte_by_byte_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:

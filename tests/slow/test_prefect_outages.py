@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ndcg_ab.config.environment import prepare_environment
+from ndcg_ab.flows.unobserved import retrying
 from ndcg_ab.history.bundles import bundle as bundles
-from ndcg_ab.pipeline.run import announce
 from ndcg_ab.report import bundle_files
 from tests.places import ROOT
 from tests.repeated import mostly_soaked
@@ -31,10 +31,10 @@ def test_a_night_without_prefect_goes_on(outage: str, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(flow, "PATIENCE", 1.0)
     monkeypatch.setattr(bundle_files, "write_report", plain_page)
-    monkeypatch.setattr(announce, "__defaults__", (calling(PUBLISH=no_tracker), lambda: None))
+    monkeypatch.setattr(retrying, "__defaults__", (calling(PUBLISH=no_tracker),))
     said: list[str] = []
     with OUTAGES[outage]() as port, temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{port}/api"}):
-        finished = flow.run_evaluation(small(tmp_path), said.append)
+        finished = flow.run_observed(small(tmp_path), said.append)
     assert finished.unobserved is not None
     assert f"http://127.0.0.1:{port}/api" in finished.unobserved
     assert said[0].startswith("going on without Prefect (")

@@ -31,6 +31,7 @@ def search(queries):
     (Path(__file__).parent / "asked").write_text(children)
     time.sleep(60)
 """
+TEMPORARY = {"server": "temporary"}
 SIGNALS = mostly_soaked([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], kept=[signal.SIGTERM])
 
 
@@ -53,7 +54,7 @@ def runs(
     for number in [each for each in signal.Signals if each in asked]:
         folder = tmp_path_factory.mktemp(number.name)
         systems = [{"name": "old", "file": "old.run"}, {"name": "new", "python": "waiting_engine:search"}]
-        evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"})
+        evaluation = small(folder, systems=systems, queries={"file": "queries.tsv"}, prefect=TEMPORARY)
         (folder / "inputs" / "waiting_engine.py").write_text(ENGINE)
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, folder))]
         environment = os.environ | {"PREFECT_HOME": str(with_prefect(folder / "prefect"))}
@@ -117,7 +118,7 @@ def logging_to(port: int) -> dict[str, object]:
 def test_a_run_is_stopped_while(when: str, tmp_path: Path) -> None:
     """Prefect's server has a new home, which it makes first; MLflow takes connections and never answers."""
     with hanging() as port:
-        evaluation = small(tmp_path, **logging_to(port))
+        evaluation = small(tmp_path, prefect=TEMPORARY, **logging_to(port))
         command = [sys.executable, "-m", "ndcg_ab.flows.cli.app", "run", str(configuration(evaluation, tmp_path))]
         environment = os.environ | {"PREFECT_HOME": str(tmp_path / "prefect")}
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)

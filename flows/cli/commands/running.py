@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ndcg_ab.errors import PICTURE, TRACKING, InputError, needs
+from ndcg_ab.errors import PICTURE, InputError, needs
 
 from ..console import (
     Progress,
@@ -131,9 +131,11 @@ def run(
     spill: Spill = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the whole evaluation as a Prefect flow, keep it in the history, and log it to the tracker."""
+    """Run the whole evaluation, keep it in the history, and log it to the tracker.
+
+    Where a Prefect server is named the run is a flow there.
+    """
     with user_errors():
-        needs("ndcg-ab run", *TRACKING)
         from ndcg_ab.config.loading.file import read_config
         from ndcg_ab.config.options.resource_options import ResourceOptions, with_resource_options
 
@@ -143,12 +145,14 @@ def run(
         moment = parse_moment(at)
         with Progress(quiet) as say:
             from ndcg_ab.config.environment import prepare_environment
-            from ndcg_ab.trackers import refuse_unknown_tracker, tracker_label
+            from ndcg_ab.trackers import refuse_unknown_tracker, tracker_libraries
 
-            refuse_unknown_tracker(evaluation)
-            say(f"starting Prefect and {tracker_label(evaluation)}")
+            from ...run import is_server_named, run_evaluation
+
             prepare_environment(evaluation)
-            from ...evaluation import run_evaluation
+            needs("ndcg-ab run", *["prefect"] * is_server_named(evaluation), *tracker_libraries(evaluation))
+            refuse_unknown_tracker(evaluation)
+            say("starting")
 
             finished = run_evaluation(evaluation, say, force=force, at=moment)
         if not quiet:

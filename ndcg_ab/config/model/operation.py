@@ -6,7 +6,7 @@ Nothing here changes a result.
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -143,6 +143,10 @@ ChosenTracker = Annotated[
 class Prefect(Model):
     """Which Prefect server keeps the flow run, and how patient its tasks are with the outside world."""
 
+    server: Literal["temporary"] | None = Field(
+        None,
+        description="temporary: where no server is named, one is started for the run; by default it runs without one.",
+    )
     api_url: SecretText | None = Field(
         None, description="Prefect server; by default PREFECT_API_URL, else none is needed."
     )

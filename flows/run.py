@@ -1,0 +1,59 @@
+"""An evaluation, run here and now: seen by Prefect where a server is named, by itself where none is."""
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from ndcg_ab.config.model.evaluation import Evaluation
+from ndcg_ab.history.bundles.bundle import Finished
+
+from .unobserved import run_unobserved
+
+API_URL = "PREFECT_API_URL"
+HERE = (".env", "prefect.toml", "pyproject.toml")  # where Prefect looks for settings in the current directory
+
+
+def run_evaluation(
+    evaluation: Evaluation,
+    say: Callable[[str], None] = lambda step: None,
+    *,
+    force: bool = False,
+    at: datetime | None = None,
+) -> Finished:
+    """Runs the evaluation, as a flow of Prefect where a server is named.  Raises what a stage raised."""
+    if not is_server_named(evaluation):
+        return run_unobserved(evaluation, say, force=force, at=at)
+    from .evaluation import run_observed
+
+    return run_observed(evaluation, say, force=force, at=at)
+
+
+def is_server_named(evaluation: Evaluation) -> bool:
+    """Whether a Prefect server is named: in the configuration, the environment, or a profile or file of Prefect's.
+
+    Prefect is imported only where one of its files may name one.
+    """
+    if evaluation.prefect.server or evaluation.prefect.api_url or os.environ.get(API_URL):
+        return True
+    if "prefect" not in sys.modules and not any(map(may_name_server, files_of_prefect())):
+        return False
+    from .evaluation import named_server
+
+    return bool(named_server())
+
+
+def files_of_prefect() -> list[Path]:
+    """Where Prefect looks for settings: its profiles, and files of the current directory."""
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    return [Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml"), *map(Path, HERE)]
+
+
+def may_name_server(path: Path) -> bool:
+    """Whether a file of settings may name a Prefect server."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace").lower()
+    except OSError:
+        return False
+    return "prefect" in f"{path.name.lower()} {text}" and "url" in text

@@ -1,0 +1,188 @@
+"""A run without Prefect: what is tried again, what is given up, and when Prefect is asked for at all."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ndcg_ab.config.model.operation import Prefect
+from ndcg_ab.errors import InputError, ParityError, SilentError
+from ndcg_ab.flows import run, unobserved
+from ndcg_ab.pipeline import Context, Stage
+from ndcg_ab.pipeline.stages import PUBLISH, STAGES
+from tests.places import ROOT
+from tests.repeated import mostly_soaked
+from tests.slow.broken_servers import configuration
+from tests.small_evaluation import small
+from tests.stores import with_store
+
+CONTEXT: Any = None
+PULL = Stage("pull {name}", lambda context, part: part, outside=True)
+SCORE = Stage("score", lambda context, part: part)
+
+
+def patient(tmp_path: Path, errors: list[Exception], **prefect: Any) -> tuple[Any, list[str], list[str]]:
+    """A call that raises these errors one after the other and then answers, what it was called with, what was said."""
+    called: list[str] = []
+    said: list[str] = []
+
+    def call(_stage: Stage, _context: Context, part: str) -> str:
+        called.append(part)
+        if len(called) <= len(errors):
+            raise errors[len(called) - 1]
+        return "42 results"
+
+    evaluation = small(tmp_path, prefect={"retry_seconds": 0, **prefect})
+    return unobserved.retrying(evaluation, said.append, call), called, said
+
+
+def test_a_place_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
+    call, called, said = patient(tmp_path, [SilentError("the server does not answer"), TimeoutError("later")])
+    assert call(PULL, CONTEXT, "bm25") == "42 results"
+    assert called == ["bm25"] * 3
+    assert said == [
+        "pull bm25: tried again in 0 s (the server does not answer)",
+        "pull bm25: tried again in 0 s (later)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("errors", "calls"),
+    [([InputError("grade = 'three'")], 1), ([ParityError("they differ")], 1), ([SilentError("nobody there")] * 9, 3)],
+)
+def test_what_will_not_mend_itself_is_raised(errors: list[Exception], calls: int, tmp_path: Path) -> None:
+    call, called, _ = patient(tmp_path, errors)
+    with pytest.raises(type(errors[0]), match=str(errors[0])):
+        call(PULL, CONTEXT, "bm25")
+    assert len(called) == calls
+
+
+def test_what_stays_inside_is_called_once(tmp_path: Path) -> None:
+    call, called, _ = patient(tmp_path, [OSError("a disk")])
+    with pytest.raises(OSError, match="a disk"):
+        call(SCORE, CONTEXT, "")
+    assert called == [""]
+
+
+def test_publishing_is_tried_again_once() -> None:
+    assert [unobserved.most_retries(PUBLISH, Prefect(retries=retries)) for retries in (0, 1, 5)] == [0, 1, 1]
+    assert unobserved.most_retries(PULL, Prefect(retries=5)) == 5
+
+
+def test_a_pull_that_takes_too_long_is_given_up_at_once(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def hang(_stage: Stage, _context: Context, part: str) -> None:
+        calls.append(part)
+        threading.Event().wait(20)
+
+    call = unobserved.retrying(small(tmp_path, prefect={"timeout_seconds": 0.05}), lambda text: None, hang)
+    with pytest.raises(InputError, match=r"prefect\.timeout_seconds = 0\.05: a pull took longer and was given up"):
+        call(PULL, CONTEXT, "bm25")
+    assert calls == ["bm25"]
+
+
+def test_stages_that_talk_to_the_outside_say_so() -> None:
+    assert PUBLISH in STAGES
+    assert sum(stage.outside for stage in STAGES) > 4
+
+
+# ---- whether a Prefect server is named
+
+NAMED = {
+    "nowhere": ({}, {}, {}, False),
+    "in the configuration": ({"api_url": "http://127.0.0.1:1/api"}, {}, {}, True),
+    "temporary": ({"server": "temporary"}, {}, {}, True),
+    "in the environment": ({}, {"PREFECT_API_URL": "http://127.0.0.1:1/api"}, {}, True),
+    "by an empty variable": ({}, {"PREFECT_API_URL": ""}, {}, False),
+    "in the profile that is used": (
+        {},
+        {},
+        {"home/profiles.toml": 'active = "a"\n[profiles.a]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'},
+        True,
+    ),
+    "in another profile": (
+        {},
+        {},
+        {
+            "home/profiles.toml": 'active = "b"\n[profiles.a]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'
+            "[profiles.b]\n"
+        },
+        False,
+    ),
+    "in prefect.toml": ({}, {}, {"prefect.toml": '[api]\nurl = "http://127.0.0.1:1/api"\n'}, True),
+    "in pyproject.toml": ({}, {}, {"pyproject.toml": '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'}, True),
+    "in a pyproject.toml of something else": ({}, {}, {"pyproject.toml": '[project]\nname = "ours"\n'}, False),
+}
+ASK = (
+    "import sys\nfrom ndcg_ab.config.loading.file import read_config\nfrom pathlib import Path\n"
+    "from ndcg_ab.flows.run import is_server_named\n"
+    "print(is_server_named(read_config(Path(sys.argv[1]), ())), 'prefect' in sys.modules)"
+)
+
+
+@pytest.mark.parametrize("case", [name for name in NAMED if "profile" not in name and "toml" not in name])
+def test_a_server_is_named(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefect, environment, _, named = NAMED[case]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "home"))
+    monkeypatch.delitem(sys.modules, "prefect", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert run.is_server_named(small(tmp_path, prefect=prefect)) == named
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "may"),
+    [
+        ("profiles.toml", 'PREFECT_API_URL = "http://127.0.0.1:4200/api"', True),
+        ("profiles.toml", 'active = "ephemeral"\n[profiles.ephemeral]\n', False),
+        ("prefect.toml", '[api]\nurl = "http://127.0.0.1:4200/api"', True),
+        ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:4200/api"', True),
+        ("pyproject.toml", '[project.urls]\nhome = "https://example.org"', False),
+        (".env", "PREFECT_API_URL=http://127.0.0.1:4200/api", True),
+    ],
+)
+def test_a_file_may_name_a_server(name: str, text: str, may: bool, tmp_path: Path) -> None:
+    assert not run.may_name_server(tmp_path / name)
+    (tmp_path / name).write_text(text)
+    assert run.may_name_server(tmp_path / name) == may
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case",
+    mostly_soaked(
+        [name for name in NAMED if "profile" in name or "toml" in name],
+        kept=["in the profile that is used", "in another profile"],
+    ),
+)
+def test_prefect_is_asked_where_its_files_may_name_one(case: str, tmp_path: Path) -> None:
+    _, _, files, named = NAMED[case]
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    config = configuration(small(tmp_path), tmp_path)
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "home"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", ASK, str(config)]
+    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split()[0] == str(named), found.stderr
+
+
+@pytest.mark.slow
+def test_a_run_without_a_server_neither_imports_nor_starts_one(tmp_path: Path) -> None:
+    config = configuration(small(with_store(tmp_path)), tmp_path)
+    code = (
+        "import sys\nfrom ndcg_ab.flows.cli.app import app\n"
+        "try: app(sys.argv[1:])\nexcept SystemExit as end: print('code', end.code)\n"
+        "print(sorted(name for name in sys.modules if name.partition('.')[0] == 'prefect'))"
+    )
+    environment = os.environ | {"PREFECT_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-c", code, "run", str(config), "--quiet"]
+    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == ["code 0", "[]"], found.stdout + found.stderr
+    assert not (tmp_path / "home").exists()
